@@ -73,7 +73,7 @@ class Collected(NamedTuple):
     degraded: tuple[str, ...] = ()
 
     def json(self) -> dict[str, Any]:
-        """All fields."""
+        """Return all fields."""
         return {
             "node": self.node,
             "nodes": [each.json() for each in self.nodes],
@@ -103,7 +103,10 @@ def sync_summaries(
         raise InvalidInput("sessions says of which the summaries are handed out: say where to as well")
     if group is not None and not folder_of(text_of(group, "group")):
         raise InvalidInput(f"group {group!r} has no name")
-    name = _own_name(node)
+    name = peer_folders.node_name(text_of(node, "node") if node is not None else socket.gethostname().partition(".")[0])
+    if node is not None and (not name or re.search(r"[/\\]", node)):
+        raise InvalidInput(f"node {node!r} is no name: give one of letters and digits, such as 'laptop'")
+    name = name or "node"
     root = peer_folders.check_place(to, name, context.root) if to else ""
     with _alone(context, dry_run):
         found, skipped = _found(context, sources, name)
@@ -114,25 +117,13 @@ def sync_summaries(
             own = list(own_pages(context, sessions))
             book, files = peer_folders.book_id(context.root, make=not dry_run), files_of(context, own, group)
             done = done._replace(handed=peer_folders.hand_out(root, name, book, files, dry_run=dry_run))
-            done = done._replace(degraded=tuple(_missing(own, sessions or ())))
+            found_names = set[str]().union(*map(names_of, own))
+            missing = [each for each in dict.fromkeys(sessions or ()) if each not in found_names]  # forgotten since
+            told = tuple(f"no session {each!r} of this book has a summary to be handed out" for each in missing)
+            done = done._replace(degraded=told)
     if done.operation is None:
         return done
     return done._replace(degraded=(*done.degraded, *context.book.sync().degraded))
-
-
-def _missing(own: Sequence[Standing], sessions: Sequence[str]) -> Iterator[str]:
-    """One sentence on each session that was asked for in vain. It is no error: it may have been forgotten since."""
-    found = set[str]().union(*map(names_of, own))
-    for name in dict.fromkeys(sessions):
-        if name not in found:
-            yield f"no session {name!r} of this book has a summary to be handed out"
-
-
-def _own_name(node: str | None) -> str:
-    name = peer_folders.node_name(text_of(node, "node") if node is not None else socket.gethostname().partition(".")[0])
-    if node is not None and (not name or re.search(r"[/\\]", node)):
-        raise InvalidInput(f"node {node!r} is no name: give one of letters and digits, such as 'laptop'")
-    return name or "node"
 
 
 @contextmanager
@@ -269,7 +260,7 @@ class FromNode:
     gone: list[str] = field(default_factory=list)
 
     def json(self) -> dict[str, Any]:
-        """All fields."""
+        """Return all fields."""
         return {
             "node": self.node,
             "place": self.place,
@@ -374,7 +365,11 @@ class Plan:
                 continue
             if self._is_own(session):
                 self._drop(here, "the session is one of this book's own")
-            elif here is None or any(each.node == here.node for each in everybody) or _is_better(best, here):
+            elif (
+                here is None
+                or any(each.node == here.node for each in everybody)
+                or (_rank(best.summary), here.node) > (_rank(here.summary), best.node)
+            ):
                 self._take(best, here)
                 everybody = [each for each in everybody if each is not best]
             for each in everybody:
@@ -409,7 +404,7 @@ class Plan:
             self._changes.append(Drop(path=here.path, reason=reason))
 
     def _is_as_taken(self, here: Standing) -> bool:
-        """Whether it is what a run wrote, and no words of a person."""
+        """Return whether it is what a run wrote, and no words of a person."""
         operations = self._context.book.journal.operations(target=here.path, alone=True)
         changes = (change for operation in operations for change in operation.changes if change.target == here.path)
         return any(change.reason == COLLECTED and change.after == here.text for change in changes)
@@ -432,7 +427,7 @@ class Plan:
         return f"sessions/{told.node}/{own.removeprefix('sessions/')}"
 
     def _is_own(self, session: str) -> bool:
-        """Whether the session was talked or imported here."""
+        """Return whether the session was talked or imported here."""
         with suppress(NotFound, Conflict):
             if self._context.book.transcripts.session(session).uuid == session:
                 return True
@@ -441,7 +436,7 @@ class Plan:
         return session in self._own
 
     def _was_taken_out(self, target: str) -> bool:
-        """Whether what does not stand here was brought before, and went otherwise than by undoing that."""
+        """Return whether what does not stand here was brought before, and went otherwise than by undoing that."""
         last = next(iter(self._context.book.journal.operations(target=target, limit=1, alone=True)), None)
         if last is None or last.kind == "undo":
             return False
@@ -496,24 +491,15 @@ class Plan:
         return ""
 
     def _is_edited(self, here: Entry) -> bool:
-        """Whether it is another than the last run left that brought or changed it."""
-        last = self._last_taken(here)
-        return last is None or any(getattr(last, name) != getattr(here, name) for name in _FOLLOWED)
-
-    def _last_taken(self, here: Entry) -> Entry | None:
-        """The entry as the last run left it that brought or changed it."""
+        """Return whether it is another than the last run left that brought or changed it."""
         journal = self._context.book.journal
         undone = journal.undone()
         for operation in journal.operations(target=here.id, alone=True):
             for change in operation.changes:
                 if operation.kind == KIND and operation.id not in undone and change.target == here.id and change.after:
-                    return memory_md.parse_entry(change.after, modified=self._context.book.now())
-        return None
-
-
-def _is_better(told: _Told, here: Standing) -> bool:
-    theirs, ours = _rank(told.summary), _rank(here.summary)
-    return theirs > ours or (theirs == ours and told.node < here.node)
+                    last = memory_md.parse_entry(change.after, modified=self._context.book.now())
+                    return last is None or any(getattr(last, name) != getattr(here, name) for name in _FOLLOWED)
+        return True
 
 
 LONGEST = 200
@@ -529,7 +515,7 @@ INSTRUCTS = "it tries to instruct its reader"
 
 
 def is_in(entry: Entry, group: str) -> bool:
-    """Whether it is of the group, or of one below it."""
+    """Return whether it is of the group, or of one below it."""
     return folder_of(entry.group or "").startswith(folder_of(group))
 
 
@@ -574,13 +560,13 @@ def _all_of(told: SessionSummary) -> str:
 
 
 def _calm(told: SessionSummary) -> SessionSummary:
-    """The summary without the sentences, items and names that try to instruct their reader."""
+    """Return the summary without the sentences, items and names that try to instruct their reader."""
     calm = sifted(told, lambda text: screen(text) is None and screen(unlabelled(text)) is None)
     return replace(_unless_same(told, calm), name="" if screen(told.name) else told.name)
 
 
 def _unless_same(before: SessionSummary, after: SessionSummary) -> SessionSummary:
-    """What is left of a summary; as it was, with its indents and all, if nothing was taken out."""
+    """Return what is left of a summary; as it was, with its indents and all, if nothing was taken out."""
     same = "".join(_all_of(before).split()) == "".join(_all_of(after).split())
     return before if same else after
 
@@ -601,7 +587,7 @@ def _is_name(text: str) -> bool:
 
 
 def _moment(time: datetime | None, now: datetime) -> datetime | None:
-    """A time that may be one: from 1970 to tomorrow."""
+    """Return a time that may be one: from 1970 to tomorrow."""
     earliest = datetime(1970, 1, 2, tzinfo=UTC)
     return time if time is not None and earliest <= time <= now + timedelta(days=1) else None
 
@@ -643,7 +629,7 @@ def _names(mask: Mask, names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _strings(value: Any) -> Iterator[str]:
-    """Every text in a JSON value."""
+    """Yield every text in a JSON value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -659,7 +645,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def own_entries(context: Context, entries: Iterable[Entry], group: str) -> Iterator[Entry]:
-    """Those of a group, and of the groups below it, that hold today and were not collected from others."""
+    """Yield those of a group, and of the groups below it, that hold today and were not collected from others."""
     today = context.book.now().date()
     for entry in entries:
         holds = entry.state == "active" and (entry.expires is None or entry.expires >= today)
@@ -669,7 +655,7 @@ def own_entries(context: Context, entries: Iterable[Entry], group: str) -> Itera
 
 
 def own_pages(context: Context, sessions: Collection[str] | None) -> Iterator[Standing]:
-    """The summaries of the book's own sessions; with `sessions`, only of those of these names or uuids."""
+    """Yield the summaries of the book's own sessions; with `sessions`, only of those of these names or uuids."""
     for page in pages(context.book, collected=False):
         own = page.summary.session and page.path.count("/") == 1
         if own and (sessions is None or not names_of(page).isdisjoint(sessions)):
@@ -693,13 +679,13 @@ def files_of(context: Context, own: Iterable[Standing], group: str | None) -> di
 
 
 def _untold(context: Context, page: Standing) -> str:
-    """The page, told anew if it tells of what was forgotten."""
+    """Return the page, told anew if it tells of what was forgotten."""
     left = _unless_same(page.summary, without_forgotten(context, page.summary))
     return page.text if left is page.summary else session_md.render(left)
 
 
 def _handed(mask: Mask, entry: Entry) -> Entry:
-    """The entry without what means something in this book alone."""
+    """Return the entry without what means something in this book alone."""
     return replace(
         entry,
         text=mask.text(entry.text),

@@ -51,7 +51,7 @@ class Export(NamedTuple):
     left_out: int = 0
 
     def json(self) -> dict[str, Any]:
-        """All fields."""
+        """Return all fields."""
         return self._asdict()
 
 
@@ -87,7 +87,7 @@ def _check(context: Context, *, makes_state: bool) -> None:
 
 
 def place_of(context: Context) -> str:
-    """Where the book is exported to unless something else is said."""
+    """Return where the book is exported to unless something else is said."""
     return context.config.transcripts.export_path or os.path.join(context.root, PLACE)
 
 
@@ -107,7 +107,7 @@ def after_session(context: Context) -> None:
 
 
 def revision(context: Context) -> int | None:
-    """How far the transcripts have come; None if they cannot be asked."""
+    """Return how far the transcripts have come; None if they cannot be asked."""
     try:
         return context.book.transcripts.revision()
     except Unavailable:
@@ -146,7 +146,7 @@ def _before(path: str) -> Iterator[IO[str] | None]:
 def _document(
     context: Context, only: str | None, before: IO[str] | None, tally: Tally, progress: Progress | None
 ) -> Iterator[bytes]:
-    """The document in pieces: the sessions that were in the file in their order, then those that are new."""
+    """Yield the document in pieces: the sessions that were in the file in their order, then those that are new."""
     transcripts = context.book.transcripts
     wanted = {transcripts.session(only).uuid} if only else None
     known = {session.uuid: _untold(context, session) for session in sorted(transcripts.sessions(), key=_begun)}
@@ -161,7 +161,7 @@ def _document(
 
 
 def _begun(session: Session) -> tuple[bool, float, str]:
-    """What sorts sessions from the oldest to the newest; those without times last."""
+    """Return what sorts sessions from the oldest to the newest; those without times last."""
     return session.created is None, session.created.timestamp() if session.created else 0.0, session.uuid
 
 
@@ -172,7 +172,7 @@ def _sessions(
     before: IO[str] | None,
     tally: Tally,
 ) -> Iterator[Iterable[bytes]]:
-    """The sessions one by one; of those that the file has not, the `wanted` ones (None: all)."""
+    """Yield the sessions one by one; of those that the file has not, the `wanted` ones (None: all)."""
     there: set[str] = set()
     for value, text in () if before is None else _objects(before):
         session = sessions_json.session_of(value)
@@ -199,7 +199,7 @@ def _sessions(
 
 
 def _turns(context: Context, session: Session) -> Iterator[Turn]:
-    """Those turns of the session that it has had when this export began."""
+    """Return those turns of the session that it has had when this export began."""
     ids = {*session.turn_ids}
     return (turn for turn in context.book.transcripts.each_turn(session.uuid) if turn.id in ids)
 
@@ -218,7 +218,7 @@ def _count(tally: Tally, turns: int, known: int) -> None:
 
 
 def _summaries(context: Context, session: Session) -> dict[str, str]:
-    """What the book tells of the session's chats, without what was forgotten."""
+    """Return what the book tells of the session's chats, without what was forgotten."""
     told = context.book.transcripts.chat_summaries(session.uuid)
     left = texts_without_forgotten(context, told.values()) if told else ()
     return {id: text for id, text in zip(told, left, strict=True) if text}
@@ -243,7 +243,7 @@ def _is_same(context: Context, known: Session | None, stood: Session, value: dic
 def _merged(
     context: Context, known: Session | None, stood: Exported, gone: Collection[str]
 ) -> tuple[Session, Iterator[bytes]]:
-    """The session with the turns of both but for those that are gone, as the book tells it where it does."""
+    """Return the session with the turns of both but for those that are gone, as the book tells it where it does."""
     ids = dict.fromkeys(known.turn_ids if known is not None else ())
     after: dict[str, list[Turn]] = {}
     last = ""
@@ -266,13 +266,13 @@ def _merged(
 
 
 def _forgotten(context: Context, session: str, turns: Iterable[str]) -> set[str]:
-    """Which of these turns were forgotten."""
+    """Return which of these turns were forgotten."""
     keys = {turn_key(session, turn): turn for turn in turns}
     return {keys[key] for key in context.book.journal.buried(keys)} if keys else set()
 
 
 def _joined(ours: Iterable[T], id_of: Callable[[T], str], after: Mapping[str, Iterable[T]]) -> Iterator[T]:
-    """What the book has in its order; what the file alone has stands after the one it stood after, by its id."""
+    """Yield what the book has in its order; what the file alone has stands after the one it stood after, by its id."""
     yield from after.get("", ())
     for one in ours:
         yield one

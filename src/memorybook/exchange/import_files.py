@@ -228,7 +228,7 @@ class _Taking:
         self.warnings += [prefix + warning for warning in importers.few(reading.warnings)]
 
     def _continued(self, one: ImportedSession, here: set[str]) -> ImportedSession:
-        """The session as the one that it goes on with, which is none of those `here`, in its file."""
+        """Return the session as the one that it goes on with, which is none of those `here`, in its file."""
         if one.session.name in self._names:
             self.flush()
         one = continued(self.memory, one, apart=here, dry_run=self.asked.draft is not None)
@@ -237,7 +237,7 @@ class _Taking:
         return one
 
     def _wanted(self, one: importers.Taken) -> bool:
-        """Whether it is of the days that are asked for: a session whole, if anything in it is."""
+        """Return whether it is of the days that are asked for: a session whole, if anything in it is."""
         if self.asked.since is None:
             return True
         last = _last(one)
@@ -284,7 +284,7 @@ class _Taking:
         return one._replace(turns=new)
 
     def report(self, degraded: Iterable[str]) -> Imported:
-        """What all of it brought."""
+        """Return what all of it brought."""
         captured = self._captured
         total = Counter[str]()
         for each in captured:
@@ -317,7 +317,7 @@ def _size(one: importers.Taken) -> int:
 
 
 def _last(one: importers.Taken) -> datetime | None:
-    """When it was said or changed last."""
+    """Return when it was said or changed last."""
     if isinstance(one, ImportedSession | Exported):
         return one.session.ended or one.session.updated
     return (one.changed or one.time) if isinstance(one, Statement) else one.time
@@ -373,7 +373,7 @@ def _by_model(context: Context, session: Session, turns: Sequence[Turn]) -> Capt
 
 
 def _captured(context: Context, work: Work, brought: Written | None, *, dry_run: bool) -> Captured:
-    """What was written of a session."""
+    """Return what was written of a session."""
     stored = work.stored
     if brought is None:
         if stored.turns and not dry_run:
@@ -439,7 +439,7 @@ def brought(context: Context, exported: Exported) -> Brought:
 
 
 def _page(session: Session, turns: Sequence[Turn]) -> SessionSummary:
-    """What stands in the session's summary document."""
+    """Return what stands in the session's summary document."""
     return SessionSummary(
         session=session.uuid,
         title=session.title,
@@ -476,7 +476,7 @@ def _stored_session(context: Context, uuid: str) -> Session | None:
 
 
 def fit(context: Context, session: Session, mask: Mask | None = None) -> Session:
-    """The session of an export as it may stand here: masked, screened, its summary where one may be."""
+    """Return the session of an export as it may stand here: masked, screened, its summary where one may be."""
     mask = mask or Mask(context)
     masked: dict[str, Any] = {name: mask.text(getattr(session, name)) for name in _MASKED}
     session = replace(session, **masked, turn_ids=())
@@ -488,19 +488,19 @@ def fit(context: Context, session: Session, mask: Mask | None = None) -> Session
 
 
 def _calm(text: str) -> str:
-    """The summary without the sentences that try to instruct their reader."""
+    """Return the summary without the sentences that try to instruct their reader."""
     before = SessionSummary(session="", title="", summary=text)
     after = sifted(before, lambda part: screen(part) is None)
     return text if _same(before, after) else after.summary
 
 
 def _same(before: SessionSummary, after: SessionSummary) -> bool:
-    """Whether nothing was taken out; sifting may have left out blanks."""
+    """Return whether nothing was taken out; sifting may have left out blanks."""
     return (before.title, before.summary.split()) == (after.title, after.summary.split())
 
 
 def _path(context: Context, session: Session) -> str:
-    """Where its summary stands, or will, if that is a place for one and no other session's; "" if not."""
+    """Return where its summary stands, or will, if that is a place for one and no other session's; "" if not."""
     if not re.fullmatch(r"sessions/[^/]+\.md", session.path):
         return ""
     try:
@@ -664,7 +664,7 @@ _COUNTING = (
 
 
 def continued(context: Context, one: ImportedSession, *, apart: Container[str], dry_run: bool) -> ImportedSession:
-    """The session as the one of the book that it goes on with; as it is if there is none.
+    """Return the session as the one of the book that it goes on with; as it is if there is none.
 
     It goes on with the one session that was imported under the name that its file gives it, if it begins after the
     last turn of that, with somebody who speaks there, and gives no other turn an id of there. Names that only count,
@@ -693,7 +693,7 @@ def continued(context: Context, one: ImportedSession, *, apart: Container[str], 
 
 
 def _begun(context: Context, one: ImportedSession) -> Session | None:
-    """The session that it goes on with, as far as one can tell."""
+    """Return the session that it goes on with, as far as one can tell."""
     name, first = one.session.name, one.turns[0]
     found = None if re.fullmatch(_COUNTING, name) else _session_called(context, name)
     if found is None or not found.source.startswith("import:") or first.time is None or found.updated is None:
@@ -706,7 +706,7 @@ def _begun(context: Context, one: ImportedSession) -> Session | None:
 
 
 def _session_called(context: Context, name: str) -> Session | None:
-    """The session of that uuid or name; None if there is none, or more than one."""
+    """Return the session of that uuid or name; None if there is none, or more than one."""
     with suppress(NotFound, Conflict):
         return context.book.transcripts.session(name)
     return None

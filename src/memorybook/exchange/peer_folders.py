@@ -106,7 +106,7 @@ def node_name(text: str) -> str:
 
 
 def nodes(place: str) -> tuple[Node, ...]:
-    """What is at that place: a book, one hand-out, the hand-outs in a shared folder, or a folder of summaries.
+    """Return what is at that place: a book, one hand-out, the hand-outs in a shared folder, or a folder of summaries.
 
     Nothing if the folder holds none of these.
 
@@ -135,7 +135,7 @@ def _called(root: str) -> str:
 
 
 def _marked(root: str) -> Node | None:
-    """The hand-out in that folder; None if it is none."""
+    """Return the hand-out in that folder; None if it is none."""
     with suppress(OSError, InvalidInput, NotFound), _folder(root) as folder:
         text = load(folder, MARKER, MARKER).data[:4096].decode("utf-8", "replace")
         name, book = _NAME.search(text), _BOOK.search(text)
@@ -174,7 +174,7 @@ def _told(root: str) -> Iterator[None]:
 
 
 def summaries(node: Node) -> Iterator[Read]:
-    """The summaries of the machine's own sessions, the latest by name first, and those that cannot be taken now.
+    """Yield the summaries of the machine's own sessions, the latest by name first, and those that cannot be taken now.
 
     What it collected from others lies deeper, and stays there. Raises Unavailable, UnsafePath if its folder is a link.
     """
@@ -196,7 +196,7 @@ def summaries(node: Node) -> Iterator[Read]:
 
 
 def memory(node: Node) -> Read:
-    """The machine's MEMORY.md, or why it cannot be taken now."""
+    """Return the machine's MEMORY.md, or why it cannot be taken now."""
     with _told(node.root), _folder(node.root) as folder:
         return _read(folder, MEMORY, MOST_MEMORY)
 
@@ -224,7 +224,7 @@ def _has_front(text: str) -> bool:
 
 
 def is_document(path: str) -> bool:
-    """Whether a path that somebody gives may be that of a document of a book."""
+    """Return whether a path that somebody gives may be that of a document of a book."""
     return not flaw(path)
 
 
@@ -232,7 +232,7 @@ def is_document(path: str) -> bool:
 
 
 def book_id(root: str, *, make: bool) -> str:
-    """What tells this book from others of its name; made at random if it has none yet, else ""."""
+    """Return what tells this book from others of its name; made at random if it has none yet, else ""."""
     state = os.path.join(root, _STATE)
     with suppress(OSError), open(os.path.join(state, "node"), encoding="ascii") as file:
         return file.read(32)
@@ -246,7 +246,7 @@ def book_id(root: str, *, make: bool) -> str:
 
 
 def check_place(place: str, node: str, book: str) -> str:
-    """The real path of a folder into which the book at `book` may hand out as that node.
+    """Return the real path of a folder into which the book at `book` may hand out as that node.
 
     Raises NotFound, InvalidInput for what is no such folder, Conflict as `hand_out`.
     """
@@ -294,7 +294,7 @@ def _encoded(text: str) -> bytes:
 
 
 def _standing(own: str, book: str) -> dict[str, bytes]:
-    """The files of the hand-out by path; none if there is no such folder. Raises Conflict if it is not ours."""
+    """Return the files of the hand-out by path; none if there is no such folder. Raises Conflict if it is not ours."""
     if not os.path.lexists(own):
         return {}
     marked = _marked(own)
@@ -372,7 +372,7 @@ class Standing(NamedTuple):
 
 
 def pages(book: Book, *, collected: bool | None = None) -> Iterator[Standing]:
-    """Every summary by path; only those that were collected, or only those of the book's own sessions."""
+    """Yield every summary by path; only those that were collected, or only those of the book's own sessions."""
     for info in sorted(book.documents.list()):
         node = session_md.node_of(info.path)
         if info.path.startswith("sessions/") and collected in (None, bool(node)):
@@ -389,21 +389,21 @@ def session_here(node: str, session: str) -> str:
 
 
 def session_key(uuid: str) -> str:
-    """What a tombstone of a session's summary is of, whichever machine tells of it."""
+    """Return what a tombstone of a session's summary is of, whichever machine tells of it."""
     return text_digest(f"session:{uuid}")
 
 
 def source_of(node: str, id: str) -> str:
-    """The `source` of an entry that was collected: `node:laptop#a1b2c3`."""
+    """Return the `source` of an entry that was collected: `node:laptop#a1b2c3`."""
     return f"node:{node}#{id}"
 
 
 def node_in(entry: Entry) -> str:
-    """The machine that an entry was collected from; "" for one of the book's own."""
+    """Return the machine that an entry was collected from; "" for one of the book's own."""
     source = entry.source or ""
     return source.removeprefix("node:").rpartition("#")[0] if source.startswith("node:") else ""
 
 
 def is_collected(entry: Entry) -> bool:
-    """Whether it was collected from another machine."""
+    """Return whether it was collected from another machine."""
     return (entry.source or "").startswith("node:")

@@ -70,12 +70,12 @@ class BookTool(BaseTool):
         return types.FunctionDeclaration(name=self.name, description=self.description, parameters_json_schema=told)
 
     async def run_async(self, *, args: dict[str, Any], tool_context: Any) -> str:
-        """What the tool answers, or `Error: …`."""
+        """Return what the tool answers, or `Error: …`."""
         return await to_thread(self._tool.told, args)
 
 
 def book_tools(memory: Memory, names: Collection[str] | None = None) -> list[BookTool]:
-    """The memory tools for an agent, over all of the book: those of these names, else all but `memory_purge`."""
+    """Return the memory tools for an agent, over all of the book: those of these names, else all but `memory_purge`."""
     return [BookTool(tool) for tool in tools_of(memory, names=names)]
 
 

@@ -82,7 +82,7 @@ class HostedSession:
         return self._memory.config.enabled and self._memory.config.transcripts.enabled
 
     def items(self, last: int | None = None) -> list[Any]:
-        """The items in order, or only the last so many."""
+        """Return the items in order, or only the last so many."""
         return [_data(turn) for turn in self._kept.turns(self.uuid, last=last)]
 
     def add(self, items: Sequence[HostedItem]) -> None:
@@ -168,7 +168,7 @@ class HostedSession:
 
 
 def _said(item: HostedItem) -> str:
-    """What of an item is kept as text: not what came out of a book, nor all that a tool told."""
+    """Return what of an item is kept as text: not what came out of a book, nor all that a tool told."""
     if item.role == "tool" and ANSWERS.search(item.speaker):
         return ""
     text = without_recalled(clean(item.text)).strip()
@@ -176,7 +176,7 @@ def _said(item: HostedItem) -> str:
 
 
 def _plain(data: Any) -> Any:
-    """The item's data, if JSON can say it: what Python writes as NaN or Infinity no other program reads."""
+    """Return the item's data, if JSON can say it: what Python writes as NaN or Infinity no other program reads."""
     try:
         json.dumps(data, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
@@ -185,7 +185,7 @@ def _plain(data: Any) -> Any:
 
 
 def _as_left(was: Turn, turn: Turn) -> Turn:
-    """The turn with its item as it is without what was forgotten."""
+    """Return the turn with its item as it is without what was forgotten."""
     if was.text == turn.text or ITEM not in turn.metadata:
         return turn
     item = _swapped(turn.metadata[ITEM], was.text, turn.text)
@@ -202,7 +202,7 @@ def _swapped(value: Any, old: str, new: str) -> Any:
 
 
 def _data(turn: Turn) -> Any:
-    """The item; of a turn that somebody else added a message."""
+    """Return the item; of a turn that somebody else added a message."""
     return turn.metadata.get(ITEM, {"role": turn.role or "user", "content": turn.text})
 
 
@@ -245,7 +245,7 @@ class UserMemory:
         self._host = "/".join(quote(each, safe="") for each in (host, *owner))
 
     def session(self, name: str) -> HostedSession:
-        """The conversation of that name, of this user; "" is the one of what was said in none."""
+        """Return the conversation of that name, of this user; "" is the one of what was said in none."""
         return HostedSession(self._memory, name, host=self._host)
 
     def keep(self, session: str, items: Sequence[HostedItem]) -> None:
@@ -255,7 +255,7 @@ class UserMemory:
             kept.add(items)
 
     def search(self, query: str, *, limit: int) -> list[UserHit]:
-        """At most so much that is worth a look, most relevant first; nothing while memory is switched off."""
+        """Return at most so much that is worth a look, most relevant first; nothing while memory is switched off."""
         if not (self._memory.config.enabled and query.strip()):
             return []
 

@@ -34,7 +34,7 @@ PLAIN = ".plain.md"
 
 
 def document_of(name: str) -> str:
-    """The path of the document that a file is kept as. Raises UnsafePath if that is another file's."""
+    """Return the path of the document that a file is kept as. Raises UnsafePath if that is another file's."""
     path = name if name.endswith(".md") else name + PLAIN
     if name_of(path) != name:
         raise UnsafePath(f"no file can be called {name!r}: {name_of(path)!r} is kept under that name")
@@ -42,7 +42,7 @@ def document_of(name: str) -> str:
 
 
 def name_of(path: str) -> str:
-    """The name of the file that a document is."""
+    """Return the name of the file that a document is."""
     name = path.removesuffix(PLAIN)
     return path if name.endswith((".md", "/")) or not name else name
 
@@ -60,7 +60,7 @@ class FileTree:
         return {name[len(top) :]: size for name, size in names.items() if name.startswith(top)}
 
     def read(self, name: str) -> Document:
-        """The text of a file, with its revision. Raises MissingDocument, UnsafePath."""
+        """Return the text of a file, with its revision. Raises MissingDocument, UnsafePath."""
         return self._memory.document(document_of(name))
 
     def write(self, name: str, text: str, *, expect: str | None = None) -> None:
@@ -99,7 +99,7 @@ class FileTree:
         documents.rename_documents(self._memory.context, paths)
 
     def _all_of(self, name: str) -> list[str]:
-        """The file of that name, or all in the folder."""
+        """Return the file of that name, or all in the folder."""
         files = self.files()
         found = [name] if name in files else [each for each in files if each.startswith(f"{name}/")]
         if not found:
@@ -128,7 +128,7 @@ class FileTree:
 
 
 def _above(name: str) -> list[str]:
-    """The folders that a file is in, topmost first."""
+    """Return the folders that a file is in, topmost first."""
     parts = name.split("/")
     return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
 
@@ -197,7 +197,7 @@ class VersionedFiles:
         self._host = host
 
     def read(self, name: str) -> File | None:
-        """The file, None if there is none. Raises UnsafePath for a name that no document can have."""
+        """Return the file, None if there is none. Raises UnsafePath for a name that no document can have."""
         path = self._path(name)
         try:
             text = self._memory.document(path).text
@@ -210,7 +210,7 @@ class VersionedFiles:
         return File(text, _version(text), asked, metadata)
 
     def receipt(self, asked: WriteRequest) -> Receipt | None:
-        """What came of it when it was asked for before; None if it was not.
+        """Return what came of it when it was asked for before; None if it was not.
 
         Raises:
             Conflict: Something else was asked for under that id.
@@ -270,7 +270,7 @@ class VersionedFiles:
         return receipt
 
     def names(self, prefix: str = "") -> list[str]:
-        """The names of all files that begin so, sorted."""
+        """Return the names of all files that begin so, sorted."""
         self._memory.config.check_enabled()
         top = f"{self._folder}/"
         paths = (info.path for info in documents.documents(self._memory.context))
@@ -278,7 +278,7 @@ class VersionedFiles:
         return sorted(name for name in names if name.startswith(prefix))
 
     def search(self, prefix: str, query: str, *, limit: int, most: int) -> FileHits:
-        """The best hits of at most `limit` files, looked for in the first `most` right below the prefix."""
+        """Return the best hits of at most `limit` files, looked for in the first `most` right below the prefix."""
         names = [name for name in self.names(prefix) if "/" not in name.removeprefix(prefix)]
         paths = {self._path(name): name for name in names[:most]}
 
@@ -310,7 +310,7 @@ def _change_of(operation: Operation, path: str) -> Applied | None:
 
 
 def _told(reason: str) -> dict[str, Any]:
-    """What the reason of a write tells; nothing if it is not one of these."""
+    """Return what the reason of a write tells; nothing if it is not one of these."""
     try:
         told = json.loads(reason.partition(" ")[2])
     except ValueError:

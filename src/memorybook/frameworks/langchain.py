@@ -18,7 +18,7 @@ except ImportError:
 
 
 def book_tools(memory: Memory, names: Collection[str] | None = None) -> list[StructuredTool]:
-    """The memory tools for `bind_tools` and agents: those of these names, else all but `memory_purge`.
+    """Return the memory tools for `bind_tools` and agents: those of these names, else all but `memory_purge`.
 
     What a tool refuses comes back as a message of status `error` that says why.
     """

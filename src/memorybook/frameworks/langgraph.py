@@ -55,7 +55,7 @@ class BookStore(base.BaseStore):
         return results
 
     async def abatch(self, ops: Iterable[base.Op]) -> list[base.Result]:
-        """The same in a thread."""
+        """Carry out operations in a thread, see `batch`."""
         return await to_thread(self.batch, [*ops])
 
     def _search(self, op: base.SearchOp) -> list[base.SearchItem]:
@@ -86,7 +86,7 @@ def _told(kind: Any, item: Item, **more: Any) -> Any:
 
 
 def _texts(op: base.PutOp) -> Sequence[str] | None:
-    """What a search finds of the value, as `index` says; None for all of it."""
+    """Return what a search finds of the value, as `index` says; None for all of it."""
     if op.index is None:
         return None
     return [text for path in op.index or () for text in base.get_text_at_path(op.value, path)]

@@ -38,7 +38,7 @@ _first = 0.0  # when something was lost for the first time
 
 
 def arrays(lost: float) -> ModuleType | None:
-    """The module numpy, or None if this time it should be done without.
+    """Return the module numpy, or None if this time it should be done without.
 
     It comes if something imported it already, or as soon as all that this process has lost for want of
     it exceeds what the import takes; in one that goes on (see `ONCE`), a small part of that. So a command that

@@ -98,7 +98,7 @@ class LocalEmbedder:
         return _FEW if self._ready else 0
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """A float32 array (n, dimensions) of unit rows; zeros for what the model cannot read.
+        """Return a float32 array (n, dimensions) of unit rows; zeros for what the model cannot read.
 
         Raises EmbedderFailed: the extra is not installed, the model cannot be loaded, or what it gives is no vector.
         """
@@ -133,7 +133,7 @@ class LocalEmbedder:
         return opened.model
 
     def _final(self) -> _Opened:
-        """The model for many texts, fetched and quantised if need be; questions are answered meanwhile."""
+        """Return the model for many texts, fetched and quantised if need be; questions are answered meanwhile."""
         with self._preparing:
             opened = self._opened
             if opened is not None and opened.serves(True):
@@ -146,7 +146,7 @@ class LocalEmbedder:
                 return self._load(recipe, final=True)
 
     def _at_hand(self) -> _Opened:
-        """The model that is on this machine by now."""
+        """Return the model that is on this machine by now."""
         folder = self._folder or model_files.cached(self._model)
         if folder is None:
             raise EmbedderFailed(f"the model {self._model!r} was not fetched yet; run: memorybook sync")
@@ -195,7 +195,7 @@ class _Opened(NamedTuple):
     final: bool
 
     def serves(self, bulk: bool) -> bool:
-        """Whether nothing else is to be loaded; in a fork nothing can be."""
+        """Return whether nothing else is to be loaded; in a fork nothing can be."""
         return self.final or not bulk or self.process != os.getpid()
 
 
@@ -250,7 +250,7 @@ class OnnxModel:
         self._reads_han = _unknown(self._tokenizer.encode(_COMMON_HAN)) < UNREAD
 
     def embed(self, texts: Sequence[str], prompt: str) -> Floats:
-        """Unit rows in the order of `texts`."""
+        """Return unit rows in the order of `texts`."""
         import numpy as np
 
         encoded = [self._encode(text, prompt) for text in texts]
@@ -262,7 +262,7 @@ class OnnxModel:
         return np.array([rows.get(place, blank) for place in range(len(texts))], dtype=np.float32).reshape(-1, width)
 
     def _width(self, rows: dict[int, Floats]) -> int:
-        """The model's dimensions, asked for with a word if nothing else was."""
+        """Return the model's dimensions, asked for with a word if nothing else was."""
         for row in rows.values():
             return int(row.shape[0])
         [batch] = _batches([self._tokenizer.encode("word").ids], self._padding)
@@ -339,7 +339,7 @@ def _output(names: list[str], recipe: Recipe) -> str:
 
 
 def _batches(encoded: list[list[int]], padding: int) -> Iterator[_Batch]:
-    """Texts of like length together, so that little of what is computed is padding; empty ones are left out."""
+    """Yield texts of like length together, so that little of what is computed is padding; empty ones are left out."""
     import numpy as np
 
     order = sorted((place for place, ids in enumerate(encoded) if ids), key=lambda place: len(encoded[place]))
@@ -357,7 +357,7 @@ def _batches(encoded: list[list[int]], padding: int) -> Iterator[_Batch]:
 
 
 def _unknown(encoded: Any) -> float:
-    """Share of a text's pieces that stand for nothing the tokenizer knows: unknown words and single bytes.
+    """Return the share of pieces that stand for nothing the tokenizer knows: unknown words and single bytes.
 
     A tokenizer over bytes has no unknown pieces: there it takes more of them than there are characters.
     """
@@ -398,7 +398,7 @@ def _session(path: str) -> Any:
 
 
 def short(error: Exception) -> str:
-    """What an error says, on one line."""
+    """Return what an error says, on one line."""
     return " ".join(str(error).split())[:200]
 
 

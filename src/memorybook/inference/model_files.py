@@ -81,7 +81,7 @@ class Recipe(NamedTuple):
 
 
 def read(folder: str) -> Recipe:
-    """What the folder says. Raises ValueError if a file is missing or says something that cannot be done."""
+    """Return what the folder says. Raises ValueError if a file is missing or says something that cannot be done."""
     chosen = choose(files(folder))
     tokenizer = os.path.join(folder, "tokenizer.json")
     if not os.path.isfile(tokenizer):
@@ -105,7 +105,7 @@ def read(folder: str) -> Recipe:
 
 
 def choose(files: Iterable[str]) -> str:
-    """The ONNX file to use, of these relative paths: int8 before float32. Raises ValueError if none can be."""
+    """Return the ONNX file to use, of these relative paths: int8 before float32. Raises ValueError if none can be."""
     found = [name for name in files if name.endswith(".onnx") and os.path.dirname(name) in ("", "onnx")]
     by_name = {os.path.basename(name): name for name in sorted(found, reverse=True)}
     arm = os.uname().machine in ("arm64", "aarch64")
@@ -120,12 +120,12 @@ def choose(files: Iterable[str]) -> str:
 
 
 def belongs(onnx: str, file: str) -> bool:
-    """Whether a file holds weights of that ONNX file, which may lie beside it as `model.onnx_data`."""
+    """Return whether a file holds weights of that ONNX file, which may lie beside it as `model.onnx_data`."""
     return file == onnx or file.startswith((onnx + "_", onnx + "."))
 
 
 def fingerprint(folder: str) -> str:
-    """Eight characters that change when the model is replaced by another one, wherever the folder lies.
+    """Return eight characters that change when the model is replaced by another one, wherever the folder lies.
 
     Raises ValueError as `read`, OSError.
     """
@@ -158,7 +158,7 @@ def _sampled(path: str, seen: int) -> int:
 
 
 def files(folder: str) -> list[str]:
-    """Relative paths of what is in the folder and in its `onnx/`; none if there is no such folder."""
+    """Return relative paths of what is in the folder and in its `onnx/`; none if there is no such folder."""
     found: list[str] = []
     for below in ("", "onnx"):
         inside = os.path.join(folder, below)
@@ -176,7 +176,7 @@ def _bytes(folder: str, name: str) -> bytes:
 
 
 def _parsed(folder: str, name: str) -> Any:
-    """The JSON of a file; None if there is no such file. Raises ValueError."""
+    """Return the JSON of a file; None if there is no such file. Raises ValueError."""
     data = _bytes(folder, name)
     try:
         return json.loads(data) if data else None
@@ -205,7 +205,7 @@ def _is_plain(folder: str) -> bool:
 
 
 def _longest(folder: str) -> int:
-    """The least of what the files say, and `LONGEST`."""
+    """Return the least of what the files say, and `LONGEST`."""
     config = _settings(folder, "config.json")
     positions = config.get("max_position_embeddings")
     if isinstance(positions, int) and config.get("model_type") in ("roberta", "xlm-roberta", "camembert", "mpnet"):
@@ -222,12 +222,12 @@ def _longest(folder: str) -> int:
 
 
 def is_name(model: str) -> bool:
-    """Whether this can be a model's name, `ORG/NAME`, perhaps with `@REVISION`."""
+    """Return whether this can be a model's name, `ORG/NAME`, perhaps with `@REVISION`."""
     return re.fullmatch(_NAME, model) is not None and ".." not in model
 
 
 def cached(model: str) -> str | None:
-    """The folder of a model that was fetched to its end; None if it was not.
+    """Return the folder of a model that was fetched to its end; None if it was not.
 
     Raises EmbedderFailed without the library.
     """

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def open_model(model: Any, settings: LLMSettings) -> LanguageModel:
-    """The model of that name, such as `openai:gpt-5-mini`, or one made with pydantic-ai.
+    """Return the model of that name, such as `openai:gpt-5-mini`, or one made with pydantic-ai.
 
     Raises:
         MissingExtra: pydantic-ai, or its part for this provider, is not installed.

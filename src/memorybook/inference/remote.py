@@ -78,7 +78,7 @@ class RemoteEmbedder:
         self._down: tuple[float, str] = (0.0, "")
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """A float32 array (n, dimensions), unit rows in the order of `texts`, zeros for blank ones.
+        """Return a float32 array (n, dimensions), unit rows in the order of `texts`, zeros for blank ones.
 
         Raises EmbedderFailed; the message says what to do and never holds the key.
         """
@@ -174,7 +174,7 @@ def _positive(**settings: float | None) -> None:
 
 
 def _clean(text: str) -> str:
-    """What of a text can be sent: its beginning, without surrogates."""
+    """Return what of a text can be sent: its beginning, without surrogates."""
     return text[:_LONGEST_TEXT].encode("utf-8", "replace").decode()
 
 
@@ -189,7 +189,7 @@ def _parsed(body: bytes) -> dict[str, Any]:
 
 
 def _in_order(answer: dict[str, Any], count: int) -> list[Any]:
-    """The vectors by their `index`, each of 0 … count-1 once."""
+    """Return the vectors by their `index`, each of 0 … count-1 once."""
     items = answer["data"]
     if len(items) != count:
         raise ValueError(f"{len(items)} vectors for {count} texts")
@@ -209,7 +209,7 @@ def _length(values: Any) -> int:
 
 
 def _row(values: Any, at: int, dimensions: int) -> bytes:
-    """The vector as a unit row of float32."""
+    """Return the vector as a unit row of float32."""
     if not isinstance(values, list) or not values or not all(type(value) in (float, int) for value in values):
         raise ValueError(f"an 'embedding' at index {at} that is not a list of numbers")
     if dimensions and len(values) != dimensions:

@@ -132,7 +132,7 @@ class StaticEmbedder:
             ahead.close()
 
     def _filled(self, texts: Sequence[str], ahead: Ahead) -> Vectors:
-        """The rows that were made ahead, and the others made now."""
+        """Return the rows that were made ahead, and the others made now."""
         rows = ahead.take(texts)
         if rows is None:
             self._ahead = None
@@ -197,7 +197,7 @@ class WordPieces:
             }.get
 
     def ids(self, word: str) -> list[int]:
-        """The token ids of a word that stands behind a space; not to be changed by the caller.
+        """Return the token ids of a word that stands behind a space; not to be changed by the caller.
 
         `word` holds no white space, no word mark and no surrogates. One longer than `LONGEST_WORD`
         is cut into stretches of that length first (that is where this differs from the tokenizer).
@@ -256,7 +256,7 @@ class WordPieces:
 
 
 def pack(vocabulary: dict[str, int]) -> bytes:
-    """The block of bytes that `WordPieces` reads, for a vocabulary piece -> id with ids 0 … n-1.
+    """Return the block of bytes that `WordPieces` reads, for a vocabulary piece -> id with ids 0 … n-1.
 
     Raises ValueError if the ids are others, or too many.
     """
@@ -281,14 +281,14 @@ def pack(vocabulary: dict[str, int]) -> bytes:
 
 
 def is_packed(data: bytes) -> bool:
-    """Whether `data` is a block that `pack` made, undamaged."""
+    """Return whether `data` is a block that `pack` made, undamaged."""
     checksum = int.from_bytes(data[_HEADER - 4 : _HEADER], "little")
     whole = len(data) > _HEADER + 2 * _SLOTS and data.startswith(_MAGIC)
     return whole and crc32(memoryview(data)[_HEADER:]) == checksum
 
 
 def load_pieces(tokenizer: str, cache_dir: str | None) -> WordPieces:
-    """The pieces of a tokenizer JSON file, through a file in `cache_dir` that is made when missing or damaged.
+    """Return the pieces of a tokenizer JSON file, through a file in `cache_dir` that is made when missing or damaged.
 
     The cache's name holds size and time of the tokenizer file, so that another version of it gets
     another cache. With None nothing is written; nor is it an error if the cache cannot be.
@@ -399,7 +399,7 @@ class Ahead:
             self._given += len(texts)
 
     def take(self, texts: Sequence[str]) -> list[bytes | None] | None:
-        """The row of each text, None for those that are not made; None when nothing is left to be had."""
+        """Return the row of each text, None for those that are not made; None when nothing is left to be had."""
         with self._lock:
             if self._end is None:
                 return None
@@ -432,12 +432,12 @@ class Ahead:
 
 
 def _is_plain(executable: str) -> bool:
-    """Whether running this runs Python, and not the program that has Python in it."""
+    """Return whether running this runs Python, and not the program that has Python in it."""
     return os.path.basename(executable).startswith("python") and not getattr(sys, "frozen", False)
 
 
 def _processors() -> int:
-    """How many this process may use."""
+    """Return how many this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -505,7 +505,7 @@ _read_once = Memo(_read, 1).__getitem__
 
 
 def readable(text: str) -> str:
-    """What of a text the embedder reads, single-spaced; "" if it is mostly CJK or has no letter or digit."""
+    """Return what of a text the embedder reads, single-spaced; "" if it is mostly CJK or has no letter or digit."""
     if not text.isascii():
         if han_share(text) > MOSTLY_CJK:
             return ""
@@ -526,7 +526,7 @@ def _tokens(pieces: WordPieces, text: str) -> list[int]:
 
 
 def _row(tokens: list[int], weights: mmap, start: int, rows: dict[int, tuple[float, ...]]) -> bytes:
-    """The unit row of these tokens; `rows` keeps what was read."""
+    """Return the unit row of these tokens; `rows` keeps what was read."""
     total: list[float] = [0.0] * DIMENSIONS
     for token in tokens:
         row = rows.get(token)
@@ -550,7 +550,7 @@ def _bulk(np: Any, pieces: WordPieces, weights: mmap, start: int, texts: Sequenc
 
 
 def _packages() -> str:
-    """The directory that holds the package wordllama, found without importing anything."""
+    """Return the directory that holds the package wordllama, found without importing anything."""
     for folder in sys.path:
         if os.path.isfile(os.path.join(folder, _WEIGHTS)):
             return folder
@@ -558,7 +558,7 @@ def _packages() -> str:
 
 
 def _mapped(path: str, size: int) -> tuple[mmap, int]:
-    """The safetensors file (8 bytes of header length, JSON header, rows) and where its rows begin."""
+    """Return the safetensors file (8 bytes of header length, JSON header, rows) and where its rows begin."""
     with open(path, "rb") as file:
         weights = mmap(file.fileno(), 0, access=ACCESS_READ)
     start = 8 + int.from_bytes(weights[:8], "little")

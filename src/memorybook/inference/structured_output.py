@@ -55,7 +55,7 @@ class Raw:
     cut: bool = False
 
     def written(self) -> str:
-        """All that the model wrote."""
+        """Return all that the model wrote."""
         calls = (one.arguments if isinstance(one.arguments, str) else as_json(one.arguments) for one in self.calls)
         return "\n".join([self.text, *calls]).strip()
 
@@ -185,7 +185,7 @@ class LanguageModel:
 
 
 def checked(request: Request) -> Request:
-    """The request, if it can be sent. Raises InvalidInput."""
+    """Return the request, if it can be sent. Raises InvalidInput."""
     if not request.messages:
         raise InvalidInput("no messages to answer; give at least one")
     for message in request.messages:
@@ -202,7 +202,7 @@ def checked(request: Request) -> Request:
 
 
 def tokens_of(request: Request) -> int:
-    """About how many tokens the request has."""
+    """Return about how many tokens the request has."""
     parts = []
     for message in request.messages:
         content, calls = message.get("content") or "", message.get("tool_calls")
@@ -214,7 +214,7 @@ def tokens_of(request: Request) -> int:
 
 
 def as_json(value: Any) -> str:
-    """What is sent to a model; any mapping is an object. Raises InvalidInput if it is no JSON."""
+    """Return JSON to be sent to a model; any mapping is an object. Raises InvalidInput if it cannot be."""
     try:
         return json.dumps(value, ensure_ascii=False, default=dict)
     except (TypeError, ValueError, RecursionError) as error:
@@ -225,7 +225,7 @@ def as_json(value: Any) -> str:
 
 
 def spelled_out(request: Request) -> tuple[Message, ...]:
-    """The messages with what to fill in, or how to call a tool, said in words at the end."""
+    """Return the messages with what to fill in, or how to call a tool, said in words at the end."""
     words = _wanted(request)
     if not words:
         return request.messages
@@ -256,7 +256,7 @@ def _wanted(request: Request) -> str:
 
 
 def again(request: Request, raw: Raw, problem: ValueError) -> Request:
-    """The request that shows the model its answer and what was wrong with it."""
+    """Return the request that shows the model its answer and what was wrong with it."""
     shown = raw.written()[:_SHOWN_AGAIN]
     described = request.form.description if request.form else "".join(tool.description for tool in request.tools)
     if _HAN.search(described):
@@ -335,7 +335,7 @@ def _call(raw: RawCall, request: Request, at: int) -> ToolCall:
 
 
 def _calls_in(text: str, request: Request) -> Iterator[ToolCall]:
-    """Calls that the model wrote into its text; a text without any is just a text."""
+    """Yield calls that the model wrote into its text; a text without any is just a text."""
     names = {tool.name for tool in request.tools}
     try:
         for at, value in enumerate(values(text)):

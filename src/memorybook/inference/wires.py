@@ -216,7 +216,7 @@ def _function(name: str, **more: Any) -> dict[str, Any]:
 
 
 def _is_strict(schema: Any) -> bool:
-    """Whether OpenAI would take this schema as strict: every object closed, every property required."""
+    """Return whether OpenAI would take this schema as strict: every object closed, every property required."""
     waiting = [schema]
     for part in waiting:
         if isinstance(part, Mapping):

@@ -90,7 +90,7 @@ class Flat(OverBook):
     name = "flat"
 
     def recalled(self, query: str, *, max_tokens: int | None = None) -> Recalled:
-        """The whole page under its title; the query is only noted, and nothing is cut."""
+        """Return the whole page under its title; the query is only noted, and nothing is cut."""
         context = self.context
         if not context.config.enabled:
             return Recalled("", 0)
@@ -136,7 +136,7 @@ def _room(page: Page, setting: int) -> int | None:
 
 
 def _asked(llm: Metered, page: Page, lines: Sequence[Line], setting: str, *, room: int | None) -> Reply:
-    """The model's answer to the page and the talk."""
+    """Return the model's answer to the page and the talk."""
     text = "\n".join(line.text for line in lines)
     language = ("zh" if is_chinese(text[:20_000]) else "en") if setting == "auto" else setting
     words = CONSOLIDATE[language]
@@ -147,7 +147,7 @@ def _asked(llm: Metered, page: Page, lines: Sequence[Line], setting: str, *, roo
 
 
 def _saved(reply: Reply, page: Page) -> Saved:
-    """What the model saves. Raises LLMFailed if it did not call the tool, or gave it what cannot be used."""
+    """Return what the model saves. Raises LLMFailed if it did not call the tool, or gave it what cannot be used."""
     arguments = next((call.arguments for call in reply.tool_calls if call.name == "save_memory"), None)
     if arguments is None:
         raise LLMFailed("the language model did not call save_memory: nothing was saved")
@@ -162,7 +162,7 @@ def _saved(reply: Reply, page: Page) -> Saved:
 
 
 def _stamped(paragraph: str, stamp: str) -> str:
-    """The paragraph, with the time before it if the model left that out."""
+    """Return the paragraph, with the time before it if the model left that out."""
     return paragraph if _STAMP.match(paragraph) else f"[{stamp}] {paragraph}"
 
 
@@ -230,7 +230,7 @@ class _Rewriting:
                 yield from self._again(old) if old else [Add(entry=self._entry(said, session), reason=_NEW)]
 
     def _again(self, known: Entry) -> Iterator[Change]:
-        """An archived entry is said again: it is strengthened, and active if it is strong enough then."""
+        """Strengthen an archived entry that is said again, and make it active if it is strong enough then."""
         today = self._now.date()
         yield Reinforce(id=known.id, reason=_NEW)
         lapsed = known.expires is not None and known.expires < today
@@ -238,14 +238,14 @@ class _Rewriting:
             yield Update(id=known.id, fields={"archived": False}, reason=_NEW)
 
     def _gone(self, standing: Mapping[str, Entry]) -> list[Archive]:
-        """What the page no longer has, the weakest first; what is pinned, or was changed since, stays."""
+        """Return what the page no longer has, the weakest first; what is pinned, or was changed since, stays."""
         gone = [standing[id] for id in self._rewrite.gone if id in standing]
         gone = [entry for entry in gone if not entry.pinned and entry == self._shown[entry.id]]
         gone.sort(key=self._book.strength)
         return [Archive(id=entry.id, reason="no longer in the rewritten memory") for entry in gone]
 
     def _fits(self, text: str) -> bool:
-        """Whether a text may be stored; if not, it is among the discarded ones with the reason."""
+        """Return whether a text may be stored; if not, it is among the discarded ones with the reason."""
         reason = screen(text) or ("" if len(text) <= _LONGEST else f"over {_LONGEST:,} characters")
         if reason:
             self._discarded.append(Discarded(text=text[:_LONGEST], reason=reason))
@@ -256,7 +256,7 @@ class _Rewriting:
         return False
 
     def _untouched(self, id: str, entry: Entry | None, said: Statement) -> bool:
-        """Whether an entry may be reworded: it is not pinned, and as the model was shown it."""
+        """Return whether an entry may be reworded: it is not pinned, and as the model was shown it."""
         reason = ""
         if entry is None:
             reason = f"entry {id} went meanwhile"
@@ -269,7 +269,7 @@ class _Rewriting:
         return not reason
 
     def _reworded(self, entry: Entry, said: Statement) -> dict[str, Any]:
-        """Who rewords an entry speaks of it: it is current, with the strength that it has today."""
+        """Return the fields of a reworded entry: it was spoken of today, and has the strength of today."""
         today = self._now.date()
         return {
             "text": said.text,
@@ -375,18 +375,18 @@ def page_of(document: MemoryDocument, *, today: date, mask: Callable[[str], str]
 
 
 def _unharmed(text: str) -> str:
-    """A person's text without comments and without the lines that try to instruct."""
+    """Return a person's text without comments and without the lines that try to instruct."""
     text = _harmless(_COMMENT.sub("", text.removeprefix("\ufeff")))
     return "\n".join(line.rstrip() for line in text.splitlines() if not screen(line))
 
 
 def _harmless(text: str) -> str:
-    """The text, unable to end the markers around the page."""
+    """Return the text, unable to end the markers around the page."""
     return text.replace("<!--", "<! --").replace("-->", "-- >")
 
 
 def _shown_section(section: Section, today: date, mask: Callable[[str], str], entries: dict[str, str]) -> str:
-    """The section's heading and what of its blocks is shown; its entries go into `entries`."""
+    """Return the section's heading and what of its blocks is shown; its entries go into `entries`."""
     shown = [section.heading.strip()]
     for block in section.blocks:
         if block.entry is None:
@@ -400,7 +400,7 @@ def _shown_section(section: Section, today: date, mask: Callable[[str], str], en
 
 
 def is_shown(entry: Entry, today: date) -> bool:
-    """Whether an entry may stand in a prompt unasked: active, not lapsed, trusted."""
+    """Return whether an entry may stand in a prompt unasked: active, not lapsed, trusted."""
     return (
         entry.state == "active"
         and (entry.expires is None or entry.expires >= today)
@@ -421,7 +421,7 @@ class _Part(NamedTuple):
 
 
 def _parts(text: str) -> Iterator[_Part]:
-    """The text by its headings; what looks like one in a closed code fence is none."""
+    """Yield the text by its headings; what looks like one in a closed code fence is none."""
     fences = Fences(text)
     level, heading, begin, skip = 0, "", 0, 0
     for mark in _MARK.finditer(text):
@@ -559,7 +559,7 @@ class _Reading:
 
 
 def statements(text: str) -> list[str]:
-    """The items and paragraphs of Markdown."""
+    """Return the items and paragraphs of Markdown."""
     return [unescape(block.text) for block in blocks(text)]
 
 

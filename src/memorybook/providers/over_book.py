@@ -93,14 +93,14 @@ class OverBook:
         """Release what is held, which is nothing: the memory is its opener's. Closing twice does nothing."""
 
     def _model(self, given: MemorizeInput) -> Metered:
-        """The model to ask, within the budgets. Raises LLMFailed if there is none."""
+        """Return the model to ask, within the budgets. Raises LLMFailed if there is none."""
         llm = self.context.metered(given.llm, model=given.model)
         if llm is None:
             raise LLMFailed(f"the {self.name} provider needs a language model: set llm.model, or give it one")
         return llm
 
     def recalled(self, query: str, *, max_tokens: int | None = None) -> Recalled:
-        """The block with the memories in it, see `protocols.MemoryProvider`."""
+        """Return the block with the memories in it, see `protocols.MemoryProvider`."""
         raise NotImplementedError
 
     def _memorize(self, messages: Sequence[Mapping[str, Any]], given: MemorizeInput) -> str | None:
@@ -132,7 +132,7 @@ class Line(NamedTuple):
 
 
 def lines_of(messages: Sequence[Mapping[str, Any]], *, mask: Mask, zone: tzinfo) -> list[Line]:
-    """The messages that say something, without secrets, without what recall had put in and what the system says.
+    """Return the messages that say something, without secrets, without what recall had put in and what the system says.
 
     Empty messages are left out, and those that try to instruct whoever reads them.
 
@@ -147,7 +147,7 @@ def lines_of(messages: Sequence[Mapping[str, Any]], *, mask: Mask, zone: tzinfo)
 
 
 def turns_in(messages: Iterable[Mapping[str, Any]], zone: tzinfo) -> Iterator[Turn]:
-    """Each message that holds a text or calls, as it stands there; its id is its place in the list."""
+    """Yield each message that holds a text or calls, as it stands there; its id is its place in the list."""
     for number, message in enumerate(messages):
         said = said_in(Record(number, plain(message)), timezone=zone, warn=lambda warning: None)
         if said is not None:
@@ -164,7 +164,7 @@ def turns_in(messages: Iterable[Mapping[str, Any]], zone: tzinfo) -> Iterator[Tu
 
 
 def _called(said: Said) -> Iterator[str]:
-    """Names of the tools that an assistant called, as the wires and agents have them."""
+    """Yield names of the tools that an assistant called, as the wires and agents have them."""
     for call in said.tool_calls:
         function = call.get("function")
         name = call.get("name") or (function.get("name") if isinstance(function, Mapping) else None)
@@ -175,7 +175,7 @@ def _called(said: Said) -> Iterator[str]:
 
 
 def stamp_of(time: datetime, zone: tzinfo) -> str:
-    """The minute, as lines and paragraphs show it."""
+    """Return the minute, as lines and paragraphs show it."""
     return f"{time.astimezone(zone):%Y-%m-%d %H:%M}"
 
 

@@ -28,7 +28,7 @@ class Tiered(OverBook):
     evolving = False
 
     def recalled(self, query: str, *, max_tokens: int | None = None) -> Recalled:
-        """What a person wrote, the strongest entries, and what the query finds."""
+        """Return what a person wrote, the strongest entries, and what the query finds."""
         return recall(self.context, query, max_tokens=validate.budget_of(max_tokens))
 
     def _memorize(self, messages: Sequence[Mapping[str, Any]], given: MemorizeInput) -> str | None:

@@ -230,7 +230,7 @@ def opened(
 
 
 def _format(path: str, sample: Sequence[Record], warnings: Sequence[str], name: str | None) -> Format:
-    """The format of that name, or the one whose objects these are."""
+    """Return the format of that name, or the one whose objects these are."""
     fields = [record.fields for record in sample]
     for format in FORMATS:
         if name == format.name or (name is None and format.matches(fields)):
@@ -274,7 +274,7 @@ def _gathered(told: Iterator[Parsed], format: Format, path: str, titles: dict[st
 
 
 def nothing_in(path: str, warnings: Sequence[str]) -> InvalidInput:
-    """The error of a file in which there is nothing to take in."""
+    """Return the error of a file in which there is nothing to take in."""
     return InvalidInput(f"no message in {path!r} could be read; {EXPECTED}" + _because(warnings))
 
 
@@ -283,6 +283,6 @@ def _because(warnings: Sequence[str]) -> str:
 
 
 def few(warnings: Sequence[str]) -> tuple[str, ...]:
-    """The first of them, and how many more there are."""
+    """Return the first of them, and how many more there are."""
     more = (f"… and {len(warnings) - _WARNINGS} more",) if len(warnings) > _WARNINGS else ()
     return (*warnings[:_WARNINGS], *more)

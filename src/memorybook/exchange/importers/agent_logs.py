@@ -50,7 +50,7 @@ _INJECTED = (
 
 
 def is_claude_code(sample: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether these first objects of a file are events of a transcript."""
+    """Return whether these first objects of a file are events of a transcript."""
     return any(_is_event(fields) for fields in sample)
 
 
@@ -64,7 +64,7 @@ def _is_event(fields: Mapping[str, Any]) -> bool:
 def read_claude_code(
     records: Iterable[Record], *, timezone: tzinfo, warn: Warn, titles: dict[str, str]
 ) -> Iterator[Said]:
-    """The messages of a transcript, each tool result as a message of the tool.
+    """Yield the messages of a transcript, each tool result as a message of the tool.
 
     Titles found on the way are put into `titles` by session id ("" where the line names none).
     """
@@ -90,7 +90,7 @@ def read_claude_code(
 
 
 def _queued(record: Record, timezone: tzinfo) -> Iterator[Said]:
-    """What a person typed while the agent worked."""
+    """Yield what a person typed while the agent worked."""
     held = record.fields.get("attachment")
     if not isinstance(held, dict) or held.get("type") != "queued_command":
         return
@@ -124,7 +124,7 @@ def _event(record: Record, tools: dict[str, str], timezone: tzinfo, warn: Warn) 
 
 
 def _made(record: Record, timezone: tzinfo) -> Said:
-    """What every turn has of its line."""
+    """Return what every turn has of its line."""
     fields = record.fields
     session = word(fields.get("sessionId"))
     return Said(
@@ -140,7 +140,7 @@ def _made(record: Record, timezone: tzinfo) -> Said:
 
 
 def typed_text(text: str) -> str:
-    """What a person typed: commands as they were typed, without what the program wrote around it."""
+    """Return what a person typed: commands as they were typed, without what the program wrote around it."""
     text = re.sub(_INJECTED, "", clean(text))
     command = re.search(r"<command-name>(.*?)</command-name>", text)
     if command:
@@ -167,7 +167,7 @@ _INSERTED = (
 
 
 def is_codex(sample: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether these first objects of a file are lines of a session."""
+    """Return whether these first objects of a file are lines of a session."""
     return any(
         (word(fields.get("type")) in _WRAPPED and isinstance(fields.get("payload"), dict))
         or (word(fields.get("type")) in _CALLS | _OUTPUTS and "call_id" in fields)
@@ -177,7 +177,7 @@ def is_codex(sample: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def read_codex(records: Iterable[Record], *, timezone: tzinfo, warn: Warn, titles: dict[str, str]) -> Iterator[Said]:
-    """The messages of a session: of the user as they were typed, where that is recorded."""
+    """Yield the messages of a session: of the user as they were typed, where that is recorded."""
     reader = _Reader(timezone)
     for record in records:
         reader.take(record)
@@ -203,7 +203,7 @@ class _Reader:
         self._said: list[tuple[bool, Said]] = []
 
     def told(self) -> Iterator[Said]:
-        """The messages; what was sent and what was shown of one and the same say it once."""
+        """Yield the messages; what was sent and what was shown of one and the same say it once."""
         shown = {said.role for event, said in self._said if event}
         sent = {said.role for event, said in self._said if not event}
         for event, said in self._said:
@@ -318,7 +318,7 @@ def _output(value: Any) -> str:
 
 
 def is_history(sample: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether these first objects of a file are a run's history."""
+    """Return whether these first objects of a file are a run's history."""
     return any(fields.get("_type") == "metadata" or _is_prompt(fields) for fields in sample)
 
 
@@ -329,7 +329,7 @@ def _is_prompt(fields: Mapping[str, Any]) -> bool:
 
 
 def read_history(records: Iterable[Record], *, timezone: tzinfo, warn: Warn, titles: dict[str, str]) -> Iterator[Said]:
-    """The messages of a run, or the prompts that a person typed, as turns of the user."""
+    """Yield the messages of a run, or the prompts that a person typed, as turns of the user."""
     session = ""
     for record in records:
         fields = record.fields

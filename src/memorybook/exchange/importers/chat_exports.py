@@ -36,12 +36,12 @@ _MEDIA = {"image": "image", "audio": "audio", "video": "video"}
 
 
 def is_chatgpt(sample: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether these first objects of a file are conversations."""
+    """Return whether these first objects of a file are conversations."""
     return any(isinstance(fields.get("mapping"), dict) for fields in sample)
 
 
 def read_chatgpt(records: Iterable[Record], *, timezone: tzinfo, warn: Warn, titles: dict[str, str]) -> Iterator[Said]:
-    """The messages of each conversation on the branch that was shown last."""
+    """Yield the messages of each conversation on the branch that was shown last."""
     for record in records:
         mapping = record.fields.get("mapping")
         if not isinstance(mapping, dict):
@@ -62,7 +62,7 @@ def read_chatgpt(records: Iterable[Record], *, timezone: tzinfo, warn: Warn, tit
 
 
 def _path(record: Record, mapping: Mapping[str, Any], warn: Warn) -> list[Mapping[str, Any]]:
-    """The messages from the root down to the current node, or to the newest end where none is named."""
+    """Return the messages from the root down to the current node, or to the newest end where none is named."""
     nodes = {id: node for id, node in mapping.items() if isinstance(node, dict)}
     if len(nodes) < len(mapping):
         warn(f"conversation {record.line}: {several(len(mapping) - len(nodes), 'node')} that are no objects, left out")
@@ -99,7 +99,7 @@ def _created(node: Mapping[str, Any]) -> float:
 
 
 def _said(message: Mapping[str, Any], timezone: tzinfo) -> Said | None:
-    """The turn of a message; None for one that was never shown, or is empty."""
+    """Return the turn of a message; None for one that was never shown, or is empty."""
     author, content = _object(message.get("author")), _object(message.get("content"))
     metadata = _object(message.get("metadata"))
     if any(metadata.get(flag) for flag in _HIDDEN) or word(content.get("content_type")) in _OWN:
@@ -132,7 +132,7 @@ def _said(message: Mapping[str, Any], timezone: tzinfo) -> Said | None:
 
 
 def _text(content: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """What a content says, and which pictures and recordings are in it."""
+    """Return what a content says, and which pictures and recordings are in it."""
     parts = content.get("parts")
     texts: list[str] = []
     media: list[str] = []
@@ -171,7 +171,7 @@ _MEMORIES = frozenset(("conversations_memory", "project_memories"))
 
 
 def is_claude(sample: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether these first objects of a file are conversations."""
+    """Return whether these first objects of a file are conversations."""
     return any(isinstance(fields.get("chat_messages"), list) or _MEMORIES & fields.keys() for fields in sample)
 
 
@@ -210,7 +210,7 @@ def _memories(fields: Mapping[str, Any]) -> Iterator[Page]:
 
 
 def _shown(fields: Mapping[str, Any], messages: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The messages up to the current one by their parents; as they stand, if they have none."""
+    """Return the messages up to the current one by their parents; as they stand, if they have none."""
     by_id = {id: message for message in messages if isinstance(id := message.get("uuid"), str)}
     here = fields.get("current_leaf_message_uuid")
     path: list[Mapping[str, Any]] = []
@@ -221,7 +221,7 @@ def _shown(fields: Mapping[str, Any], messages: list[Mapping[str, Any]]) -> list
 
 
 def _message(message: Mapping[str, Any], timezone: tzinfo) -> Iterator[Said]:
-    """The turn of a message, and after it the answers of the tools that it called."""
+    """Yield the turn of a message, and after it the answers of the tools that it called."""
     role = role_of(first(message, "sender", "role"))
     content = message.get("content")
     text, calls = content_of(content)

@@ -23,7 +23,7 @@ _IDS = ("id", "memory_id", "uuid")
 
 
 def is_mem0(sample: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether these first objects of a file are memories."""
+    """Return whether these first objects of a file are memories."""
     return any(_is_memory(fields) for fields in sample)
 
 
@@ -37,7 +37,7 @@ def _is_memory(fields: Mapping[str, Any]) -> bool:
 def read_mem0(
     records: Iterable[Record], *, timezone: tzinfo, warn: Warn, titles: dict[str, str]
 ) -> Iterator[Statement]:
-    """Each memory as a statement; those that were deleted are left out."""
+    """Yield each memory as a statement; those that were deleted are left out."""
     deleted = 0
     for record in records:
         fields = record.fields
@@ -92,7 +92,7 @@ _NOT = ("readme.md", "dreams.md", "agents.md", "claude.md")
 
 
 def is_memory(path: str) -> bool:
-    """Whether a Markdown file of this name, with the folders it is in, is an agent's memory.
+    """Return whether a Markdown file of this name, with the folders it is in, is an agent's memory.
 
     A page of a day is one where memories are kept, or at the top of what was named; elsewhere it is anything.
     """
@@ -103,7 +103,7 @@ def is_memory(path: str) -> bool:
 
 
 def read_markdown(path: str, stream: Iterable[bytes], *, timezone: tzinfo, warn: Warn) -> Iterator[Page]:
-    """The page of a file, or its parts where headings of a day's file name the hour.
+    """Yield the page of a file, or its parts where headings of a day's file name the hour.
 
     Raises InvalidInput for a file that is larger than any memory is.
     """
@@ -136,7 +136,7 @@ def _day(name: str) -> date | None:
 
 
 def _by_hour(text: str) -> Iterator[tuple[time, str]]:
-    """The parts of a day's page; what stands before the first hour is of the day's beginning."""
+    """Yield the parts of a day's page; what stands before the first hour is of the day's beginning."""
     pattern = r"#{1,6}\s.*?(?<![\d:.])([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?(?![\d:])\s*(UTC|Z\b)?"
     hour, lines, fenced = time(), list[str](), False
     for line in text.split("\n"):

@@ -100,7 +100,7 @@ def tool_results(said: Said, content: Any, told: Callable[[Mapping[str, Any]], d
 
 
 def records(name: str, stream: Iterable[bytes], warn: Warn) -> Iterator[Record]:
-    """The JSON objects of a file: one a line, in one array, or under `messages` and the like of one or of each.
+    """Yield the JSON objects of a file: one a line, in one array, or under `messages` and the like of one or of each.
 
     Lines, and the items of an array, are read one by one; a broken one is a warning. Raises InvalidInput for a file
     that is not UTF-8 text, and for a line, an item or a document that is too large to be held.
@@ -134,7 +134,7 @@ _CHUNK = 1 << 20
 
 
 def _pieces(stream: Any, warn: Warn) -> Iterator[str]:
-    """The text of a file in pieces of about a megabyte."""
+    """Yield the text of a file in pieces of about a megabyte."""
     import codecs
 
     decoder = codecs.getincrementaldecoder("utf-8")()
@@ -165,7 +165,7 @@ def _lines(name: str, stream: Iterable[bytes], warn: Warn) -> Iterator[tuple[int
 
 
 def raw_lines(stream: Any) -> Iterator[bytes]:
-    """The lines; of a file never more than can be held."""
+    """Return the lines; of a file never more than can be held."""
     return iter(lambda: stream.readline(MOST + 1), b"") if hasattr(stream, "readline") else iter(stream)
 
 
@@ -206,7 +206,7 @@ def _array_records(name: str, pieces: Iterator[str], warn: Warn) -> Iterator[Rec
 
 
 def _unwrapped(values: Iterable[Any], warn: Warn, number: int = 0) -> Iterator[Record]:
-    """The objects in these values; of a single one that stands in an array with its number there."""
+    """Yield the objects in these values; of a single one that stands in an array with its number there."""
     for place, fields in enumerate(_messages(values, several=bool(number)), 1):
         if isinstance(fields, dict):
             yield Record(number or place, fields)
@@ -219,14 +219,14 @@ _WHOLE = frozenset(("mapping", "chat_messages", "chats", "memory", "role", "cont
 
 
 def _wrapped(value: Any) -> list[Any] | None:
-    """The list for which an object is only the wrapping; None for an object that says something itself."""
+    """Return the list for which an object is only the wrapping; None for an object that says something itself."""
     if not isinstance(value, dict) or not _WHOLE.isdisjoint(value):
         return None
     return next((value[key] for key in ("messages", *_LISTS) if isinstance(value.get(key), list)), None)
 
 
 def _messages(values: Iterable[Any], *, several: bool, inside: bool = False) -> Iterator[Any]:
-    """The objects of an array, where one wraps others these: conversations, and the messages of each.
+    """Yield the objects of an array, where one wraps others these: conversations, and the messages of each.
 
     With `several` there may be more conversations than these, so that each must have a name.
     """
@@ -244,14 +244,14 @@ def _messages(values: Iterable[Any], *, several: bool, inside: bool = False) -> 
 
 
 def _as_memory(value: Any) -> Any:
-    """What stands under `memories` is one, whatever its text is called there."""
+    """Return what stands under `memories` as a memory, whatever its text is called there."""
     if isinstance(value, dict) and "memory" not in value and isinstance(text := first(value, "content", "text"), str):
         return {**value, "memory": text}
     return value
 
 
 def _of_session(value: Mapping[str, Any], messages: list[Any], several: bool) -> Iterator[Any]:
-    """The messages of a conversation with its name; one of several that has none is called by all that is in it.
+    """Yield the messages of a conversation with its name; one of several that has none is called by all that is in it.
 
     A title alone is no name there: any number may be called "New chat".
     """
@@ -334,7 +334,7 @@ class Items:
                 yield self._nested() if begin in "[{" else self._plain()
 
     def _peek(self, opened: bool) -> str:
-        """The next character that is neither a blank nor, in the array, a comma; "" at the end."""
+        """Return the next character that is neither a blank nor, in the array, a comma; "" at the end."""
         while True:
             found = _pattern(r"[\s,]*" if opened else r"[\s\ufeff]*").match(self._text, self._at)
             self._at = found.end() if found else self._at
@@ -356,7 +356,7 @@ class Items:
         return len(parts) > 1
 
     def _plain(self) -> str:
-        """A string, a number or a word."""
+        """Return a string, a number or a word."""
         while True:
             found = _pattern(r'"(?:[^"\\]++|\\.)*"|[^\s,\]"]+|"').match(self._text, self._at)
             end = found.end() if found else self._at + 1
@@ -366,7 +366,7 @@ class Items:
                 return text
 
     def _nested(self) -> str:
-        """An object or an array, up to the bracket that closes it."""
+        """Return an object or an array, up to the bracket that closes it."""
         depth = place = 0
         while True:
             found = _pattern(r'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*")*([\[\]{}])?').match(self._text, self._at + place)

@@ -135,7 +135,7 @@ def _in_archive(path: str, archive: ZipFile, warn: Warn) -> Iterator[Source]:
 
 
 def _refused(info: ZipInfo) -> str:
-    """Why a file of an archive is not read; "" if it is."""
+    """Return why a file of an archive is not read; "" if it is."""
     if info.flag_bits & 1:
         return "it is encrypted"
     if info.file_size > max(_SMALL, info.compress_size * _MOST_RATIO):
@@ -144,7 +144,7 @@ def _refused(info: ZipInfo) -> str:
 
 
 def broken() -> tuple[type[Exception], ...]:
-    """What reading a file of a broken archive raises, beside OSError."""
+    """Return what reading a file of a broken archive raises, beside OSError."""
     from zipfile import BadZipFile
     from zlib import error
 
