@@ -16,7 +16,7 @@ import pytest
 import memorybook
 from memorybook.config.settings import Config
 from memorybook.inference import static
-from memorybook.inference.static import Ahead, StaticEmbedder
+from memorybook.inference.static import EmbedWorker, StaticEmbedder
 
 TEXTS = [f"the plan number {n} of the harbour" for n in range(600)] + ["今天开会", "", "a\ud800b \x00 é"]
 
@@ -40,7 +40,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def started(embedder: StaticEmbedder) -> Ahead:
+def started(embedder: StaticEmbedder) -> EmbedWorker:
     assert embedder._ahead is not None
     return embedder._ahead
 

@@ -109,10 +109,10 @@ def sync_summaries(
     name = name or "node"
     root = peer_folders.check_place(to, name, context.root) if to else ""
     with _alone(context, dry_run):
-        found, skipped = _found(context, sources, name)
+        found, skipped = _nodes(context, sources, name)
         done = Collected(name, skipped=tuple(skipped), dry_run=dry_run)
         if found:
-            done = _collected(context, done, found, group)
+            done = _collect(context, done, found, group)
         if to:
             own = list(own_pages(context, sessions))
             book, files = peer_folders.book_id(context.root, make=not dry_run), files_of(context, own, group)
@@ -144,7 +144,7 @@ def _alone(context: Context, dry_run: bool) -> Iterator[None]:
 # --- where from ----------------------------------------------------------------------------------
 
 
-def _found(context: Context, sources: Sequence[str], own: str) -> tuple[list[Node], list[tuple[str, str]]]:
+def _nodes(context: Context, sources: Sequence[str], own: str) -> tuple[list[Node], list[tuple[str, str]]]:
     """The machines' folders at these places, each machine once, and the places that there is nothing to be had of.
 
     Raises NotFound if none of the places is there, InvalidInput if one is this book.
@@ -200,7 +200,7 @@ def _nodes_at(context: Context, source: str, own: str) -> tuple[list[Node], list
 # --- collecting ----------------------------------------------------------------------------------
 
 
-def _collected(context: Context, done: Collected, nodes: Sequence[Node], group: str | None) -> Collected:
+def _collect(context: Context, done: Collected, nodes: Sequence[Node], group: str | None) -> Collected:
     for attempt in range(ATTEMPTS):
         plan = Plan(context)
         for node in nodes:
@@ -271,7 +271,7 @@ class FromNode:
         }
 
 
-class _Told(NamedTuple):
+class _Report(NamedTuple):
     """A session as one machine tells of it, fit to stand here."""
 
     node: str
@@ -299,7 +299,7 @@ class Plan:
         self.redacted = 0
         self._context = context
         self._changes: list[Change] = []
-        self._sessions: dict[str, list[_Told]] = {}
+        self._sessions: dict[str, list[_Report]] = {}
         self._here = {
             page.summary.session: page for page in pages(context.book, collected=True) if page.summary.session
         }
@@ -348,7 +348,7 @@ class Plan:
             if fit is None:
                 told.left_out.append((file.name, reason))
             else:
-                self._sessions.setdefault(fit.session, []).append(_Told(node.name, file.name, fit, redacted))
+                self._sessions.setdefault(fit.session, []).append(_Report(node.name, file.name, fit, redacted))
         if whole:
             standing = (page for page in self._here.values() if page.node == node.name)
             told.gone.extend(page.path for page in standing if page.summary.session not in present)
@@ -375,7 +375,7 @@ class Plan:
             for each in everybody:
                 self.told[each.node].summaries["known"] += 1
 
-    def _take(self, best: _Told, here: Standing | None) -> None:
+    def _take(self, best: _Report, here: Standing | None) -> None:
         """Let this be what stands here of its session, unless a person said otherwise."""
         told = self.told[best.node]
         moved = here is not None and here.node != best.node
@@ -421,7 +421,7 @@ class Plan:
             return f"something else stands at {path!r}"
         return TAKEN_OUT if self._was_taken_out(path) else ""
 
-    def _path(self, told: _Told) -> str:
+    def _path(self, told: _Report) -> str:
         summary = told.summary
         own = session_md.summary_path(Session(uuid=summary.session, name=summary.name, created=summary.started))
         return f"sessions/{told.node}/{own.removeprefix('sessions/')}"
@@ -533,7 +533,7 @@ def fit_summary(context: Context, node: str, told: SessionSummary) -> tuple[Sess
         return None, "it names no session", 0
     if told.summary.count("\n") >= MOST_LINES:
         return None, f"it has over {MOST_LINES} lines", 0
-    calm = _calm(told)
+    calm = _without_instructions(told)
     if screen(_all_of(calm)):  # across sentences
         return None, INSTRUCTS, 0
     mask = Mask(context)
@@ -559,7 +559,7 @@ def _all_of(told: SessionSummary) -> str:
     return "\n".join([told.name, told.title, told.summary, *told.decisions, *told.open_questions])
 
 
-def _calm(told: SessionSummary) -> SessionSummary:
+def _without_instructions(told: SessionSummary) -> SessionSummary:
     """Return the summary without the sentences, items and names that try to instruct their reader."""
     calm = sifted(told, lambda text: screen(text) is None and screen(unlabelled(text)) is None)
     return replace(_unless_same(told, calm), name="" if screen(told.name) else told.name)
@@ -670,21 +670,21 @@ def names_of(page: Standing) -> set[str]:
 def files_of(context: Context, own: Iterable[Standing], group: str | None) -> dict[str, str]:
     """What this book hands out, text by path: these of its summaries, and its own entries of the group, if any."""
     mask = Mask(context)
-    files = {page.path: mask.text(_untold(context, page)) for page in own}
+    files = {page.path: mask.text(_current_text(context, page)) for page in own}
     if group is not None:
         chosen = sorted(own_entries(context, context.book.memory().entries, group), key=lambda entry: entry.id)
-        shown = [memory_md.render_entry(_handed(mask, entry)) for entry in chosen]
+        shown = [memory_md.render_entry(_portable(mask, entry)) for entry in chosen]
         files["MEMORY.md"] = "\n\n".join([f"# {mask.text(group)}", memory_md.ACTIVE, *shown]) + "\n"
     return files
 
 
-def _untold(context: Context, page: Standing) -> str:
+def _current_text(context: Context, page: Standing) -> str:
     """Return the page, told anew if it tells of what was forgotten."""
     left = _unless_same(page.summary, without_forgotten(context, page.summary))
     return page.text if left is page.summary else session_md.render(left)
 
 
-def _handed(mask: Mask, entry: Entry) -> Entry:
+def _portable(mask: Mask, entry: Entry) -> Entry:
     """Return the entry without what means something in this book alone."""
     return replace(
         entry,

@@ -149,7 +149,9 @@ def _document(
     """Yield the document in pieces: the sessions that were in the file in their order, then those that are new."""
     transcripts = context.book.transcripts
     wanted = {transcripts.session(only).uuid} if only else None
-    known = {session.uuid: _untold(context, session) for session in sorted(transcripts.sessions(), key=_begun)}
+    known = {
+        session.uuid: _without_forgotten(context, session) for session in sorted(transcripts.sessions(), key=_sort_key)
+    }
     opening = b"[\n"
     for done, pieces in enumerate(_sessions(context, known, wanted, before, tally), 1):
         yield opening
@@ -160,7 +162,7 @@ def _document(
     yield b"[\n]\n" if opening == b"[\n" else b"\n]\n"
 
 
-def _begun(session: Session) -> tuple[bool, float, str]:
+def _sort_key(session: Session) -> tuple[bool, float, str]:
     """Return what sorts sessions from the oldest to the newest; those without times last."""
     return session.created is None, session.created.timestamp() if session.created else 0.0, session.uuid
 
@@ -187,7 +189,7 @@ def _sessions(
         left = len(stood.session.turn_ids) - len(gone)
         tally["left_out"] += len(gone)
         if left or not gone or ours is not None:
-            merged, pieces = _merged(context, ours, stood, gone)
+            merged, pieces = _merge(context, ours, stood, gone)
             _count(tally, len(merged.turn_ids), left)
             yield pieces
     for uuid, session in known.items():
@@ -240,7 +242,7 @@ def _is_same(context: Context, known: Session | None, stood: Session, value: dic
     return all(turn.text == texts.get(turn.id) for turn in sessions_json.parse(value).turns)
 
 
-def _merged(
+def _merge(
     context: Context, known: Session | None, stood: Exported, gone: Collection[str]
 ) -> tuple[Session, Iterator[bytes]]:
     """Return the session with the turns of both but for those that are gone, as the book tells it where it does."""
@@ -252,16 +254,16 @@ def _merged(
             last = turn.id
         elif turn.id not in gone:
             after.setdefault(last, []).append(turn)
-    session = known or (_untold(context, stood.session) if gone else stood.session)
+    session = known or (_without_forgotten(context, stood.session) if gone else stood.session)
     names = {id: [turn.id for turn in turns] for id, turns in after.items()}
-    session = replace(session, turn_ids=tuple(_joined(ids, lambda id: id, names)))
+    session = replace(session, turn_ids=tuple(_interleave(ids, lambda id: id, names)))
     told = {} if gone else dict(stood.summaries)
     left = texts_without_forgotten(context, told.values()) if told else ()
     summaries = {id: text for id, text in zip(told, left, strict=True) if text}
     if known is not None:
         summaries |= _summaries(context, known)
     ours = _turns(context, known) if known is not None else ()
-    turns = sessions_json.numbered(_joined(ours, lambda turn: turn.id, after))
+    turns = sessions_json.numbered(_interleave(ours, lambda turn: turn.id, after))
     return session, sessions_json.render(session, turns, summaries, stood.extra)
 
 
@@ -271,7 +273,7 @@ def _forgotten(context: Context, session: str, turns: Iterable[str]) -> set[str]
     return {keys[key] for key in context.book.journal.buried(keys)} if keys else set()
 
 
-def _joined(ours: Iterable[T], id_of: Callable[[T], str], after: Mapping[str, Iterable[T]]) -> Iterator[T]:
+def _interleave(ours: Iterable[T], id_of: Callable[[T], str], after: Mapping[str, Iterable[T]]) -> Iterator[T]:
     """Yield what the book has in its order; what the file alone has stands after the one it stood after, by its id."""
     yield from after.get("", ())
     for one in ours:
@@ -279,7 +281,7 @@ def _joined(ours: Iterable[T], id_of: Callable[[T], str], after: Mapping[str, It
         yield from after.get(id_of(one), ())
 
 
-def _untold(context: Context, session: Session) -> Session:
+def _without_forgotten(context: Context, session: Session) -> Session:
     """The session without what its title and summary tell of what was forgotten; as it is, if that is nothing."""
     summary = SessionSummary(session=session.uuid, title=session.title, summary=session.summary)
     left = without_forgotten(context, summary)

@@ -22,7 +22,7 @@ from memorybook.errors import Conflict, InvalidInput, NotFound, UnsafePath
 from memorybook.exchange import export, importers
 from memorybook.exchange.importers import Page, Statement
 from memorybook.exchange.importers.records import several
-from memorybook.exchange.importers.sources import Counted, Source, broken, sources
+from memorybook.exchange.importers.sources import CountingFile, Source, archive_errors, sources
 from memorybook.forget.tombstones import (
     FORGOTTEN,
     remembered,
@@ -55,7 +55,7 @@ BATCH = 1000
 """Turns of sessions that an import takes in together: they are as many documents, and MEMORY.md once."""
 
 
-class Captured(NamedTuple):
+class ImportResult(NamedTuple):
     """What one session brought, or what a file remembers by itself.
 
     Attributes:
@@ -80,7 +80,7 @@ class Captured(NamedTuple):
     degraded: tuple[str, ...] = ()
 
 
-class Asked(NamedTuple):
+class ImportOptions(NamedTuple):
     """How to take files in.
 
     Attributes:
@@ -116,8 +116,8 @@ def import_files(
         raise InvalidInput(f"no format is called {format!r}: use one of {', '.join(importers.NAMES)}")
     first = day_of(since, "since")
     day = date.fromisoformat(first) if first else None
-    asked = Asked(scope, format, day, by_model and not dry_run, context.book.draft() if dry_run else None)
-    taking = _Taking(context, asked, progress)
+    asked = ImportOptions(scope, format, day, by_model and not dry_run, context.book.draft() if dry_run else None)
+    taking = _Import(context, asked, progress)
     before = export.revision(context)
     with ExitStack() as archives:
         found = [(path, archives.enter_context(_sources(path, taking))) for path in dict.fromkeys(paths)]
@@ -133,13 +133,13 @@ def import_files(
     return taking.report(degraded)
 
 
-def _sources(path: str, taking: _Taking) -> AbstractContextManager[list[Source]]:
+def _sources(path: str, taking: _Import) -> AbstractContextManager[list[Source]]:
     if path == "-":
         return nullcontext([Source("-", 0, lambda: sys.stdin.buffer, named=True)])
     return sources(path, taking.warnings.append)
 
 
-class _Held(NamedTuple):
+class _Item(NamedTuple):
     """What was found, until it is taken in, with the format and the name of its file."""
 
     one: importers.Taken
@@ -147,19 +147,19 @@ class _Held(NamedTuple):
     name: str
 
 
-class _Taking:
+class _Import:
     """Takes in one file after the other, and counts."""
 
-    def __init__(self, context: Context, asked: Asked, progress: Progress | None) -> None:
+    def __init__(self, context: Context, asked: ImportOptions, progress: Progress | None) -> None:
         self.memory = context
         self.asked = asked
         self.total = 0
         self.warnings: list[str] = []
         self._progress = progress
         self._before = self._at = 0
-        self._captured: list[Captured] = []
+        self._captured: list[ImportResult] = []
         self._formats: dict[str, None] = {}
-        self._held: list[_Held] = []
+        self._held: list[_Item] = []
         self._holding = 0
         self._uuids: set[str] = set()
         self._names: set[str] = set()
@@ -195,11 +195,11 @@ class _Taking:
             raise NotFound(f"no file {source.name!r}: it went away meanwhile") from None
         except OSError as error:
             raise InvalidInput(f"cannot read {source.name!r}: {error.strerror or error}") from error
-        except broken() as error:
+        except archive_errors() as error:
             raise InvalidInput(f"{source.name!r} is broken in its archive ({error}): download it again") from error
 
     def _read(self, source: Source, file: IO[bytes]) -> None:
-        counted, asked = Counted(file), self.asked
+        counted, asked = CountingFile(file), self.asked
         reading = importers.opened(
             source.name,
             counted,
@@ -218,7 +218,7 @@ class _Taking:
             if isinstance(one, ImportedSession) and reading.format == importers.CHAT:
                 one = self._continued(one, here)
             if self._wanted(one):
-                self._hold(_Held(one, reading.format, os.path.basename(source.origin or source.name)))
+                self._hold(_Item(one, reading.format, os.path.basename(source.origin or source.name)))
             self._at = self._before + counted.read_so_far * done // (whole or done)
         if not done:
             raise importers.nothing_in(source.name, reading.warnings)
@@ -231,7 +231,7 @@ class _Taking:
         """Return the session as the one that it goes on with, which is none of those `here`, in its file."""
         if one.session.name in self._names:
             self.flush()
-        one = continued(self.memory, one, apart=here, dry_run=self.asked.draft is not None)
+        one = as_continuation(self.memory, one, apart=here, dry_run=self.asked.draft is not None)
         here.add(one.session.uuid)
         self._names.add(one.session.name)
         return one
@@ -248,7 +248,7 @@ class _Taking:
         self._early += early
         return not early
 
-    def _hold(self, held: _Held) -> None:
+    def _hold(self, held: _Item) -> None:
         """Take in what is held first, where this would be too much, or is of a session that is held."""
         uuid = held.one.session.uuid if isinstance(held.one, ImportedSession | Exported) else ""
         if self._held and (self._holding + _size(held.one) > BATCH or uuid in self._uuids):
@@ -325,7 +325,7 @@ def _last(one: importers.Taken) -> datetime | None:
 
 def _capture_each(
     context: Context, sessions: Sequence[ImportedSession | Exported], draft: Draft | None
-) -> list[Captured]:
+) -> list[ImportResult]:
     """Take in several sessions, each once per content and in an operation of its own, and write them together.
 
     The turns are durable before anything is extracted from them; if it stops anywhere, the next
@@ -333,7 +333,9 @@ def _capture_each(
     With a draft nothing is kept, and what would be written is worked into that.
     """
     dry_run = draft is not None
-    exported = [brought(context, each) if isinstance(each, Exported) and not dry_run else None for each in sessions]
+    exported = [
+        store_exported(context, each) if isinstance(each, Exported) and not dry_run else None for each in sessions
+    ]
     works = [
         taken(context, store(context, _session(context, each), each.turns, dry_run=dry_run))
         if known is None
@@ -345,7 +347,7 @@ def _capture_each(
     told = iter(
         written(context, fresh, door=BY_IMPORT, kind="import") if draft is None else foreseen(context, fresh, draft)
     )
-    captured = [_captured(context, work, next(told) if work.fresh else None, dry_run=dry_run) for work in works]
+    captured = [_result_of(context, work, next(told) if work.fresh else None, dry_run=dry_run) for work in works]
     for known in exported:
         if known is not None:
             keep(context, known)
@@ -353,14 +355,14 @@ def _capture_each(
 
 
 def _session(context: Context, one: ImportedSession | Exported) -> Session:
-    return fit(context, one.session) if isinstance(one, Exported) else one.session
+    return fit_session(context, one.session) if isinstance(one, Exported) else one.session
 
 
-def _by_model(context: Context, session: Session, turns: Sequence[Turn]) -> Captured:
+def _by_model(context: Context, session: Session, turns: Sequence[Turn]) -> ImportResult:
     """Take in one session as the memory's language model remembers it; it is queued if the model fails."""
     stored = store(context, session, turns)
     found = memorize_stored(context, stored, How(door=BY_IMPORT))
-    return Captured(
+    return ImportResult(
         new_turns=stored.new,
         entries=found.new + found.updated + found.merged,
         strengthened=found.reinforced,
@@ -372,14 +374,14 @@ def _by_model(context: Context, session: Session, turns: Sequence[Turn]) -> Capt
     )
 
 
-def _captured(context: Context, work: Work, brought: Written | None, *, dry_run: bool) -> Captured:
+def _result_of(context: Context, work: Work, brought: Written | None, *, dry_run: bool) -> ImportResult:
     """Return what was written of a session."""
     stored = work.stored
     if brought is None:
         if stored.turns and not dry_run:
             mirror(context, stored.session, work.last.path)  # a capture that was cut short may not have
-        return Captured(skipped=stored.skipped)
-    return Captured(
+        return ImportResult(skipped=stored.skipped)
+    return ImportResult(
         new_turns=stored.new if context.config.transcripts.enabled else len(work.fresh),
         entries=len(brought.applied("add")),
         strengthened=len(brought.applied("reinforce")),
@@ -396,7 +398,7 @@ def _captured(context: Context, work: Work, brought: Written | None, *, dry_run:
 _MASKED = ("name", "title", "source", "channel", "chat_id")
 
 
-class Brought(NamedTuple):
+class ExportedSession(NamedTuple):
     """A session of an export whose turns are stored.
 
     Attributes:
@@ -412,7 +414,7 @@ class Brought(NamedTuple):
     summaries: dict[str, str]
 
 
-def brought(context: Context, exported: Exported) -> Brought:
+def store_exported(context: Context, exported: Exported) -> ExportedSession:
     """Store the turns of an exported session that the book has not; durable on return.
 
     What it says of itself is masked and screened, and holds nothing that was forgotten here. A session that the book
@@ -420,7 +422,7 @@ def brought(context: Context, exported: Exported) -> Brought:
     """
     known = _stored_session(context, exported.session.uuid)
     mask = Mask(context)
-    session = fit(context, exported.session, mask)
+    session = fit_session(context, exported.session, mask)
     if not exported.turns and known is None and context.config.transcripts.enabled:
         context.book.transcripts.append(session, ())
     stored = store(context, session, exported.turns)
@@ -432,10 +434,10 @@ def brought(context: Context, exported: Exported) -> Brought:
     gone = exported.session.summary and not session.summary  # nothing that it told may stay: it is told anew
     makes = leads and not gone and (told.summary or work.last.standing is None)
     forgot = any(reason == FORGOTTEN for _, reason in stored.skipped)  # in whose words would a summary tell of it?
-    given = {} if forgot else {id: _calm(mask.text(said)) for id, said in exported.summaries.items()}
+    given = {} if forgot else {id: _without_instructions(mask.text(said)) for id, said in exported.summaries.items()}
     left = texts_without_forgotten(context, given.values()) if given else ()
     summaries = {id: text for id, text in zip(given, left, strict=True) if text}
-    return Brought(work._replace(told=told if makes else None), session, leads, summaries)
+    return ExportedSession(work._replace(told=told if makes else None), session, leads, summaries)
 
 
 def _page(session: Session, turns: Sequence[Turn]) -> SessionSummary:
@@ -452,7 +454,7 @@ def _page(session: Session, turns: Sequence[Turn]) -> SessionSummary:
     )
 
 
-def keep(context: Context, brought: Brought) -> None:
+def keep(context: Context, brought: ExportedSession) -> None:
     """Let the session say of itself what it is to say, now that it is memorized."""
     transcripts, session = context.book.transcripts, brought.session
     now = _stored_session(context, session.uuid)
@@ -475,26 +477,28 @@ def _stored_session(context: Context, uuid: str) -> Session | None:
     return found if found is not None and found.uuid == uuid else None
 
 
-def fit(context: Context, session: Session, mask: Mask | None = None) -> Session:
+def fit_session(context: Context, session: Session, mask: Mask | None = None) -> Session:
     """Return the session of an export as it may stand here: masked, screened, its summary where one may be."""
     mask = mask or Mask(context)
     masked: dict[str, Any] = {name: mask.text(getattr(session, name)) for name in _MASKED}
     session = replace(session, **masked, turn_ids=())
-    before = SessionSummary(session=session.uuid, title=session.title, summary=_calm(mask.text(session.summary)))
+    before = SessionSummary(
+        session=session.uuid, title=session.title, summary=_without_instructions(mask.text(session.summary))
+    )
     after = without_forgotten(context, before)
-    told = before if _same(before, after) else after
+    told = before if _is_same_summary(before, after) else after
     session = replace(session, title="" if screen(told.title) else told.title, summary=told.summary)
     return replace(session, path=_path(context, session))
 
 
-def _calm(text: str) -> str:
+def _without_instructions(text: str) -> str:
     """Return the summary without the sentences that try to instruct their reader."""
     before = SessionSummary(session="", title="", summary=text)
     after = sifted(before, lambda part: screen(part) is None)
-    return text if _same(before, after) else after.summary
+    return text if _is_same_summary(before, after) else after.summary
 
 
-def _same(before: SessionSummary, after: SessionSummary) -> bool:
+def _is_same_summary(before: SessionSummary, after: SessionSummary) -> bool:
     """Return whether nothing was taken out; sifting may have left out blanks."""
     return (before.title, before.summary.split()) == (after.title, after.summary.split())
 
@@ -527,7 +531,7 @@ class _Wish(NamedTuple):
 
 def take(
     context: Context, found: Sequence[Statement | Page], *, format: str, name: str, draft: Draft | None
-) -> Captured:
+) -> ImportResult:
     """Write what is new of these, in one operation; with a draft, only into that.
 
     Args:
@@ -551,7 +555,7 @@ def take(
     left += [unnamed(wish.text) for wish in gone] if draft is None else []
     outcomes = _applied(context, new, left, f"import:{format}", draft)
     kinds = [one.applied.kind if one.applied is not None else "" for one in outcomes]
-    return Captured(
+    return ImportResult(
         entries=kinds.count("add"),
         strengthened=kinds.count("reinforce"),
         notes=kinds.count("append"),
@@ -663,7 +667,7 @@ _COUNTING = (
 )
 
 
-def continued(context: Context, one: ImportedSession, *, apart: Container[str], dry_run: bool) -> ImportedSession:
+def as_continuation(context: Context, one: ImportedSession, *, apart: Container[str], dry_run: bool) -> ImportedSession:
     """Return the session as the one of the book that it goes on with; as it is if there is none.
 
     It goes on with the one session that was imported under the name that its file gives it, if it begins after the
@@ -681,7 +685,7 @@ def continued(context: Context, one: ImportedSession, *, apart: Container[str], 
         return one
     before = journal.memorized(_CONTINUES, uuid)
     if before is None:
-        found = _begun(context, one)
+        found = _begun_session(context, one)
         if found is None or found.uuid in apart:
             return one
         before = found.uuid
@@ -692,7 +696,7 @@ def continued(context: Context, one: ImportedSession, *, apart: Container[str], 
     return ImportedSession(replace(one.session, uuid=before), turns)
 
 
-def _begun(context: Context, one: ImportedSession) -> Session | None:
+def _begun_session(context: Context, one: ImportedSession) -> Session | None:
     """Return the session that it goes on with, as far as one can tell."""
     name, first = one.session.name, one.turns[0]
     found = None if re.fullmatch(_COUNTING, name) else _session_called(context, name)

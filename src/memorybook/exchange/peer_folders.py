@@ -117,7 +117,7 @@ def nodes(place: str) -> tuple[Node, ...]:
     root = os.path.realpath(os.path.expanduser(place))
     if not os.path.isdir(root):
         raise NotFound(f"there is no folder {place!r}: mount it, or give another one")
-    with _told(root):
+    with _explain_failures(root):
         marked = _marked(root)
         if marked is not None:
             return (marked,)
@@ -163,7 +163,7 @@ def _folder(root: str, *parts: str) -> Iterator[int]:
 
 
 @contextmanager
-def _told(root: str) -> Iterator[None]:
+def _explain_failures(root: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -179,7 +179,7 @@ def summaries(node: Node) -> Iterator[Read]:
     What it collected from others lies deeper, and stays there. Raises Unavailable, UnsafePath if its folder is a link.
     """
     left = MOST_IN_ALL
-    with _told(node.root):
+    with _explain_failures(node.root):
         inner = [SESSIONS] if os.path.lexists(os.path.join(node.root, SESSIONS)) else []
         if not inner and os.path.lexists(os.path.join(node.root, MEMORY)):
             return
@@ -197,7 +197,7 @@ def summaries(node: Node) -> Iterator[Read]:
 
 def memory(node: Node) -> Read:
     """Return the machine's MEMORY.md, or why it cannot be taken now."""
-    with _told(node.root), _folder(node.root) as folder:
+    with _explain_failures(node.root), _folder(node.root) as folder:
         return _read(folder, MEMORY, MOST_MEMORY)
 
 
@@ -257,7 +257,7 @@ def check_place(place: str, node: str, book: str) -> str:
         raise InvalidInput(f"{place!r} is in this book: hand out into a folder of its own")
     if any(os.path.lexists(os.path.join(root, name)) for name in (MARKER, SESSIONS, MEMORY, _STATE)):
         raise InvalidInput(f"{place!r} is a book or what somebody handed out: give a folder that machines share")
-    with _told(root):
+    with _explain_failures(root):
         _standing(os.path.join(root, node), book_id(book, make=False))
     return root
 

@@ -266,9 +266,9 @@ class UserMemory:
         asked = Query(words_of(query), pool=_POOL)
         hits = self._memory.book.search(asked, limit=2 * limit, min_score=least, keep=keep).hits
         fit = [hit for hit in hits if not screen(hit.passage.text)]
-        return [*map(self._told, fit[:limit])]
+        return [*map(self._hit, fit[:limit])]
 
-    def _told(self, hit: Hit) -> UserHit:
+    def _hit(self, hit: Hit) -> UserHit:
         passage = hit.passage
         for turn in self._memory.book.transcripts.find(passage.turn or "", passage.session):
             if passage.source == "turn":

@@ -206,7 +206,7 @@ class VersionedFiles:
         asked, metadata = None, None
         last = self._memory.book.journal.operations(target=path, limit=1)
         if last and (change := _change_of(last[0], path)) and change.after == text:  # else a person edited it
-            asked, metadata = self._asked(last[0]), _told(change.reason).get("metadata")
+            asked, metadata = self._request_id(last[0]), _reason_fields(change.reason).get("metadata")
         return File(text, _version(text), asked, metadata)
 
     def receipt(self, asked: WriteRequest) -> Receipt | None:
@@ -220,7 +220,7 @@ class VersionedFiles:
         if not before:
             return None
         change = next(iter(before[0].changes), None)
-        told = _told(change.reason if change else before[0].discarded[0].reason)
+        told = _reason_fields(change.reason if change else before[0].discarded[0].reason)
         if told.get("fingerprint") != asked.fingerprint:
             raise Conflict(f"operation id {asked.id!r} was used for something else before: give a new one")
         if change is None:
@@ -296,7 +296,7 @@ class VersionedFiles:
         self._memory.config.check_enabled()
         return document_of(f"{self._folder}/{name}")
 
-    def _asked(self, operation: Operation) -> str | None:
+    def _request_id(self, operation: Operation) -> str | None:
         host, _, id = (operation.session or "").partition(":")
         return id if host == self._host else None
 
@@ -309,7 +309,7 @@ def _change_of(operation: Operation, path: str) -> Applied | None:
     return next((change for change in operation.changes if change.target == path), None)
 
 
-def _told(reason: str) -> dict[str, Any]:
+def _reason_fields(reason: str) -> dict[str, Any]:
     """Return what the reason of a write tells; nothing if it is not one of these."""
     try:
         told = json.loads(reason.partition(" ")[2])

@@ -37,7 +37,7 @@ class BookStore(base.BaseStore):
             match op:
                 case base.GetOp():
                     item = self._items.get(op.namespace, op.key)
-                    results.append(item and _told(base.Item, item))
+                    results.append(item and _item(base.Item, item))
                 case base.SearchOp():
                     results.append(self._search(op))
                 case base.ListNamespacesOp():
@@ -68,7 +68,7 @@ class BookStore(base.BaseStore):
             found = self._items.search(op.query, items, limit=end)
             scores = {item[:2]: score for item, score in found}
             items = [*(item for item, _ in found), *(item for item in items if item[:2] not in scores)]
-        return [_told(base.SearchItem, each, score=scores.get(each[:2])) for each in items[op.offset : end]]
+        return [_item(base.SearchItem, each, score=scores.get(each[:2])) for each in items[op.offset : end]]
 
     def _namespaces(self, op: base.ListNamespacesOp) -> list[tuple[str, ...]]:
         every = {item.namespace for item in self._items.all()}
@@ -80,7 +80,7 @@ def _field(item: Item, name: str) -> Any:
     return item.value.get(name) if isinstance(item.value, dict) else None
 
 
-def _told(kind: Any, item: Item, **more: Any) -> Any:
+def _item(kind: Any, item: Item, **more: Any) -> Any:
     times = {"created_at": item.created, "updated_at": item.updated}
     return kind(namespace=item.namespace, key=item.key, value=deepcopy(item.value), **times, **more)
 

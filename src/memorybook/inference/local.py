@@ -78,7 +78,7 @@ class LocalEmbedder:
         self._folder = os.path.expanduser(model) if model[:1] in ("/", "~", ".") else ""
         self._cache_dir = cache_dir
         self._wanted = self.dimensions = dimensions
-        self._opened: _Opened | None = None
+        self._opened: _LoadedModel | None = None
         self._ready = False
         self._preparing = allocate_lock()  # may take minutes: whoever asks a question never waits for it
         self._loading = allocate_lock()
@@ -132,25 +132,25 @@ class LocalEmbedder:
             raise EmbedderFailed(f"the model {self._model!r} was loaded before this process was forked; start it anew")
         return opened.model
 
-    def _final(self) -> _Opened:
+    def _final(self) -> _LoadedModel:
         """Return the model for many texts, fetched and quantised if need be; questions are answered meanwhile."""
         with self._preparing:
             opened = self._opened
             if opened is not None and opened.serves(True):
                 return opened
-            with self._told():
+            with self._explain_failures():
                 import onnxruntime  # noqa: F401  (without the extra a model is not fetched in vain)
 
                 folder = self._folder or model_files.cached(self._model) or model_files.fetch(self._model)
                 recipe, _ = self._recipe(folder, make=True)
                 return self._load(recipe, final=True)
 
-    def _at_hand(self) -> _Opened:
+    def _at_hand(self) -> _LoadedModel:
         """Return the model that is on this machine by now."""
         folder = self._folder or model_files.cached(self._model)
         if folder is None:
             raise EmbedderFailed(f"the model {self._model!r} was not fetched yet; run: memorybook sync")
-        with self._told():
+        with self._explain_failures():
             recipe, final = self._recipe(folder, make=False)
             return self._load(recipe, final=final)
 
@@ -167,15 +167,15 @@ class LocalEmbedder:
             return recipe._replace(onnx=made, int8=True), True
         return recipe, make or not _can_quantise()
 
-    def _load(self, recipe: Recipe, *, final: bool) -> _Opened:
+    def _load(self, recipe: Recipe, *, final: bool) -> _LoadedModel:
         with self._loading:
             opened = self._opened
             if opened is None or (final and not opened.serves(True)):
-                opened = self._opened = _Opened(os.getpid(), OnnxModel(recipe), final)
+                opened = self._opened = _LoadedModel(os.getpid(), OnnxModel(recipe), final)
             return opened
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _explain_failures(self) -> Iterator[None]:
         """Raises EmbedderFailed for whatever hinders the model's use."""
         try:
             yield
@@ -187,7 +187,7 @@ class LocalEmbedder:
             ) from error
 
 
-class _Opened(NamedTuple):
+class _LoadedModel(NamedTuple):
     """A loaded model, the process that loaded it, and whether it is the one for many texts too."""
 
     process: int

@@ -93,7 +93,7 @@ class StaticEmbedder:
         self._cache_dir = cache_dir
         self._opened: _Opened | None = None
         self._expected: list[str] = []
-        self._ahead: Ahead | None = None
+        self._ahead: EmbedWorker | None = None
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """A float32 array (n, 256) in the order of `texts`. Raises EmbedderFailed if the weights are not there."""
@@ -120,7 +120,7 @@ class StaticEmbedder:
         if self._ahead is not None and self._ahead.over:
             self.close()
         try:
-            self._ahead = self._ahead or Ahead(self._cache_dir, _WIDTH)
+            self._ahead = self._ahead or EmbedWorker(self._cache_dir, _WIDTH)
         except OSError:
             return
         self._ahead.add(expected)
@@ -131,7 +131,7 @@ class StaticEmbedder:
         if ahead is not None:
             ahead.close()
 
-    def _filled(self, texts: Sequence[str], ahead: Ahead) -> Vectors:
+    def _filled(self, texts: Sequence[str], ahead: EmbedWorker) -> Vectors:
         """Return the rows that were made ahead, and the others made now."""
         rows = ahead.take(texts)
         if rows is None:
@@ -335,7 +335,7 @@ def _store(path: str, data: bytes) -> None:
 # how much there is to read. When it is silent for `IDLE` seconds, or this process is gone, the other ends.
 
 
-class Ahead:
+class EmbedWorker:
     """Rows made by a second process. Safe to share between threads.
 
     Args:

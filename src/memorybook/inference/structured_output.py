@@ -226,7 +226,7 @@ def as_json(value: Any) -> str:
 
 def spelled_out(request: Request) -> tuple[Message, ...]:
     """Return the messages with what to fill in, or how to call a tool, said in words at the end."""
-    words = _wanted(request)
+    words = _instructions(request)
     if not words:
         return request.messages
     *before, last = request.messages
@@ -236,7 +236,7 @@ def spelled_out(request: Request) -> tuple[Message, ...]:
     return (*request.messages, {"role": "user", "content": words})
 
 
-def _wanted(request: Request) -> str:
+def _instructions(request: Request) -> str:
     if request.form:
         form = request.form
         how = "Answer with one JSON object and nothing else. It must fit this JSON schema:"

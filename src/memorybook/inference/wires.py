@@ -76,14 +76,14 @@ class Wire:
     def body(self, request: Request, dialect: Dialect, model: str, *, stream: bool = False) -> dict[str, Any]:
         """Return what to post."""
         words = request.spelled or (request.form is not None and dialect.mode == "prompted")
-        sent = {"model": model} | self._asked(
+        sent = {"model": model} | self._fields(
             request, spelled_out(request) if words else request.messages, dialect, stream
         )
         if dialect.temperature is not None:
             sent["temperature"] = dialect.temperature
         return sent | ({"stream": True} if stream else {})
 
-    def _asked(self, request: Request, messages: Sequence[Message], dialect: Dialect, stream: bool) -> dict[str, Any]:
+    def _fields(self, request: Request, messages: Sequence[Message], dialect: Dialect, stream: bool) -> dict[str, Any]:
         raise NotImplementedError
 
     def concede(self, dialect: Dialect, request: Request, response: Response) -> Dialect | None:
@@ -116,7 +116,7 @@ class OpenAIWire(Wire):
         """See `Wire.headers`."""
         return {"authorization": f"Bearer {key}"} if key else {}
 
-    def _asked(self, request: Request, messages: Sequence[Message], dialect: Dialect, stream: bool) -> dict[str, Any]:
+    def _fields(self, request: Request, messages: Sequence[Message], dialect: Dialect, stream: bool) -> dict[str, Any]:
         form, choice = request.form, request.tool_choice
         sent: dict[str, Any] = {"messages": [dict(message) for message in messages]}
         if request.max_tokens:
@@ -172,8 +172,10 @@ class OpenAIWire(Wire):
         message = choice.get("message")
         if not isinstance(message, dict):
             raise ValueError("a choice without 'message'")
-        usage, calls = named(found, "usage"), message.get("tool_calls")
-        functions = [(named(call), named(call, "function")) for call in (calls if isinstance(calls, list) else [])]
+        usage, calls = object_at(found, "usage"), message.get("tool_calls")
+        functions = [
+            (object_at(call), object_at(call, "function")) for call in (calls if isinstance(calls, list) else [])
+        ]
         return Raw(
             text_of(message.get("content")) or text_of(message.get("refusal")),
             tuple(
@@ -188,17 +190,17 @@ class OpenAIWire(Wire):
 
     def piece(self, event: Any, draft: Draft) -> str:
         """See `Wire.piece`."""
-        choice, usage = _choice(event), named(event, "usage")
+        choice, usage = _choice(event), object_at(event, "usage")
         draft.input_tokens = count(usage.get("prompt_tokens")) or draft.input_tokens
         draft.output_tokens = count(usage.get("completion_tokens")) or draft.output_tokens
         if choice is None:
             return ""
-        reason, delta = choice.get("finish_reason"), named(choice, "delta")
+        reason, delta = choice.get("finish_reason"), object_at(choice, "delta")
         draft.ended = draft.ended or bool(reason)
         draft.cut = draft.cut or reason == "length"
         calls = delta.get("tool_calls")
         for at, call in enumerate(calls if isinstance(calls, list) else []):
-            call, function = named(call), named(call, "function")
+            call, function = object_at(call), object_at(call, "function")
             id, name, arguments = call.get("id"), function.get("name"), function.get("arguments")
             draft.call(call.get("index", at), text_of(id), text_of(name), text_of(arguments))
         return text_of(delta.get("content"))
@@ -207,7 +209,7 @@ class OpenAIWire(Wire):
 def _choice(found: Any) -> dict[str, Any] | None:
     """Return the first choice of an answer or event, if any. Raises ValueError if it is an error."""
     _check(found)
-    choices = named(found).get("choices")
+    choices = object_at(found).get("choices")
     return choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else None
 
 
@@ -248,7 +250,7 @@ class AnthropicWire(Wire):
         """See `Wire.headers`."""
         return {"anthropic-version": "2023-06-01"} | ({"x-api-key": key} if key else {})
 
-    def _asked(self, request: Request, messages: Sequence[Message], dialect: Dialect, stream: bool) -> dict[str, Any]:
+    def _fields(self, request: Request, messages: Sequence[Message], dialect: Dialect, stream: bool) -> dict[str, Any]:
         form, choice = request.form, request.tool_choice
         sent: dict[str, Any] = {"max_tokens": request.max_tokens or _MAX_TOKENS, "messages": _turns(messages)}
         system = "\n\n".join(filter(None, (text_of(m.get("content")) for m in messages if m["role"] == "system")))
@@ -279,10 +281,10 @@ class AnthropicWire(Wire):
     def answer(self, found: Any) -> Raw:
         """See `Wire.answer`."""
         _check(found)
-        content, usage = named(found).get("content"), named(found, "usage")
+        content, usage = object_at(found).get("content"), object_at(found, "usage")
         if not isinstance(content, list):
             raise ValueError("no list 'content'")
-        blocks = [named(block) for block in content]
+        blocks = [object_at(block) for block in content]
         return Raw(
             "".join(text_of(block.get("text")) for block in blocks if block.get("type") == "text"),
             tuple(
@@ -298,16 +300,20 @@ class AnthropicWire(Wire):
     def piece(self, event: Any, draft: Draft) -> str:
         """See `Wire.piece`."""
         _check(event)
-        usage = named(event, "usage") or named(named(event, "message"), "usage")
+        usage = object_at(event, "usage") or object_at(object_at(event, "message"), "usage")
         draft.input_tokens = _input_tokens(usage) or draft.input_tokens
         draft.output_tokens = count(usage.get("output_tokens")) or draft.output_tokens
-        index, delta, block = named(event).get("index"), named(event, "delta"), named(event, "content_block")
+        index, delta, block = (
+            object_at(event).get("index"),
+            object_at(event, "delta"),
+            object_at(event, "content_block"),
+        )
         if block.get("type") == "tool_use":
             draft.call(index, text_of(block.get("id")), text_of(block.get("name")), "")
         if delta.get("type") == "input_json_delta":
             draft.call(index, "", "", text_of(delta.get("partial_json")))
         draft.cut = draft.cut or delta.get("stop_reason") == "max_tokens"
-        draft.ended = draft.ended or named(event).get("type") == "message_stop"
+        draft.ended = draft.ended or object_at(event).get("type") == "message_stop"
         return text_of(delta.get("text")) if delta.get("type") == "text_delta" else text_of(block.get("text"))
 
 
@@ -340,7 +346,7 @@ def _blocks(message: Message) -> list[dict[str, Any]]:
         return [{"type": "tool_result", "tool_use_id": message.get("tool_call_id", ""), "content": text or "(nothing)"}]
     blocks: list[dict[str, Any]] = [{"type": "text", "text": text}] if text.strip() else []
     for call in message.get("tool_calls") or ():
-        function = named(call, "function")
+        function = object_at(call, "function")
         given = function.get("arguments")
         try:
             given = next(values(given), None) if isinstance(given, str) else given
@@ -354,7 +360,7 @@ def _blocks(message: Message) -> list[dict[str, Any]]:
 # --- reading JSON that may be anything -----------------------------------------------------------
 
 
-def named(found: Any, name: str | None = None) -> Mapping[str, Any]:
+def object_at(found: Any, name: str | None = None) -> Mapping[str, Any]:
     """Return the object, or the one that it has under that name; empty if there is none."""
     if name is not None:
         found = found.get(name) if isinstance(found, Mapping) else None
@@ -365,7 +371,7 @@ def named(found: Any, name: str | None = None) -> Mapping[str, Any]:
 
 def _check(found: Any) -> None:
     """Raise ValueError if an answer, or an event of a stream, is an error."""
-    error = named(found, "error")
+    error = object_at(found, "error")
     if error:
         raise ValueError(f"an error: {text_of(error) or dict(error)}"[:300])
 

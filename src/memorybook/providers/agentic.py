@@ -117,10 +117,10 @@ class Agentic(Tiered):
             usage=None if used is None or llm is None else {**used.json(), "model": llm.name},
             proposed=found.proposals,
         )
-        return _told(found, submitted, waits=context.config.require_user_confirmation)
+        return _decision(found, submitted, waits=context.config.require_user_confirmation)
 
 
-def _told(found: Evolved, submitted: Submitted, *, waits: bool) -> Evolution:
+def _decision(found: Evolved, submitted: Submitted, *, waits: bool) -> Evolution:
     """Return the decision, with the id under which the entry stands; `waits` if none of it was carried out."""
     first, *others = found.decisions
     notes = [f"{first.reason}; {first.detail}" if first.detail else first.reason]

@@ -77,7 +77,7 @@ _STAMP = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d\]")
 _NEW = "new in the rewritten memory"
 
 
-class Saved(NamedTuple):
+class SavedPage(NamedTuple):
     """What the model gave: a paragraph of history, and the whole page as it is to be."""
 
     history: str
@@ -116,12 +116,12 @@ class Flat(OverBook):
         llm = self._model(given)
         document = context.book.memory()
         page = page_of(document, today=context.book.now().date(), mask=mask.text)
-        reply = _asked(llm, page, lines, context.config.language, room=_room(page, context.config.llm.max_tokens))
+        reply = _ask(llm, page, lines, context.config.language, room=_room(page, context.config.llm.max_tokens))
         saved = _saved(reply, page)
         stamp = next((line.stamp for line in reversed(lines) if line.stamp), stamp_of(context.book.now(), zone))
-        saved = Saved(mask.text(_stamped(saved.history, stamp)), mask.text(saved.page))
+        saved = SavedPage(mask.text(_stamped(saved.history, stamp)), mask.text(saved.page))
         shown = {entry.id: entry for entry in document.entries if entry.id in page.entries}
-        rewrite = _Rewriting(self, saved, page, shown, lines)
+        rewrite = _PageRewrite(self, saved, page, shown, lines)
         usage = {**llm.usage.json(), "model": given.model or llm.name}
         return rewrite.apply(given.session, usage)
 
@@ -135,7 +135,7 @@ def _room(page: Page, setting: int) -> int | None:
     return None if setting or wanted <= _USUAL_ROOM else wanted
 
 
-def _asked(llm: Metered, page: Page, lines: Sequence[Line], setting: str, *, room: int | None) -> Reply:
+def _ask(llm: Metered, page: Page, lines: Sequence[Line], setting: str, *, room: int | None) -> Reply:
     """Return the model's answer to the page and the talk."""
     text = "\n".join(line.text for line in lines)
     language = ("zh" if is_chinese(text[:20_000]) else "en") if setting == "auto" else setting
@@ -146,7 +146,7 @@ def _asked(llm: Metered, page: Page, lines: Sequence[Line], setting: str, *, roo
     return llm.complete(messages, tools=[SAVE_MEMORY[language]], tool_choice="save_memory", max_tokens=room)
 
 
-def _saved(reply: Reply, page: Page) -> Saved:
+def _saved(reply: Reply, page: Page) -> SavedPage:
     """Return what the model saves. Raises LLMFailed if it did not call the tool, or gave it what cannot be used."""
     arguments = next((call.arguments for call in reply.tool_calls if call.name == "save_memory"), None)
     if arguments is None:
@@ -158,7 +158,7 @@ def _saved(reply: Reply, page: Page) -> Saved:
         raise LLMFailed(f"save_memory was called with {repr(history)[:80]} as history_entry: it takes a paragraph")
     if not isinstance(update, str) or (page.text and not update.strip()):
         raise LLMFailed(f"save_memory was called with {repr(update)[:80]} as memory_update: it takes the whole page")
-    return Saved(" ".join(history.split()), update)
+    return SavedPage(" ".join(history.split()), update)
 
 
 def _stamped(paragraph: str, stamp: str) -> str:
@@ -169,7 +169,7 @@ def _stamped(paragraph: str, stamp: str) -> str:
 # --- the rewritten page ----------------------------------------------------------------------------
 
 
-class _Rewriting:
+class _PageRewrite:
     """A page that a model gave back, as changes to the book as it is by then.
 
     Args:
@@ -181,7 +181,7 @@ class _Rewriting:
     """
 
     def __init__(
-        self, provider: Flat, saved: Saved, page: Page, shown: Mapping[str, Entry], lines: Sequence[Line]
+        self, provider: Flat, saved: SavedPage, page: Page, shown: Mapping[str, Entry], lines: Sequence[Line]
     ) -> None:
         self._context = provider.context
         self._book = provider.context.book

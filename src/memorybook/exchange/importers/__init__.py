@@ -225,7 +225,7 @@ def opened(
     if scope is not None:
         told = _of_scope(path, told, scope)
     return Reading(
-        chosen.name, _gathered(told, chosen, origin or path, titles, warnings.append), warnings, chosen.apart
+        chosen.name, _group_sessions(told, chosen, origin or path, titles, warnings.append), warnings, chosen.apart
     )
 
 
@@ -254,7 +254,9 @@ def _of_scope(path: str, told: Iterator[Parsed], scope: str) -> Iterator[Parsed]
         raise InvalidInput(f"no message of scope {scope!r} in {path!r}; it has {shown}{more}")
 
 
-def _gathered(told: Iterator[Parsed], format: Format, path: str, titles: dict[str, str], warn: Warn) -> Iterator[Taken]:
+def _group_sessions(
+    told: Iterator[Parsed], format: Format, path: str, titles: dict[str, str], warn: Warn
+) -> Iterator[Taken]:
     """Sessions made of the messages, and what was whole already."""
     if format.apart:
         for spoken, group in groupby(told, key=lambda one: isinstance(one, Said)):

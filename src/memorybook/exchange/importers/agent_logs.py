@@ -186,7 +186,7 @@ def read_codex(records: Iterable[Record], *, timezone: tzinfo, warn: Warn, title
         return
     for what, count in reader.unknown.items():
         warn(f"{several(count, 'line')} of an unknown kind, {what or 'none'!r}, left out")
-    for said in reader.told():
+    for said in reader.messages():
         yield said._replace(session=reader.session, lasting=bool(reader.session))
 
 
@@ -202,7 +202,7 @@ class _Reader:
         self._tools: dict[str, str] = {}
         self._said: list[tuple[bool, Said]] = []
 
-    def told(self) -> Iterator[Said]:
+    def messages(self) -> Iterator[Said]:
         """Yield the messages; what was sent and what was shown of one and the same say it once."""
         shown = {said.role for event, said in self._said if event}
         sent = {said.role for event, said in self._said if not event}

@@ -195,7 +195,7 @@ def read_claude(
         broken = sum(not isinstance(message, dict) for message in messages)
         if broken:
             warn(f"conversation {record.line}: {several(broken, 'message')} that are no objects, left out")
-        shown = _shown(record.fields, [one for one in messages if isinstance(one, dict)])
+        shown = _branch(record.fields, [one for one in messages if isinstance(one, dict)])
         found = (said for message in shown for said in _message(message, timezone))
         times = (parse_time(record.fields.get(name), timezone) for name in ("created_at", "updated_at"))
         for said in timed(found, *times):
@@ -209,7 +209,7 @@ def _memories(fields: Mapping[str, Any]) -> Iterator[Page]:
             yield Page(re.sub(_HEADING, r"## \2", clean(text)))
 
 
-def _shown(fields: Mapping[str, Any], messages: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _branch(fields: Mapping[str, Any], messages: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return the messages up to the current one by their parents; as they stand, if they have none."""
     by_id = {id: message for message in messages if isinstance(id := message.get("uuid"), str)}
     here = fields.get("current_leaf_message_uuid")

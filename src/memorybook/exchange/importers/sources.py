@@ -53,10 +53,10 @@ def sources(path: str, warn: Warn) -> Iterator[list[Source]]:
         InvalidInput: It cannot be read, or is a broken archive.
     """
     with ExitStack() as archives:
-        yield _found(path, archives, warn)
+        yield _list_sources(path, archives, warn)
 
 
-def _found(path: str, archives: ExitStack, warn: Warn) -> list[Source]:
+def _list_sources(path: str, archives: ExitStack, warn: Warn) -> list[Source]:
     try:
         status = os.stat(path)
         if stat.S_ISDIR(status.st_mode):
@@ -143,7 +143,7 @@ def _refused(info: ZipInfo) -> str:
     return ""
 
 
-def broken() -> tuple[type[Exception], ...]:
+def archive_errors() -> tuple[type[Exception], ...]:
     """Return what reading a file of a broken archive raises, beside OSError."""
     from zipfile import BadZipFile
     from zlib import error
@@ -151,7 +151,7 @@ def broken() -> tuple[type[Exception], ...]:
     return (BadZipFile, error, EOFError, NotImplementedError, RuntimeError)
 
 
-class Counted:
+class CountingFile:
     """A binary file that counts what was read of it, for whoever shows the progress.
 
     Args:
