@@ -38,7 +38,12 @@ def conversations(path: Path) -> list[ImportedSession]:
     """The sessions of a file, or of every conversation below a folder. Raises MemoryBookError."""
     found = [*path.rglob("conv*.jsonl"), *path.rglob("corpus.jsonl")] if path.is_dir() else [path]
     files = sorted(file for file in found if not file.stem.endswith(".extractions"))
-    return [session for file in files for session in importers.read(str(file), timezone=UTC).sessions]
+    sessions: list[ImportedSession] = []
+    for file in files:
+        with file.open("rb") as stream:
+            read = [*importers.opened(str(file), stream, timezone=UTC).found]
+        sessions += [one for one in read if isinstance(one, ImportedSession)]
+    return sessions
 
 
 def run(
@@ -107,7 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         said = [turn.text for each in sessions for turn in each.turns if turn.role in ("user", "")]
         query = options.query or next(reversed(said), "")
         print(report(names, [run(name, sessions, query, settings) for name in names]))
-    except (MemoryBookError, ValueError) as error:
+    except (MemoryBookError, OSError, ValueError) as error:
         flags.error(str(error))
     return 0
 

@@ -84,7 +84,7 @@ class ImportOptions(NamedTuple):
     """How to take files in.
 
     Attributes:
-        scope: See `importers.read`.
+        scope: See `importers.opened`.
         format: Name of the format of every file; None finds it.
         since: First day of which something is wanted; None wants all.
         by_model: Whether the language model is asked, once a session.

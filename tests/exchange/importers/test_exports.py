@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conversations import Conversation, read
 from memorybook.errors import InvalidInput, MemoryBookError
-from memorybook.exchange.importers import Conversation, opened, read
+from memorybook.exchange.importers import opened
 from memorybook.exchange.importers.records import Items
 
 Write = Callable[[Any], str]

@@ -12,7 +12,7 @@ from datetime import tzinfo
 from itertools import chain, groupby, islice
 from typing import Any, NamedTuple, Protocol, cast
 
-from memorybook.errors import InvalidInput, NotFound
+from memorybook.errors import InvalidInput
 from memorybook.exchange.importers.agent_logs import (
     is_claude_code,
     is_codex,
@@ -31,7 +31,6 @@ from memorybook.formats.sessions_json import Exported
 
 __all__ = [
     "NAMES",
-    "Conversation",
     "ImportedSession",
     "Page",
     "Reading",
@@ -40,7 +39,6 @@ __all__ = [
     "few",
     "nothing_in",
     "opened",
-    "read",
 ]
 
 _SAMPLE = 50
@@ -139,56 +137,6 @@ class Reading(NamedTuple):
     lazy: bool = True
 
 
-class Conversation(NamedTuple):
-    """What a file holds.
-
-    Attributes:
-        format: Name of its format.
-        sessions: In the order in which they begin; never empty.
-        warnings: One line for each that could not be read, `line 12: …`.
-    """
-
-    format: str
-    sessions: tuple[ImportedSession, ...]
-    warnings: tuple[str, ...]
-
-
-def read(
-    path: str, *, scope: str | None = None, timezone: tzinfo, stream: Iterable[bytes] | None = None
-) -> Conversation:
-    """Read the conversation in the file `path`, whole.
-
-    Args:
-        path: The file; with `stream`, only its name in messages and sources (`-` for standard input).
-        scope: Keep only messages of this scope; one without a scope is of the file's stem (`conv-26`
-            for `conv-26.jsonl`). None keeps all.
-        timezone: Of times without an offset.
-        stream: Lines of bytes to read instead of the file, such as `sys.stdin.buffer`.
-
-    Raises:
-        NotFound: No such file.
-        InvalidInput: It cannot be read: no permission, not UTF-8 text, nothing readable in it, or an unknown scope.
-    """
-    if stream is not None:
-        return _read(path, stream, scope, timezone)
-    try:
-        with open(path, "rb") as file:
-            return _read(path, file, scope, timezone)
-    except FileNotFoundError:
-        raise NotFound(f"no file {path!r}: check its name and the directory you are in") from None
-    except OSError as error:
-        raise InvalidInput(f"cannot read {path!r}: {error.strerror or error}") from error
-
-
-def _read(path: str, stream: Iterable[bytes], scope: str | None, timezone: tzinfo) -> Conversation:
-    reading = opened(path, stream, scope=scope, timezone=timezone)
-    whole = (one for one in reading.found if isinstance(one, ImportedSession | Exported))
-    found = tuple(ImportedSession(one.session, one.turns) for one in whole)
-    if not found:
-        raise nothing_in(path, reading.warnings)
-    return Conversation(reading.format, found, few(reading.warnings))
-
-
 def opened(
     path: str,
     stream: Iterable[bytes],
@@ -204,13 +152,16 @@ def opened(
     Args:
         path: Its name.
         stream: A binary file, or lines of bytes.
-        scope, timezone: See `read`.
+        scope: Keep only messages of this scope; one without a scope is of the file's stem (`conv-26`
+            for `conv-26.jsonl`). None keeps all.
+        timezone: Of times without an offset.
         format: Name of its format; None finds it.
         strict: Whether a chat must say who speaks: for a file that nobody named.
         origin: What its sessions are from, such as the archive that it is in; "" for the file itself.
 
     Raises:
-        InvalidInput: As `read`; also while `found` is asked for.
+        InvalidInput: It is not UTF-8 text, holds nothing readable, or the scope is unknown; also while `found` is
+            asked for.
     """
     warnings: list[str] = []
     if format == MARKDOWN or (format is None and path.lower().endswith(".md")):
