@@ -59,23 +59,18 @@ def export(
     context: Context, path: str | None = None, *, session: str | None = None, progress: Progress | None = None
 ) -> Export:
     """See `Memory.export`."""
-    if path == "-":
-        return _to_stream(context, sys.stdout.buffer, session)
-    where = path or place_of(context)
     tally: Tally = dict.fromkeys(_COUNTED, 0)
+    if path == "-":
+        _check(context, makes_state=False)
+        for piece in _document(context, session, None, tally, None):
+            sys.stdout.buffer.write(piece)
+        return Export("-", **tally)
+    where = path or place_of(context)
     _check(context, makes_state=not path)
     with put_in_place(where, make=not path) as new, open(new, "wb") as file, _before(where) as before:
         for piece in _document(context, session, before, tally, progress):
             file.write(piece)
     return Export(where, **tally)
-
-
-def _to_stream(context: Context, stream: IO[bytes], session: str | None) -> Export:
-    tally: Tally = dict.fromkeys(_COUNTED, 0)
-    _check(context, makes_state=False)
-    for piece in _document(context, session, None, tally, None):
-        stream.write(piece)
-    return Export("-", **tally)
 
 
 def _check(context: Context, *, makes_state: bool) -> None:

@@ -7,7 +7,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import date, datetime
 from itertools import groupby
@@ -120,7 +120,12 @@ def import_files(
     taking = _Import(context, asked, progress)
     before = export.revision(context)
     with ExitStack() as archives:
-        found = [(path, archives.enter_context(_sources(path, taking))) for path in dict.fromkeys(paths)]
+        found = [
+            (path, [Source("-", 0, lambda: sys.stdin.buffer, named=True)])
+            if path == "-"
+            else (path, archives.enter_context(sources(path, taking.warnings.append)))
+            for path in dict.fromkeys(paths)
+        ]
         taking.total = sum(source.size for _, each in found for source in each)
         for path, each in found:
             taking.all_of(path, each)
@@ -131,12 +136,6 @@ def import_files(
     if context.config.transcripts.auto_export and export.revision(context) not in (None, before):
         degraded += filter(None, [export.by_itself(context)])
     return taking.report(degraded)
-
-
-def _sources(path: str, taking: _Import) -> AbstractContextManager[list[Source]]:
-    if path == "-":
-        return nullcontext([Source("-", 0, lambda: sys.stdin.buffer, named=True)])
-    return sources(path, taking.warnings.append)
 
 
 class _Item(NamedTuple):

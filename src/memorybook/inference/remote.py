@@ -66,7 +66,9 @@ class RemoteEmbedder:
         if not model.strip():
             raise ConfigError("the embedding service needs a model name, such as 'BAAI/bge-m3'; set embeddings.model")
         key = sound_key(api_key, part="embeddings", what=_WHAT)
-        _positive(dimensions=dimensions, batch=batch, timeout=timeout)
+        for setting, value in (("dimensions", dimensions), ("batch", batch), ("timeout", timeout)):
+            if value is not None and not value > 0:
+                raise ConfigError(f"embeddings.{setting} is {value!r}; it must be greater than 0")
         self.name = f"remote/{host}/{model}" + (f"@{dimensions}" if dimensions else "")
         self.dimensions = dimensions or 0
         self._model = model
@@ -94,7 +96,8 @@ class RemoteEmbedder:
         found: dict[int, bytes] = {}
         while len(found) < len(sent):
             numbers = sent[len(found) : len(found) + self._batch]
-            rows = self._rows([_clean(texts[number]) for number in numbers], query=len(texts) == 1)
+            cut = [texts[number][:_LONGEST_TEXT].encode("utf-8", "replace").decode() for number in numbers]
+            rows = self._rows(cut, query=len(texts) == 1)
             found.update(zip(numbers, rows, strict=True))
         if not self.dimensions:
             self._rows(["dimensions"], query=True)
@@ -117,7 +120,7 @@ class RemoteEmbedder:
             if model is not None and served is not None and model != served:
                 raise ValueError(f"vectors of the model {model!r} after those of {served!r}")
             vectors = _in_order(answer, len(texts))
-            dimensions = self.dimensions or _length(vectors[0])
+            dimensions = self.dimensions or (len(vectors[0]) if isinstance(vectors[0], list) else 0)
             rows = [_row(values, at, dimensions) for at, values in enumerate(vectors)]
         except ValueError as error:
             raise self._failed(f"answered with {error}", "check embeddings.model, and the service itself") from None
@@ -144,7 +147,8 @@ class RemoteEmbedder:
             if wait is None:
                 break
             time.sleep(wait)
-        failure = self._failed(reply.reason(), _advice(reply))
+        known = {413: "choose a model that takes longer texts", 429: "try again later, or lower embeddings.batch"}
+        failure = self._failed(reply.reason(), known.get(reply.status) or reply.advice("embeddings"))
         if query and reply.passing():
             self._down = (time.monotonic() + _REST, str(failure))
         raise failure
@@ -160,22 +164,6 @@ class RemoteEmbedder:
 
     def _failed(self, what: str, advice: str) -> EmbedderFailed:
         return EmbedderFailed(self._service.masked(f"{_WHAT} {self._service.host!r} {what}; {advice}"))
-
-
-def _advice(reply: Response) -> str:
-    known = {413: "choose a model that takes longer texts", 429: "try again later, or lower embeddings.batch"}
-    return known.get(reply.status) or reply.advice("embeddings")
-
-
-def _positive(**settings: float | None) -> None:
-    for setting, value in settings.items():
-        if value is not None and not value > 0:
-            raise ConfigError(f"embeddings.{setting} is {value!r}; it must be greater than 0")
-
-
-def _clean(text: str) -> str:
-    """Return what of a text can be sent: its beginning, without surrogates."""
-    return text[:_LONGEST_TEXT].encode("utf-8", "replace").decode()
 
 
 def _parsed(body: bytes) -> dict[str, Any]:
@@ -202,10 +190,6 @@ def _in_order(answer: dict[str, Any], count: int) -> list[Any]:
             raise ValueError(f"two vectors of 'index' {index}")
         vectors[index] = item.get("embedding")
     return [vectors[index] for index in range(count)]
-
-
-def _length(values: Any) -> int:
-    return len(values) if isinstance(values, list) else 0
 
 
 def _row(values: Any, at: int, dimensions: int) -> bytes:

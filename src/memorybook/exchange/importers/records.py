@@ -42,7 +42,6 @@ class Statement(NamedTuple):
         key: By which it is known again, within its format.
         time: When it was first said or written; UTC, None if unknown.
         changed: When it was changed last; None if it never was.
-        note: Whether it is a note of its day and no entry.
         category: What its file calls its kind; "" if it has none. Any word may stand there.
         tags, metadata: As in `Entry`.
         expires: As in `Entry`.
@@ -52,7 +51,6 @@ class Statement(NamedTuple):
     key: str
     time: datetime | None = None
     changed: datetime | None = None
-    note: bool = False
     category: str = ""
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = {}
