@@ -141,7 +141,7 @@ def test_a_chinese_change_is_told_in_chinese(opened: Open) -> None:
     memory.process_session_end(said(now), "s2")
     block = memory.recall("小林在哪里上班？").text
     assert "# 历史记忆" in block
-    assert f"] {now}（此前：{old}）" in block
+    assert f"] 用户: {now}（此前：{old}）" in block
 
 
 @pytest.mark.parametrize("evolving", [False, True])
