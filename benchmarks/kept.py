@@ -6,7 +6,7 @@ Usage: python benchmarks/kept.py [--lang en] [--missed] [--wrong]
 speaker, a label and a sentence; `U` begins a turn of the user, `U+` goes on with it, `A` is the assistant, in a talk
 between people the speaker is a name. Labels: what an entry is, `event` (worth a note), `with` (worth keeping together
 with the sentence before it), `no` (not worth keeping); `>3` after a label says that the sentence makes line 3 of its
-talk untrue. A sentence counts as kept if an entry quotes it. Precision: of the kept sentences, how many are labelled
+talk untrue. A sentence counts as kept if an entry holds how it ends. Precision: of the kept sentences, how many are labelled
 as worth keeping; recall: the other way round. Changes: of the kept sentences that make a kept one untrue, how many
 supersede it.
 """
@@ -70,7 +70,7 @@ def judge(talk: list[Line], counts: Counter[str], folder: str) -> tuple[list[str
 
     def holding(line: Line) -> set[str]:
         core = "".join(line.text.split()).rstrip(".。!！")
-        return {id for id, text in texts.items() if core[-12:] in text}
+        return {id for id, text in texts.items() if core[-min(12, max(3, len(core) // 3)) :] in text}
 
     missed, wrong = [], []
     for line in (line for line in talk if line.speaker != "A" and line.label not in ("event", "with")):
