@@ -6,9 +6,9 @@ Usage: python benchmarks/kept.py [--lang en] [--missed] [--wrong]
 speaker, a label and a sentence; `U` begins a turn of the user, `U+` goes on with it, `A` is the assistant, in a talk
 between people the speaker is a name. Labels: what an entry is, `event` (worth a note), `with` (worth keeping together
 with the sentence before it), `no` (not worth keeping); `>3` after a label says that the sentence makes line 3 of its
-talk untrue. A sentence counts as kept if an entry holds how it ends. Precision: of the kept sentences, how many are labelled
-as worth keeping; recall: the other way round. Changes: of the kept sentences that make a kept one untrue, how many
-supersede it.
+talk untrue. A sentence counts as kept if an entry holds how it ends. Precision: of the kept sentences, how
+many are labelled as worth keeping; recall: the other way round. Changes: of the kept sentences that make a kept one
+untrue, how many supersede it.
 """
 
 from __future__ import annotations
