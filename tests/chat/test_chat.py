@@ -23,7 +23,7 @@ import memorybook
 from chat.conftest import Talk, Terminal, breaking_off, using
 from inference import server
 from inference.server import Service
-from memorybook.chat import drawn_words
+from memorybook import locale
 from memorybook.forget.forget import BEFORE, _remains
 from memorybook.sessions.summary_updates import Refreshed
 
@@ -562,10 +562,12 @@ def test_whatever_commands_draw_has_its_chinese() -> None:
         if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("words") and call.args
         if isinstance(call.args[0], ast.Constant)
     }
-    assert said - drawn_words._SENTENCES.keys() - drawn_words._FIELDS.keys() == set()
+    answers = locale.table("answers", "zh").keys()
+    assert said - answers == set()
     codes = [_remains.__code__, *(each for each in _remains.__code__.co_consts if hasattr(each, "co_consts"))]
     receipts = {str(each).partition(": ")[0] for code in codes for each in code.co_consts} | {BEFORE}
-    assert {one for one in drawn_words._SENTENCES if one not in constants | receipts} == set()
+    sentences = {one for one in answers if not re.fullmatch(r"[a-z_ ]+|\{\} [a-z]+", one)}
+    assert sentences - constants - receipts == set()
 
 
 DRAWN_BY = ("call", "recall_commands", "forget_commands", "history_commands", "keep", "review_commands", "show")
