@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from memorybook.sessions.recall_types import Held, Recollection, Talks
 
 
+@given.take_other_names
 class Memory:
     """One open memory: remember, find and keep up a book.
 

@@ -363,4 +363,5 @@ def describe_obeyed(done: Obeyed, language: str) -> str:
     lines += [
         say(_REFUSALS.get(reason, "not_done"), reason=locale.translate(reason, language)) for _, reason in done.refused
     ]
+    lines += [say("similar", text=text) for text in done.near]
     return "\n".join(dict.fromkeys(lines))
