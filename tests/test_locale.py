@@ -9,7 +9,7 @@ import pytest
 
 import memorybook
 from memorybook.errors import InvalidInput
-from memorybook.locale import error, message, table, translate
+from memorybook.locale import describe, error, table, translate
 
 ROOT = Path(memorybook.__file__).parent
 
@@ -76,4 +76,5 @@ def test_a_sentence_is_said_in_chinese_and_what_it_quotes_stays(told: str, said:
 def test_an_error_carries_its_message() -> None:
     found = error(InvalidInput, "agent.session_is_current", name="'tea'")
     assert str(found) == "this session is 'tea' already: choose another name, or none"
-    assert message(found.message_id, "zh", **found.values) == "本次会话就是 'tea'：请换个名称，或不写名称"
+    assert describe(found, "zh") == "本次会话就是 'tea'：请换个名称，或不写名称"
+    assert describe(InvalidInput("tea is blank: give some words"), "zh") == "tea 为空：请写些内容"

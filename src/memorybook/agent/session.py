@@ -360,7 +360,7 @@ class AgentSession:
         """Run the loop of a turn with these and the memory tools; `options` as `converse` has them."""
         model = talk.memory.context.metered(llm)
         if model is None:
-            raise Unavailable("there is no language model: set llm.model, or give one")
+            raise locale.error(Unavailable, "agent.no_model")
         made: list[str] = []
 
         def called(name: str, ok: bool) -> None:

@@ -56,10 +56,9 @@ class Screen:
 
     def error(self, error: MemoryBookError) -> None:
         """Show what could not be done; in Chinese its kind, then the reason."""
-        text = locale.message(error.message_id, self.language, **error.values) if error.message_id else str(error)
-        if kinds := locale.table("errors", self.language):
-            text = f"{kinds.get(error.code, kinds['error'])}：{self.translate(text)}"
-        self.remark(text, "bad")
+        kinds = locale.table("errors", self.language)
+        kind = f"{kinds.get(error.code, kinds['error'])}：" if kinds else ""
+        self.remark(kind + locale.describe(error, self.language), "bad")
 
     def draw(self, verb: str, answer: dict[str, Any]) -> None:
         """Show the answer of a command as the command line does."""

@@ -18,6 +18,7 @@ from memorybook.chat.completion import lacks_editing, reader
 from memorybook.chat.display import Screen, Status, status_parts
 from memorybook.cli.call import Call
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound, Unavailable
+from memorybook.locale import describe
 from memorybook.prompt.recall import tell_hits, tells_beside
 from memorybook.sessions.dialogue import is_small, is_worded
 from memorybook.sessions.recall_types import short
@@ -235,7 +236,7 @@ class Chat:
             self._finish(text, status, began)
             raise
         except MemoryBookError as error:
-            status = status._replace(trouble=(str(error),), failed=True)
+            status = status._replace(trouble=(describe(error, self._screen.language),), failed=True)
         self._finish(text, status, began)
 
     def _ids_said(self) -> set[str]:

@@ -56,6 +56,11 @@ def error(kind: type[E], id: str, /, **values: Any) -> E:
     return found
 
 
+def describe(error: MemoryBookError, language: str) -> str:
+    """Return the message of an error in that language: by its id, else by its English sentence."""
+    return message(error.message_id, language, **error.values) if error.message_id else translate(str(error), language)
+
+
 def translate(text: str, language: str) -> str:
     """Return what another part of the package says in English, line by line, in that language.
 
