@@ -47,16 +47,6 @@ def test_without_a_model_it_remembers_and_answers_with_what_it_finds(talk: Talk,
         assert [session.ended is not None for session in memory.book.transcripts.sessions()] == [True, True]
 
 
-def test_without_a_model_in_chinese(talk: Talk) -> None:
-    first = talk("记住：我的渡轮下午两点半开。")
-    assert "· 已记住：用户的渡轮下午两点半开。 [" in first
-    assert "存入 1 条 · 1 条消息" in first
-    assert "· 没有新的内容要记" in first
-    second = talk("我的渡轮几点开？")
-    assert "没有设置模型。以下是我找到的：" in second
-    assert "   记住：我的渡轮下午两点半开。" in second
-
-
 @pytest.mark.parametrize(
     ("said", "done", "found"),
     [
@@ -463,14 +453,6 @@ def test_a_single_word_is_no_id_to_forget(talk: Talk, tmp_path: Path, said: str,
     assert shown.count("would forget 1 entry") + shown.count("将忘掉 1 条记忆") == 2
     with memorybook.open(str(tmp_path / "book")) as memory:
         assert tea not in [known.entry.id for known in memory.entries().entries]
-
-
-def test_a_pin_is_taken_back_like_everything_else(talk: Talk, tmp_path: Path) -> None:
-    with memorybook.open(str(tmp_path / "book")) as memory:
-        id = memory.remember("Ann rows.").known.entry.id
-    assert "undid pin" in talk("/remember Bob brings the charts.", f"/pin {id}", "/undo")
-    with memorybook.open(str(tmp_path / "book")) as memory:
-        assert [known.entry.pinned for known in memory.entries().entries] == [False, False]
 
 
 def test_what_was_taken_back_does_not_come_back_at_the_end(talk: Talk, tmp_path: Path) -> None:
