@@ -16,9 +16,9 @@ from memorybook.book.commit import ATTEMPTS, Group
 from memorybook.book.transaction import Draft, Outcome, Result
 from memorybook.entries.candidate import Candidate, Extraction, ForgetRequest, NoteCandidate
 from memorybook.entries.extract import extract
+from memorybook.entries.mask import Mask
 from memorybook.entries.match import account, settle
 from memorybook.entries.merge_plan import Decision, Ledger, Proposed, Talk
-from memorybook.entries.remember import Mask
 from memorybook.entries.review import Submitted, propose, propose_or_apply_each
 from memorybook.entries.rules import by_rules
 from memorybook.entries.similar_entries import Alike, Near

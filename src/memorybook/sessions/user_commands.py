@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from memorybook.book.commit import Group
 from memorybook.entries.candidate import Extraction
 from memorybook.entries.extract import extract
-from memorybook.entries.remember import Mask
+from memorybook.entries.mask import Mask
 from memorybook.entries.review import Submitted, propose, propose_or_apply_each
 from memorybook.entries.rules import by_rules
 from memorybook.errors import MemoryBookError
