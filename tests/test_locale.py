@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from memorybook.errors import InvalidInput
 from memorybook.locale import describe, error, table, translate
 
 ROOT = Path(memorybook.__file__).parent
+CODE = "\n".join(path.read_text(encoding="utf-8") for path in sorted(ROOT.rglob("*.py")))
+CODE = re.sub(r'"\s*\n\s*f?"', "", CODE)  # one sentence may stand in several literals
 
 
 @pytest.mark.parametrize("name", ["agent", "compose", "chat", "commands"])
@@ -28,10 +31,18 @@ def test_every_message_is_used() -> None:
         assert [key for key in table(name, "en") if not re.search(rf'["\'.]{key}["\']', code)] == []
 
 
+def test_answers_of_commands_have_their_chinese_and_no_other_sentence_has() -> None:
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "cli").glob("*.py")]
+    calls = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args]
+    drawn = [call.args[0] for call in calls if ast.unparse(call.func).endswith("words")]
+    answers = table("answers", "zh").keys()
+    assert {one.value for one in drawn if isinstance(one, ast.Constant)} - answers == set()
+    forms = {one: {one, one.replace(" ", "_"), one.removeprefix("{} ")} for one in answers}
+    assert [one for one, any_of in forms.items() if not any(each in CODE for each in any_of)] == []
+
+
 def test_every_sentence_is_one_that_the_code_still_says() -> None:
-    code = "\n".join(path.read_text(encoding="utf-8") for path in sorted(ROOT.rglob("*.py")))
-    code = re.sub(r'"\s*\n\s*f?"', "", code)  # one sentence may stand in several literals
-    code = re.sub(r"\{[^{}\n]*\}", "", code)
+    code = re.sub(r"\{[^{}\n]*\}", "", CODE)
     said = {max(re.split(r"\{\w+\}|\(s\)", each), key=len).strip("; ") for each in table("sentences", "zh")}
     assert {each for each in said if each not in code} == PIECED_TOGETHER
 

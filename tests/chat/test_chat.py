@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import ast
-import importlib
-import inspect
 import json
 import os
 import re
@@ -23,8 +20,6 @@ import memorybook
 from chat.conftest import Talk, Terminal, breaking_off, using
 from inference import server
 from inference.server import Service
-from memorybook import locale
-from memorybook.forget.forget import BEFORE, _remains
 from memorybook.sessions.summary_updates import Refreshed
 
 # --- with the book alone -------------------------------------------------------------------------
@@ -531,28 +526,6 @@ def test_a_chinese_book_is_spoken_to_in_chinese_whatever_the_machine_speaks(talk
     )
     assert re.findall(r"[A-Za-z]{3,}[ :,.][A-Za-z ]{3,}", told) == []
     assert "· 没有设置语言模型" in shown
-
-
-def test_whatever_commands_draw_has_its_chinese() -> None:
-    modules = [importlib.import_module(f"memorybook.cli.{name}") for name in DRAWN_BY]
-    trees = [ast.parse(inspect.getsource(module)) for module in modules]
-    constants = {one.value for tree in trees for one in ast.walk(tree) if isinstance(one, ast.Constant)}
-    said = {
-        call.args[0].value
-        for tree in trees
-        for call in ast.walk(tree)
-        if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("words") and call.args
-        if isinstance(call.args[0], ast.Constant)
-    }
-    answers = locale.table("answers", "zh").keys()
-    assert said - answers == set()
-    codes = [_remains.__code__, *(each for each in _remains.__code__.co_consts if hasattr(each, "co_consts"))]
-    receipts = {str(each).partition(": ")[0] for code in codes for each in code.co_consts} | {BEFORE}
-    sentences = {one for one in answers if not re.fullmatch(r"[a-z_ ]+|\{\} [a-z]+", one)}
-    assert sentences - constants - receipts == set()
-
-
-DRAWN_BY = ("call", "recall_commands", "forget_commands", "history_commands", "keep", "review_commands", "show")
 
 
 def test_a_talk_as_json_is_one_document(talk: Talk, service: Service) -> None:
