@@ -320,13 +320,7 @@ class AgentSession:
             return self._converse(talk, llm, messages, tools, language=language, max_rounds=max_rounds)
 
     def _take_turn(
-        self,
-        llm: LLM | Function | None,
-        message: Mapping[str, Any],
-        system: str,
-        *,
-        orders: bool = False,
-        **options: Any,
+        self, llm: LLM | Function | None, message: Message, system: str, *, orders: bool = False, **options: Any
     ) -> Outcome:
         """Run a turn with that message; `options` as `_converse` has them."""
         with self._turn, self._in_use() as talk:
@@ -657,7 +651,10 @@ class Workspace:
         return session
 
     def tick(self) -> int:
-        """Have idle sessions, and those due for another try, remembered in the background; return how many. Cheap."""
+        """Have idle sessions, and those due for another try, remembered in the background; return how many.
+
+        For a server's timer; cheap. Books that were closed to make room are opened again for it.
+        """
         now = self._clock()
         with self._lock:
             if self._closed:
