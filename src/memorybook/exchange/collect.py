@@ -17,8 +17,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook.book.commit import ATTEMPTS
+from memorybook.entries.mask import Mask
 from memorybook.entries.read import folder_of
-from memorybook.entries.remember import Mask
 from memorybook.errors import BookLocked, Conflict, InvalidInput, NotFound, Unavailable
 from memorybook.exchange import peer_folders
 from memorybook.exchange.peer_folders import (

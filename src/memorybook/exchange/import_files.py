@@ -15,19 +15,19 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from memorybook.book import fade
 from memorybook.book.transaction import Draft, Outcome
-from memorybook.entries.flush import KINDS, notes_of
+from memorybook.entries.durable_notes import KINDS, notes_of
+from memorybook.entries.mask import Mask
 from memorybook.entries.read_reply import category_of
-from memorybook.entries.remember import Mask
 from memorybook.errors import Conflict, InvalidInput, NotFound, UnsafePath
 from memorybook.exchange import export, importers
 from memorybook.exchange.importers import Page, Statement
 from memorybook.exchange.importers.records import several
 from memorybook.exchange.importers.sources import CountingFile, Source, archive_errors, sources
+from memorybook.forget.incoming import texts_without_forgotten
 from memorybook.forget.tombstones import (
     FORGOTTEN,
     remembered,
     sifted,
-    texts_without_forgotten,
     turn_key,
     unnamed,
     without_forgotten,
