@@ -44,7 +44,7 @@ class Models:
             MissingExtra: The model needs a package that is not installed.
         """
         if self._given is not None:
-            from memorybook.inference.callable import as_llm
+            from memorybook.inference.llm import as_llm
 
             return as_llm(self._given)
         model = model or config.llm.model
@@ -113,7 +113,7 @@ class Context(NamedTuple):
         if given is None:
             llm = self.models.get(self.config, model)
         else:
-            from memorybook.inference.callable import as_llm
+            from memorybook.inference.llm import as_llm
 
             llm = as_llm(given)
         if llm is None:

@@ -59,7 +59,6 @@ VERBS = {
     "trust": ("upkeep", "let a project's settings file choose book, model, server and paths"),
     "completion": ("upkeep", "print a completion script for a shell"),
     "serve": ("serve", "serve the book over HTTP, with a token"),
-    "compare": ("compare_commands", "run a conversation through two providers, on copies of the book"),
     "demo": ("demo", "watch a week of two sessions: no key, no network"),
 }
 """Verb -> module of this package, one line of help."""
@@ -67,7 +66,7 @@ VERBS = {
 ALIASES = {"remember": "add", "delete": "forget"}
 
 _LONG = frozenset(
-    "import memorize sync rebuild purge tidy watch compare demo chat export backup restore sync-summaries serve".split()
+    "import memorize sync rebuild purge tidy watch demo chat export backup restore sync-summaries serve".split()
 )
 """Verbs that may work for long and so need their garbage collected."""
 
@@ -244,7 +243,6 @@ def overview() -> str:
         "hook_commands": "Serve",
         "upkeep": "Keep",
         "serve": "Serve",
-        "compare_commands": "Try out",
         "demo": "Look",
     }
     for title in dict.fromkeys(groups.values()):

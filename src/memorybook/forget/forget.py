@@ -12,13 +12,14 @@ from memorybook.book.pages import is_page
 from memorybook.entries.read import turn_of
 from memorybook.errors import InvalidInput, MissingDocument, NotFound, Unavailable
 from memorybook.exchange.export import renew
-from memorybook.exchange.peer_memories import pages, session_key
+from memorybook.exchange.peer_folders import pages, session_key
 from memorybook.forget.cutting import cut, of_turns, statements_of
 from memorybook.forget.finder import Finder
 from memorybook.forget.found import Found, together
 from memorybook.forget.tombstones import tombstones_of, turn_key
 from memorybook.forget.topic import Topic
 from memorybook.formats import notes, session_md
+from memorybook.formats.messages_json import CAME_IN
 from memorybook.model import Change, Drop, EditTurns, Entry, RemoveTurns, Session, Turn
 from memorybook.prompt import session_start_cache
 from memorybook.results import Receipt
@@ -286,8 +287,6 @@ def _by_source(context: Context, source: str) -> Meant:
 
 def _later(context: Context, source: str) -> Iterator[Turn]:
     """The turns that came from a file in sessions that an earlier one began."""
-    from memorybook.exchange.session_continuation import CAME_IN
-
     transcripts = context.book.transcripts
     for session in transcripts.sessions(turn_ids=False):
         if session.source.startswith("import:") and session.source != source:

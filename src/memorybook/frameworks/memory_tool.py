@@ -50,7 +50,7 @@ class Editor:
         return answer
 
     def view(self, path: str, view_range: Sequence[int] | None = None) -> str:
-        """The lines of a file, numbered, or what is in a folder.
+        """Return the lines of a file, numbered, or what is in a folder.
 
         Args:
             path: Of the file or the folder.
@@ -133,7 +133,7 @@ class Editor:
         return f"Successfully renamed {old_path} to {new_path}"
 
     def _is_file(self, path: str, hint: str = "") -> bool:
-        """Whether a file is there, else a folder. Raises NotFound for neither."""
+        """Return whether a file is there, else a folder. Raises NotFound for neither."""
         name, files = _name(path), self._tree.files()
         if name and name not in files and not self._tree.files(name):
             raise NotFound(f"The path {path} does not exist{hint}")
@@ -161,5 +161,5 @@ def _name(path: str) -> str:
 
 
 def _readable(document: Document) -> str:
-    """The text, with a sign in place of every byte that is not UTF-8."""
+    """Return the text, with a sign in place of every byte that is not UTF-8."""
     return document.text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -15,9 +15,8 @@ import pytest
 
 import memorybook
 from memorybook.config.settings import Config
-from memorybook.inference import embed_worker, static
-from memorybook.inference.embed_worker import Ahead
-from memorybook.inference.static import StaticEmbedder
+from memorybook.inference import static
+from memorybook.inference.static import EmbedWorker, StaticEmbedder
 
 TEXTS = [f"the plan number {n} of the harbour" for n in range(600)] + ["今天开会", "", "a\ud800b \x00 é"]
 
@@ -27,7 +26,7 @@ def embedder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Static
     """One that has a second process for a few texts already."""
     monkeypatch.setattr(static, "_AHEAD", 100)
     monkeypatch.setattr(static, "_AT_ONCE", 100)
-    monkeypatch.setattr(embed_worker, "_processors", lambda: 2)
+    monkeypatch.setattr(static, "_processors", lambda: 2)
     made = StaticEmbedder(str(tmp_path))
     made.embed(["the folder and the vocabulary are there"])
     yield made
@@ -41,7 +40,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def started(embedder: StaticEmbedder) -> Ahead:
+def started(embedder: StaticEmbedder) -> EmbedWorker:
     assert embedder._ahead is not None
     return embedder._ahead
 
@@ -102,27 +101,6 @@ def test_a_question_in_between_changes_nothing(embedder: StaticEmbedder) -> None
     wait_for(lambda: made(embedder) == len(TEXTS))
 
 
-def test_few_texts_start_no_process_and_are_not_kept(embedder: StaticEmbedder) -> None:
-    for _ in range(3):
-        embedder.expect(TEXTS[:60])
-        embedder.embed(TEXTS[:60])
-    assert embedder._ahead is None
-
-
-def test_texts_that_come_bit_by_bit_are_handed_over(embedder: StaticEmbedder) -> None:
-    for at in range(0, 500, 20):
-        embedder.expect(TEXTS[at : at + 20])
-    wait_for(lambda: made(embedder) == 500)
-
-
-def test_too_many_are_left_to_later(embedder: StaticEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embed_worker, "MOST", 300)
-    embedder.expect(TEXTS[:200])
-    embedder.expect(TEXTS[200:])
-    wait_for(lambda: made(embedder) == 200)
-    assert same(embedder.embed(TEXTS), TEXTS)
-
-
 @pytest.mark.parametrize("program", ["", "/usr/bin/blender"])
 def test_no_program_but_python_is_started(
     embedder: StaticEmbedder, monkeypatch: pytest.MonkeyPatch, program: str
@@ -134,7 +112,7 @@ def test_no_program_but_python_is_started(
 
 
 def test_on_one_processor_there_is_no_second_process(embedder: StaticEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embed_worker, "_processors", lambda: 1)
+    monkeypatch.setattr(static, "_processors", lambda: 1)
     embedder.expect(TEXTS)
     assert embedder._ahead is None
 
@@ -175,21 +153,6 @@ def test_vectors_that_are_there_already_leave_no_process(embedder: StaticEmbedde
         assert (embedder._ahead, embedder._expected) == (None, [])
 
 
-def test_the_folder_is_made_for_it(embedder: StaticEmbedder, tmp_path: Path) -> None:
-    elsewhere = StaticEmbedder(str(tmp_path / "not" / "there"))
-    try:
-        elsewhere.expect(TEXTS)
-        assert not started(elsewhere).over
-    finally:
-        elsewhere.close()
-
-
-def test_no_file_is_left(embedder: StaticEmbedder, tmp_path: Path) -> None:
-    before = sorted(tmp_path.iterdir())
-    embedder.expect(TEXTS)
-    assert sorted(tmp_path.iterdir()) == before
-
-
 def test_it_ends_with_who_started_it(embedder: StaticEmbedder) -> None:
     embedder.expect(TEXTS)
     process = started(embedder)._process
@@ -199,7 +162,7 @@ def test_it_ends_with_who_started_it(embedder: StaticEmbedder) -> None:
 
 
 def test_it_ends_when_nothing_more_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embed_worker, "IDLE", 0.05)
+    monkeypatch.setattr(static, "IDLE", 0.05)
     reading, writing = os.pipe()
     standard = os.dup(0)
     try:
@@ -208,8 +171,8 @@ def test_it_ends_when_nothing_more_is_said(tmp_path: Path, monkeypatch: pytest.M
             data = marshal.dumps(TEXTS)
             texts.write(data)
             texts.flush()
-            os.write(writing, embed_worker._PART.pack(0, len(data)))
-            embed_worker.serve(texts.fileno(), rows.fileno(), str(tmp_path))
+            os.write(writing, static._PART.pack(0, len(data)))
+            static.serve(texts.fileno(), rows.fileno(), str(tmp_path))
             assert (tmp_path / "rows").read_bytes() == np.asarray(StaticEmbedder().rows(TEXTS, bulk=True)).tobytes()
     finally:
         os.dup2(standard, 0)

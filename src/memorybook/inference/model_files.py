@@ -1,15 +1,19 @@
-"""A folder with a sentence-transformer exported to ONNX: which of its files count, and how they want to be used.
+"""Files of a sentence-transformer exported to ONNX: which of a folder count, what they ask for, how the hub gives them.
 
-The layouts are those of the `sentence-transformers` and `optimum` exports: `tokenizer.json`, `config.json`, the
-ONNX file beside them or in `onnx/`, and where they are there `1_Pooling/config.json`, `modules.json`,
-`sentence_bert_config.json`, `tokenizer_config.json` and `config_sentence_transformers.json`.
+The layouts are those of the `sentence-transformers` and `optimum` exports: see `SETTINGS`; the ONNX file stands beside
+them or in `onnx/`. A model by its name is fetched once into the hub library's own cache and found there by its
+documented layout (`models--ORG--NAME/refs`, `…/snapshots`), so that it starts without any attempt at a connection.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
+from binascii import crc32
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from memorybook.errors import EmbedderFailed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -49,6 +53,9 @@ _POOLINGS = {
 }
 _ACCEPTED_MODULES = ("Transformer", "Pooling", "Normalize")
 
+INSTALL = "pip install 'memorybook[local]'"
+_NAME = r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?(@[\w./-]+)?"
+
 
 class Recipe(NamedTuple):
     """How to use a model.
@@ -74,7 +81,7 @@ class Recipe(NamedTuple):
 
 
 def read(folder: str) -> Recipe:
-    """What the folder says. Raises ValueError if a file is missing or says something that cannot be done."""
+    """Return what the folder says. Raises ValueError if a file is missing or says something that cannot be done."""
     chosen = choose(files(folder))
     tokenizer = os.path.join(folder, "tokenizer.json")
     if not os.path.isfile(tokenizer):
@@ -98,7 +105,7 @@ def read(folder: str) -> Recipe:
 
 
 def choose(files: Iterable[str]) -> str:
-    """The ONNX file to use, of these relative paths: int8 before float32. Raises ValueError if none can be."""
+    """Return the ONNX file to use, of these relative paths: int8 before float32. Raises ValueError if none can be."""
     found = [name for name in files if name.endswith(".onnx") and os.path.dirname(name) in ("", "onnx")]
     by_name = {os.path.basename(name): name for name in sorted(found, reverse=True)}
     arm = os.uname().machine in ("arm64", "aarch64")
@@ -113,17 +120,15 @@ def choose(files: Iterable[str]) -> str:
 
 
 def belongs(onnx: str, file: str) -> bool:
-    """Whether a file holds weights of that ONNX file, which may lie beside it as `model.onnx_data`."""
+    """Return whether a file holds weights of that ONNX file, which may lie beside it as `model.onnx_data`."""
     return file == onnx or file.startswith((onnx + "_", onnx + "."))
 
 
 def fingerprint(folder: str) -> str:
-    """Eight characters that change when the model is replaced by another one, wherever the folder lies.
+    """Return eight characters that change when the model is replaced by another one, wherever the folder lies.
 
     Raises ValueError as `read`, OSError.
     """
-    from binascii import crc32
-
     seen = int(fingerprint_of(os.path.join(folder, choose(files(folder)))), 16)
     for name in SETTINGS:
         seen = crc32(_bytes(folder, name), seen)
@@ -143,8 +148,6 @@ def fingerprint_of(onnx: str) -> str:
 
 def _sampled(path: str, seen: int) -> int:
     """The checksum `seen` continued with a file's size, its ends and what lies between them at equal distances."""
-    from binascii import crc32
-
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         seen = crc32(size.to_bytes(8, "little"), seen)
@@ -155,7 +158,7 @@ def _sampled(path: str, seen: int) -> int:
 
 
 def files(folder: str) -> list[str]:
-    """Relative paths of what is in the folder and in its `onnx/`; none if there is no such folder."""
+    """Return relative paths of what is in the folder and in its `onnx/`; none if there is no such folder."""
     found: list[str] = []
     for below in ("", "onnx"):
         inside = os.path.join(folder, below)
@@ -173,7 +176,7 @@ def _bytes(folder: str, name: str) -> bytes:
 
 
 def _parsed(folder: str, name: str) -> Any:
-    """The JSON of a file; None if there is no such file. Raises ValueError."""
+    """Return the JSON of a file; None if there is no such file. Raises ValueError."""
     data = _bytes(folder, name)
     try:
         return json.loads(data) if data else None
@@ -202,7 +205,7 @@ def _is_plain(folder: str) -> bool:
 
 
 def _longest(folder: str) -> int:
-    """The least of what the files say, and `LONGEST`."""
+    """Return the least of what the files say, and `LONGEST`."""
     config = _settings(folder, "config.json")
     positions = config.get("max_position_embeddings")
     if isinstance(positions, int) and config.get("model_type") in ("roberta", "xlm-roberta", "camembert", "mpnet"):
@@ -213,3 +216,79 @@ def _longest(folder: str) -> int:
         positions,
     )
     return min([LONGEST, *(int(tokens) for tokens in said if isinstance(tokens, int | float) and 8 <= tokens < 1e9)])
+
+
+# --- the hub -------------------------------------------------------------------------------------
+
+
+def is_name(model: str) -> bool:
+    """Return whether this can be a model's name, `ORG/NAME`, perhaps with `@REVISION`."""
+    return re.fullmatch(_NAME, model) is not None and ".." not in model
+
+
+def cached(model: str) -> str | None:
+    """Return the folder of a model that was fetched to its end; None if it was not.
+
+    Raises EmbedderFailed without the library.
+    """
+    try:
+        from huggingface_hub import constants
+    except ImportError:
+        raise _missing() from None
+    repo, _, revision = model.partition("@")
+    root = os.path.join(constants.HF_HUB_CACHE, "models--" + repo.replace("/", "--"))
+    try:
+        with open(os.path.join(root, "refs", revision or "main"), encoding="ascii") as file:
+            commit = file.read().strip()
+    except OSError:
+        commit = revision
+    folder = os.path.join(root, "snapshots", commit)
+    try:
+        choose(files(folder))  # it is fetched last
+    except ValueError:
+        return None
+    return folder if commit else None
+
+
+def fetch(model: str) -> str:
+    """Fetch what is needed of a model, the ONNX file last; returns its folder.
+
+    Raises EmbedderFailed.
+    """
+    try:
+        from huggingface_hub import HfApi, snapshot_download
+        from huggingface_hub.utils.tqdm import (
+            are_progress_bars_disabled,
+            disable_progress_bars,
+            enable_progress_bars,
+        )
+    except ImportError:
+        raise _missing() from None
+    repo, _, revision = model.partition("@")
+    quiet = are_progress_bars_disabled()
+    disable_progress_bars()  # they would be drawn over whatever the program shows
+    try:
+        siblings = HfApi().model_info(repo, revision=revision or None).siblings or []
+        names = [one.rfilename for one in siblings]
+        chosen = choose(names)
+        beside = [name for name in names if name in SETTINGS or belongs(chosen, name)]
+        # by the ONNX file `cached` knows that all is there
+        for wanted in ([name for name in beside if name != chosen], [chosen]):
+            folder = snapshot_download(repo, revision=revision or None, allow_patterns=wanted)
+    except Exception as error:  # the library's own, its HTTP client's, the system's: all say that it is not here
+        raise EmbedderFailed(
+            f"the model {model!r} is not in the hub's cache and could not be fetched"
+            f" ({type(error).__name__}: {_first_line(error)}); check the name and the network, or give a folder"
+        ) from error
+    finally:
+        if not quiet:
+            enable_progress_bars()
+    return folder
+
+
+def _first_line(error: Exception) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), "no reason given")
+
+
+def _missing() -> EmbedderFailed:
+    return EmbedderFailed(f"a model by its name needs the package 'huggingface_hub': {INSTALL}, or give a folder")
