@@ -22,7 +22,7 @@ from memorybook.book.embedding import Embedding
 from memorybook.config.settings import Config, EmbeddingSettings
 from memorybook.errors import EmbedderFailed, Unavailable
 from memorybook.memory import Memory
-from memorybook.storage.process_lock import claimed
+from memorybook.storage.safe_open import claimed
 from memorybook.testing import FailingEmbedder, HashEmbedder
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formats.strategies import TEXTS
-from memorybook.formats.notes import daily_path, day_of, parse_line, render_line
+from memorybook.formats.session_md import daily_path, day_of, parse_line, render_line
 from memorybook.model import Note
 
 TIME = datetime(2026, 2, 24, 10, 12, 33, tzinfo=UTC)

@@ -209,7 +209,7 @@ def test_it_ends_when_nothing_more_is_said(tmp_path: Path, monkeypatch: pytest.M
             texts.write(data)
             texts.flush()
             os.write(writing, embed_worker._PART.pack(0, len(data)))
-            embed_worker.serve(texts.fileno(), rows.fileno(), str(tmp_path))
+            embed_worker.serve(texts.fileno(), rows.fileno(), static.StaticEmbedder(str(tmp_path)).rows)
             assert (tmp_path / "rows").read_bytes() == np.asarray(StaticEmbedder().rows(TEXTS, bulk=True)).tobytes()
     finally:
         os.dup2(standard, 0)

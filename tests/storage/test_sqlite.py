@@ -15,20 +15,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybook.errors import InvalidInput, Unavailable
-from memorybook.storage.index.columns import bindable, maybe_readable, maybe_time_of, readable, row_limit
-from memorybook.storage.process_lock import claimed
+from memorybook.storage.safe_open import claimed
+from memorybook.storage.snapshot import checkpoint
 from memorybook.storage.sqlite import (
     Connection,
     Damaged,
     Store,
+    bindable,
     check_version,
     connect,
     immediate,
+    maybe_readable,
+    maybe_time_of,
     migrate,
+    readable,
     reading,
+    row_limit,
     user_version,
 )
-from memorybook.storage.vacuum import checkpoint
 
 FORKS = """
 import os, sys

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybook.errors import Conflict, UnsafePath
-from memorybook.storage import versions as module
+from memorybook.storage import target as module
 from memorybook.storage.directory import DirectoryDocuments
-from memorybook.storage.versions import Record, Version, Versions, base_of, parse_record
+from memorybook.storage.target import Record, Version, Versions, base_of, parse_record
 
 NOTE = "- 2026-02-24T10:12:{:02d}Z [fact] agent note {}"
 

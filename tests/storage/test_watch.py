@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybook.formats.document import DocumentInfo
-from memorybook.storage import directory, watch
+from memorybook.storage import directory, listing
 from memorybook.storage.directory import DirectoryDocuments
-from memorybook.storage.watch import Queue, Watched, watched
+from memorybook.storage.listing import Queue, Watched, watched
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what changed before it goes on")
 
@@ -232,7 +232,7 @@ def test_a_queue_that_overflowed_has_everything_looked_at(
     book: DirectoryDocuments, root: Path, looks: list[None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = Queue._read
-    overflow = watch._EVENT.pack(-1, 0x4000, 0, 0)
+    overflow = listing._EVENT.pack(-1, 0x4000, 0, 0)
     monkeypatch.setattr(Queue, "_read", lambda self: (told(self), overflow)[1])
     (root / "new.md").write_text("new")
     assert sizes(book.list()) == as_it_is(root)
@@ -259,7 +259,7 @@ def test_an_event_of_another_kind_has_everything_looked_at(
     assert book._watched is not None
     assert book._watched._queue is not None
     number = next(iter(book._watched._queue._folders))
-    event = watch._EVENT.pack(number, {"unmounted": 0x2000, "unknown": 0x1}[name], 0, 16) + b"a.md".ljust(16, b"\0")
+    event = listing._EVENT.pack(number, {"unmounted": 0x2000, "unknown": 0x1}[name], 0, 16) + b"a.md".ljust(16, b"\0")
     monkeypatch.setattr(Queue, "_read", lambda self: event)
     book.list()
     assert looks
@@ -326,7 +326,7 @@ def test_where_the_user_watches_too_much_already_files_are_asked(
 
     libc: Any = Libc()
     setattr(libc, function, never)
-    monkeypatch.setattr(watch, "_libc", lambda: libc)
+    monkeypatch.setattr(listing, "_libc", lambda: libc)
     monkeypatch.setattr(directory, "_WATCHING", 0.0)
     book = DirectoryDocuments(str(root))
     before = len(os.listdir("/proc/self/fd"))
@@ -363,7 +363,7 @@ def test_only_a_book_that_is_wholly_on_one_local_file_system_is_watched(
     root.mkdir()
     mounts = MOUNTS.format(mount=99, place=place.format(root=str(root).replace(" ", r"\040")), kind=kind)
     files = {"mountinfo": mounts.encode(), "fdinfo": b"pos:\t0\nflags:\t0\nmnt_id:\t99\nino:\t2\n"}
-    monkeypatch.setattr(watch, "open", lambda path, _: BytesIO(files[path.split("/")[3]]), raising=False)
+    monkeypatch.setattr(listing, "open", lambda path, _: BytesIO(files[path.split("/")[3]]), raising=False)
     found = watched(str(root), {})
     assert (found is not None) == told
 
@@ -372,7 +372,7 @@ def test_a_system_without_such_files_is_not_relied_on(root: Path, monkeypatch: p
     def missing(path: str, _: str) -> BytesIO:
         raise FileNotFoundError(path)
 
-    monkeypatch.setattr(watch, "open", missing, raising=False)
+    monkeypatch.setattr(listing, "open", missing, raising=False)
     assert watched(str(root), {}) is None
 
 
@@ -398,7 +398,7 @@ def test_a_process_that_lists_once_watches_nothing(root: Path) -> None:
 import sys
 from memorybook.storage.directory import DirectoryDocuments
 assert len(DirectoryDocuments(sys.argv[1]).list()) == 3
-assert not {"ctypes", "memorybook.storage.watch"} & set(sys.modules)
+assert not {"ctypes"} & set(sys.modules)
 """
     subprocess.run([sys.executable, "-c", code, str(root)], check=True)
 

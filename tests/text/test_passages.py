@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memorybook.formats import memory_md, notes, session_md
+from memorybook.formats import memory_md, session_md
 from memorybook.model import Entry, Note, Session, SessionSummary, Turn
 from memorybook.search.types import Passage
 from memorybook.text.passages import dense_text, indexed_text, turn_passage
@@ -134,7 +134,7 @@ def test_each_note_is_a_passage_of_its_day() -> None:
     note = Note(
         time=datetime(2026, 2, 24, 23, 30, tzinfo=UTC), text="Likes short answers.", kind="pref", tags=("style",)
     )
-    document = f"# Notes\n\n{notes.render_line(note)}\nprose between\n- 08:15 by hand\n"
+    document = f"# Notes\n\n{session_md.render_line(note)}\nprose between\n- 08:15 by hand\n"
     found = split("daily/2026-02-25.md", document, 0.0).passages
     assert [(p.start_line, p.end_line, p.text, p.source, p.date) for p in found] == [
         (3, 3, "Likes short answers.", "note", "2026-02-25"),

@@ -5,8 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from memorybook.text.synonyms import _MEANINGS, FIRST
-from memorybook.text.tokens import is_telling, query_words, tokens
+from memorybook.text.tokens import _MEANINGS, FIRST, is_telling, query_words, tokens
 
 
 @pytest.mark.parametrize(

@@ -21,13 +21,12 @@ from memorybook.errors import Conflict, MissingDocument, Unavailable
 from memorybook.search.search import find
 from memorybook.search.types import Answer, Passage, Query, SyncReport
 from memorybook.search.weights import weights_for
-from memorybook.text.telling import says_something
+from memorybook.text.utterances import says_something
 
 if TYPE_CHECKING:
-    from memorybook.book.commit import Writer
     from memorybook.book.embedding import Claim, Embedding
     from memorybook.book.transaction import Draft, Result
-    from memorybook.book.undo import Reversal
+    from memorybook.book.undo import Reversal, Writer
     from memorybook.formats.document import Document
     from memorybook.formats.memory_md import MemoryDocument
     from memorybook.model import Change, Discarded, Entry, Operation
@@ -337,7 +336,7 @@ class Book:
         As `apply` does, but for that each document is read and written once: all groups are in the documents on
         return, or none is. A group is a `writing.Group`: its session and its changes, and what may follow there.
         """
-        from memorybook.book.commit import Group
+        from memorybook.book.undo import Group
 
         results = self._writer.apply_each([Group(*group) for group in groups], actor=actor, door=door, kind=kind)
         self._journal_fails = ""
@@ -363,7 +362,7 @@ class Book:
 
     @property
     def _writer(self) -> Writer:
-        from memorybook.book.commit import Writer
+        from memorybook.book.undo import Writer
 
         return Writer(
             self.documents,

@@ -296,7 +296,7 @@ def where(*, cwd: str, env: Mapping[str, str], home: str | None = None) -> Confi
 
     For what cannot wait until a mistake in the settings is mended: takes what `load` takes, and raises nothing of that.
     """
-    from memorybook.config.allowed import value_of
+    from memorybook.config.files import value_of
 
     home = home or env.get("HOME") or os.path.expanduser("~")
     folder, names = files.config_dir(env, home), _names()
@@ -361,7 +361,7 @@ def _checked(layer: list[Given], home: str) -> dict[str, tuple[Any, Given]]:
     """One layer by canonical name, values parsed; two spellings of a setting must agree."""
     if not layer:
         return {}
-    from memorybook.config.allowed import value_of
+    from memorybook.config.files import value_of
 
     defaults = settings(Config())
     names = _names()
@@ -454,7 +454,7 @@ def _from_project(cwd: str, folder: str, warnings: list[str]) -> list[Given]:
 
 
 def _risky(given: list[Given]) -> list[Given]:
-    from memorybook.config.allowed import needs_trust
+    from memorybook.config.files import needs_trust
 
     names = _names()
     return [one for one in given if needs_trust(_find(one.name, names) or "", one.value)]

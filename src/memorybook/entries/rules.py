@@ -35,14 +35,13 @@ from memorybook.entries.rephrase import stand_alone
 from memorybook.forget.order_patterns import PRIVATE
 from memorybook.forget.order_text import ASKED, asked_to_forget, leaves_out, parted, pointed
 from memorybook.model import Session, Trust, Turn
-from memorybook.text.compiled import compiled
-from memorybook.text.corrections import correction
-from memorybook.text.days.due import due
+from memorybook.text.days.readers import due
 from memorybook.text.screen import screen
 from memorybook.text.sentences import (
     MAX_LENGTH,
     Sentence,
     clauses,
+    compiled,
     content_size,
     is_chinese,
     is_question,
@@ -51,6 +50,7 @@ from memorybook.text.sentences import (
     told,
 )
 from memorybook.text.tokens import normalise
+from memorybook.text.utterances import correction
 
 _Found = Candidate | NoteCandidate | ForgetRequest
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 from memorybook.book.book import together
-from memorybook.book.pages import MEMORY
+from memorybook.book.transaction import MEMORY
 from memorybook.errors import MemoryBookError, MissingDocument, Unavailable
 from memorybook.formats import memory_md
 from memorybook.formats.document import IGNORED, told_to_ignore

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memorybook.book.commit import ATTEMPTS
+from memorybook.book.undo import ATTEMPTS
 from memorybook.entries.read import folder_of
 from memorybook.errors import BookLocked, Conflict, InvalidInput, NotFound, Unavailable
 from memorybook.exchange import peer_folders

@@ -13,7 +13,7 @@ from memorybook.entries.read_reply import category_of
 from memorybook.entries.remember import Mask
 from memorybook.exchange.importers import Page, Statement
 from memorybook.forget.tombstones import FORGOTTEN, remembered, unnamed
-from memorybook.formats import memory_md, notes
+from memorybook.formats import memory_md, session_md
 from memorybook.model import Add, Append, Change, Discarded, Entry
 from memorybook.sessions.memorize import BY_IMPORT
 from memorybook.text.screen import screen
@@ -174,7 +174,7 @@ def _of_page(context: Context, page: Page, mask: Mask, name: str, skipped: list[
                 _key(one),
             )
         else:
-            path, line = notes.daily_path(context.book.day(note.time)), notes.render_line(note)
+            path, line = session_md.daily_path(context.book.day(note.time)), session_md.render_line(note)
             yield _Wish(
                 Append(path=path, line=line, reason=f"imported from {name}"), note.text, digest(f"{path}\0{note.text}")
             )

@@ -15,9 +15,8 @@ from typing import NamedTuple
 from unicodedata import normalize
 
 from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound, Unavailable
-from memorybook.storage.new_file import own_folder
 from memorybook.storage.replace import temporary, write_aside, write_plain
-from memorybook.storage.safe_open import discard, flaw, is_safe_name, load, load_if_any, open_folder
+from memorybook.storage.safe_open import discard, flaw, is_safe_name, load, load_if_any, open_folder, own_folder
 
 MARKER = "NODE.md"
 """Says of a hand-out which node's it is, and by which book it was made."""

@@ -6,7 +6,8 @@ they are by default; days and times in ISO 8601.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
 from datetime import date, datetime
 from typing import Any
@@ -23,7 +24,9 @@ from memorybook.model import (
     Reinforce,
     Remove,
     RemoveTurns,
+    Session,
     Supersede,
+    Turn,
     Update,
 )
 
@@ -92,3 +95,42 @@ def _value(name: str, value: Any) -> Any:
     if name == "unknown":
         return tuple((str(key), str(each)) for key, each in value)
     return tuple(value) if isinstance(value, list) else value
+
+
+_TIMES = frozenset({"time", "created", "updated", "ended"})
+
+
+def render_turns(session: Session, turns: Sequence[Turn], *, whole: bool) -> str:
+    """The session and these turns of it; `whole` says that all of it is meant, and not these turns alone."""
+    shown = {"session": _fields_of(session), "turns": [_fields_of(turn) for turn in turns], "whole": whole}
+    return json.dumps(shown, separators=(",", ":"), ensure_ascii=False, default=_turn_plain)
+
+
+def parse_turns(text: str) -> tuple[Session, tuple[Turn, ...], bool]:
+    """What `render` was given."""
+    shown = json.loads(text)
+    turns = tuple(Turn(**_turn_fields(turn)) for turn in shown["turns"])
+    return Session(**_turn_fields(shown["session"])), turns, shown["whole"]
+
+
+def _fields_of(value: Session | Turn) -> dict[str, Any]:
+    return {field.name: getattr(value, field.name) for field in fields(value)}
+
+
+def _turn_plain(value: object) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{value!r} is not JSON")
+
+
+def _turn_fields(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: datetime.fromisoformat(value)
+        if name in _TIMES and value is not None
+        else tuple(value)
+        if isinstance(value, list)
+        else value
+        for name, value in values.items()
+    }

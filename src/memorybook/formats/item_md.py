@@ -37,7 +37,7 @@ from typing import Any, NamedTuple
 
 from memorybook.errors import InvalidInput
 from memorybook.formats.escape import UNSAFE, escape
-from memorybook.text.redact_values import is_random
+from memorybook.text.redact_rules import is_random
 
 FOLDER = "items"
 """The folder of a book that items are in."""

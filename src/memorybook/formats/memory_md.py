@@ -25,7 +25,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from memorybook.errors import InvalidInput
-from memorybook.formats import prose as prose_part
+from memorybook.formats import sections as page
 from memorybook.formats.entry_block import base36, parse_entry, render_entry
 from memorybook.formats.sections import Block, Section, is_managed, raw, read
 from memorybook.model import Entry
@@ -93,17 +93,17 @@ class MemoryDocument:
     @property
     def prose(self) -> str:
         """What stands outside the managed sections, verbatim, without the two header comments."""
-        return "".join([prose_part.without_header(part) for part in self.parts if isinstance(part, str)])
+        return "".join([page.without_header(part) for part in self.parts if isinstance(part, str)])
 
     def stamped(self, before: MemoryDocument) -> MemoryDocument:
         """With every line outside the managed sections that did not stand in `before` stamped as an agent's."""
         known = {line.rstrip() for part in before.parts if isinstance(part, str) for line in part.split("\n")}
-        parts = [prose_part.stamped(part, known) if isinstance(part, str) else part for part in self.parts]
+        parts = [page.stamped(part, known) if isinstance(part, str) else part for part in self.parts]
         return replace(self, parts=tuple(parts))
 
     def lines_of_people(self) -> set[str]:
         """The lines outside the managed sections that a person wrote and that say something; headings do not."""
-        return {line for part in self.parts if isinstance(part, str) for line in prose_part.said_by_people(part)}
+        return {line for part in self.parts if isinstance(part, str) for line in page.said_by_people(part)}
 
     def get(self, id: str) -> Entry | None:
         """The entry of that id, or None."""
@@ -143,13 +143,13 @@ class MemoryDocument:
         Raises:
             InvalidInput: The heading is that of a managed section, blank or of several lines; or the text is blank.
         """
-        heading, item = _checked_heading(section), prose_part.item(text)
+        heading, item = _checked_heading(section), page.item(text)
         for index, part in enumerate(self.parts):
-            if isinstance(part, str) and (place := prose_part.end_of_section(part, heading)) is not None:
-                return self._with_part(index, prose_part.insert_item(part, place, item, self._newline))
+            if isinstance(part, str) and (place := page.end_of_section(part, heading)) is not None:
+                return self._with_part(index, page.insert_item(part, place, item, self._newline))
         prose = [part for part in self.parts[:1] if isinstance(part, str)]
         rest = self.parts[len(prose) :]
-        added = prose_part.add_section("".join(prose), heading, item, self._newline)
+        added = page.add_section("".join(prose), heading, item, self._newline)
         return replace(self, parts=(added + self._newline if rest else added, *rest))
 
     def without_item(self, section: str, text: str) -> MemoryDocument:
@@ -193,9 +193,9 @@ class MemoryDocument:
         return before.count("\n") + part.count("\n", 0, start) + 1
 
     def _find_item(self, section: str, text: str) -> tuple[int, int, int] | None:
-        heading, item = _checked_heading(section), prose_part.item(text)
+        heading, item = _checked_heading(section), page.item(text)
         for index, part in enumerate(self.parts):
-            if isinstance(part, str) and (span := prose_part.find_item(part, heading, item)) is not None:
+            if isinstance(part, str) and (span := page.find_item(part, heading, item)) is not None:
                 return index, *span
         return None
 
@@ -223,7 +223,7 @@ class MemoryDocument:
         header = True
         for index, part in enumerate(parts):
             if isinstance(part, str):
-                rendered.append(prose_part.with_header(part, now=now, total=total) if header else part)
+                rendered.append(page.with_header(part, now=now, total=total) if header else part)
                 header = False
             else:
                 rendered.append(self._render_section(part, order, last=index == len(parts) - 1))
@@ -265,7 +265,7 @@ class MemoryDocument:
         made = Section((ARCHIVED if archived else ACTIVE) + self._newline, archived, blocks)
         index = sections[0][0] if sections and not archived else len(parts)
         if index and isinstance(before := parts[index - 1], str):
-            parts[index - 1] = prose_part.ended(before, self._newline)
+            parts[index - 1] = page.ended(before, self._newline)
         parts.insert(index, made)
 
     def _render_section(self, section: Section, order: Callable[[Entry], float], *, last: bool) -> str:

@@ -16,7 +16,7 @@ from itertools import repeat
 from mmap import ACCESS_READ, mmap
 from struct import Struct
 from threading import Lock
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,7 +30,8 @@ IDLE = 60.0
 _PART = Struct("<qq")  # where in the file of texts, and how many bytes
 _PROGRAM = (
     "import sys; sys.path[:] = sys.argv[4:]; from memorybook.inference.embed_worker import serve;"
-    " serve(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])"
+    " from memorybook.inference.static import StaticEmbedder;"
+    " serve(int(sys.argv[1]), int(sys.argv[2]), StaticEmbedder(sys.argv[3] or None).rows)"
 )
 
 
@@ -151,13 +152,10 @@ def _stop(process: Popen[bytes]) -> None:
 # --- in the other process --------------------------------------------------------------------------
 
 
-def serve(texts: int, rows: int, cache_dir: str) -> None:
+def serve(texts: int, rows: int, embed: Callable[..., Any]) -> None:
     """Make the rows of one part of the file `texts` after the other, until no more is said on standard input."""
     from select import select
 
-    from memorybook.inference.static import StaticEmbedder
-
-    embedder = StaticEmbedder(cache_dir or None)
     at, parent = 0, os.getppid()
     while select([0], [], [], IDLE)[0]:
         part = os.read(0, _PART.size)
@@ -168,7 +166,7 @@ def serve(texts: int, rows: int, cache_dir: str) -> None:
         for first in range(0, len(wanted), 512):
             if os.getppid() != parent:
                 return
-            data = memoryview(cast("Any", embedder.rows(wanted[first : first + 512], bulk=True))).cast("B")
+            data = memoryview(embed(wanted[first : first + 512], bulk=True)).cast("B")
             while data:
                 done = os.pwrite(rows, data, at)
                 at, data = at + done, data[done:]

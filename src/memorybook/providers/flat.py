@@ -14,7 +14,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook.book import fade
-from memorybook.book.commit import ATTEMPTS
+from memorybook.book.undo import ATTEMPTS
 from memorybook.entries.combine import lowest
 from memorybook.entries.merge_plan import Proposed
 from memorybook.entries.read import known

@@ -14,8 +14,8 @@ from memorybook.formats.sections import Section
 from memorybook.model import Category, Entry
 from memorybook.prompt.standing import UNASKED
 from memorybook.providers.flat_prompts import CONSOLIDATE
-from memorybook.text.blocks import blocks
 from memorybook.text.screen import screen
+from memorybook.text.splitting import blocks
 from memorybook.text.tokens import normalise
 
 _MARK = re.compile(r"(?m)^(?:(#{1,6})[ \t]+\S[^\n]*|```|~~~)")

@@ -10,24 +10,19 @@ Folders and Markdown are for their owner alone (0700, 0600); in a folder that is
 from __future__ import annotations
 
 import os
-import stat
 import time
 from errno import ENOSPC
 from math import inf
 
-from memorybook._light import TYPE_CHECKING, Callable, Iterator, Sequence, contextmanager, suppress
+from memorybook._light import TYPE_CHECKING, Iterator, Sequence, contextmanager, suppress
 from memorybook.errors import BookLocked, Conflict, InvalidInput, MissingDocument, Unavailable, UnsafePath
 from memorybook.formats.document import Document, DocumentInfo, Loss
+from memorybook.storage.listing import STATE, Listed, Walk, Watched, watched
 from memorybook.storage.safe_open import (
     MAX_BYTES,
-    MAX_PARTS,
-    MAX_PATH_BYTES,
     decoded,
     digest,
     encode,
-    file_flaw,
-    flaw,
-    is_safe_name,
     load,
     open_file,
     open_folder,
@@ -39,18 +34,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from memorybook.storage.target import Target
-    from memorybook.storage.watch import Watched
 
-STATE = ".memorybook"
-"""The folder of machine state in a book."""
 
-_Mark = tuple[int, int, int, int]
-_Known = tuple[_Mark, DocumentInfo]
-Listed = dict[str, dict[str, _Known]]
-"""What a listing saw: folder -> name -> size, change times and inode, with what was told of it."""
-
-_TICK = 20_000_000  # ns; kernels stamp files with a clock that stands still for up to 10 ms
-_HOUR = 3_600_000_000_000
 _SAVING = 5.0  # s that an editor may take between emptying a file and filling it, for those who read meanwhile
 _ROOM = 2**16  # bytes that a disk which is not full takes
 _SHOWN = 3
@@ -100,8 +85,6 @@ class DirectoryDocuments:
                 self.close()  # a forked child's copy, of which it would take events from its parent
                 told = None
             if self._lost > _WATCHING and os.path.isdir(self.root):
-                from memorybook.storage.watch import watched
-
                 self._lost = -inf  # that is tried once
                 told = self._watched = watched(self.root, self._listed)
             if told is not None:
@@ -140,7 +123,7 @@ class DirectoryDocuments:
             status = os.lstat(os.path.join(self.root, path))
             if not 0 <= time.time() - status.st_mtime < _SAVING or status.st_size > MAX_BYTES:
                 return None
-            from memorybook.storage.versions import Versions, is_loss
+            from memorybook.storage.target import Versions, is_loss
 
             versions = Versions(os.open(self._versions_of(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
             try:
@@ -225,7 +208,7 @@ class DirectoryDocuments:
         What a person saved meanwhile is merged first. Returns how many there were. Raises BookLocked.
         """
         with _refusals(f"the old versions in the book {self.root!r} cannot be removed"), self.lock():
-            from memorybook.storage.versions import discard_all
+            from memorybook.storage.target import discard_all
 
             self.reconcile_all()
             return discard_all(self._versions_of(""), os.path.join(self.root, "MEMORY.md.bak"))
@@ -314,7 +297,7 @@ class DirectoryDocuments:
 
         False for documents that were never written here: there is nothing to merge then.
         """
-        from memorybook.storage.versions import GONE, parse_record
+        from memorybook.storage.target import GONE, parse_record
 
         try:
             with open(os.path.join(self._versions_of(info.path), "record"), "rb") as file:
@@ -397,7 +380,7 @@ class DirectoryDocuments:
         """The descriptor of the document's folder, and its name in there."""
         *parts, name = split_path(path)
         if create:
-            from memorybook.storage.new_file import make_root
+            from memorybook.storage.safe_open import make_root
 
             make_root(self.root)
         try:
@@ -418,7 +401,7 @@ class DirectoryDocuments:
     @contextmanager
     def _state(self) -> Iterator[int]:
         """The descriptor of `.memorybook`, made if need be, ignoring itself for git."""
-        from memorybook.storage.new_file import make_root, own_folder
+        from memorybook.storage.safe_open import make_root, own_folder
 
         self._check_place()
         make_root(self.root)
@@ -437,8 +420,7 @@ class DirectoryDocuments:
     @contextmanager
     def _target(self, path: str, *, create: bool = False) -> Iterator[Target]:
         """The document with its versions; `create` makes its folder. Raises MissingDocument, UnsafePath."""
-        from memorybook.storage.target import Target
-        from memorybook.storage.versions import Versions
+        from memorybook.storage.target import Target, Versions
 
         with self._folder(path, create=create) as (folder, name), self._state() as state:
             versions = Versions(open_folder(state, ["versions", *path.split("/")], path, create=True))
@@ -479,120 +461,6 @@ def _refusals(what: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise Unavailable(f"{what} ({error.strerror or error}); check its rights and the free space") from error
-
-
-# --- steps -------------------------------------------------------------------------------------
-
-
-class Walk:
-    """One pass over all folders: every document's status is asked for, but only what is new is looked into.
-
-    Args:
-        before: What the last pass left in `listed`.
-        now: The time, ns since the epoch.
-        enter: Called with every folder, as a descriptor and its path with its slash, before it is looked through.
-
-    Attributes:
-        found: The documents.
-        racy: Those changed just now, as (path of the folder with its slash, name).
-        plain: False if a file that would be a document has several names.
-        unread: What looks like a document, or a folder of some, and is none, with the reason, a sentence each.
-    """
-
-    def __init__(self, before: Listed, now: int, enter: Callable[[int, str], None] | None = None) -> None:
-        self.found: list[DocumentInfo] = []
-        self.listed: Listed = {}
-        self.racy: set[tuple[str, str]] = set()
-        self.plain = True
-        self.unread: list[str] = []
-        self._before = before
-        self._racy = (now - _TICK, now + _HOUR)
-        self._enter = enter
-
-    def all(self, root: str) -> None:
-        """Look through the book; nothing is found if there is none. Raises OSError."""
-        with suppress(FileNotFoundError):
-            self._through(os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), "", MAX_PARTS)
-
-    def _through(self, folder: int, above: str, depth: int) -> None:
-        """Look through `folder`, which is closed, and all below; `above` is its path with its slash."""
-        before, here = self._before.get(above, {}), {}
-        low, high = self._racy
-        try:
-            if self._enter is not None:
-                self._enter(folder, above)
-            with os.scandir(folder) as entries:
-                for entry in entries:
-                    name = entry.name
-                    known = before.get(name)
-                    if known is None and not name.endswith(".md"):
-                        self._below(folder, entry, above, depth)
-                        continue
-                    try:
-                        status = entry.stat(follow_symlinks=False)
-                    except FileNotFoundError:
-                        continue
-                    mark = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
-                    just_now = low < mark[2] < high
-                    if known is None or known[0] != mark or just_now:
-                        if not stat.S_ISREG(status.st_mode):
-                            self._below(folder, entry, above, depth)
-                            continue
-                        known = _looked_into(above, name, status, mark, just_now)
-                    if known is None:
-                        self.plain = self.plain and status.st_nlink == 1
-                        self.unread.append(f"{above}{name} is not read: it {_flaw_of(above, name, status)}")
-                        continue
-                    self.found.append(known[1])
-                    if just_now:
-                        self.racy.add((above, name))
-                    else:
-                        here[name] = known
-        finally:
-            os.close(folder)
-        if here:
-            self.listed[above] = here
-
-    def file(self, root: str, above: str, name: str) -> DocumentInfo | None:
-        """One file looked at anew, in a folder that an earlier pass went through; None if it is no document."""
-        try:
-            status = os.lstat(os.path.join(root, above, name))
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        if not name.endswith(".md") or not stat.S_ISREG(status.st_mode):
-            return None
-        mark = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
-        just_now = self._racy[0] < mark[2] < self._racy[1]
-        if just_now:
-            self.racy.add((above, name))
-        self.plain = self.plain and status.st_nlink == 1
-        known = _looked_into(above, name, status, mark, just_now)
-        return None if known is None else known[1]
-
-    def _below(self, folder: int, entry: os.DirEntry[str], above: str, depth: int) -> None:
-        """Look through what may be a folder, unless it is a book; one that is gone or no folder is passed over."""
-        if not entry.is_dir(follow_symlinks=False):
-            if entry.name[0] != "." and (entry.name.endswith(".md") or (entry.is_symlink() and entry.is_dir())):
-                self.unread.append(f"{above}{entry.name} is not read: it is a link, or no file")
-        elif depth > 1 and entry.is_dir(follow_symlinks=False) and is_safe_name(name := entry.name):
-            with suppress(FileNotFoundError, MissingDocument, UnsafePath):
-                if not os.access(f"{name}/{STATE}", os.F_OK, dir_fd=folder):
-                    self._through(open_folder(folder, [name], name), f"{above}{name}/", depth - 1)
-
-
-def _looked_into(above: str, name: str, status: os.stat_result, mark: _Mark, just_now: bool) -> _Known | None:
-    """What a listing tells of a regular file; None if `read` would not open it."""
-    path = above + name
-    if not is_safe_name(name) or status.st_nlink != 1 or status.st_size > MAX_BYTES:
-        return None
-    if len(path) * 4 > MAX_PATH_BYTES < len(path.encode()):
-        return None
-    return mark, DocumentInfo(path, status.st_size, "" if just_now else stamp(status), status.st_mtime)
-
-
-def _flaw_of(above: str, name: str, status: os.stat_result) -> str:
-    """Why `_looked_into` tells nothing of a file, as the end of a sentence."""
-    return flaw(above + name) or file_flaw(status)
 
 
 def _mismatch(path: str, found: str | None, expect: str | None) -> str:

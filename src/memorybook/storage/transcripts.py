@@ -5,9 +5,18 @@ from __future__ import annotations
 import os
 
 from memorybook._light import TYPE_CHECKING, Callable, Iterable, Iterator, Mapping, Sequence
-from memorybook.errors import ConfigError, Conflict, NotFound
-from memorybook.storage.index.columns import as_json, bindable, readable, row_limit, stamp
-from memorybook.storage.sqlite import Connection, Store, immediate, reading
+from memorybook.errors import ConfigError, Conflict, Damaged, NotFound
+from memorybook.storage.sqlite import (
+    Connection,
+    Store,
+    as_json,
+    bindable,
+    immediate,
+    readable,
+    reading,
+    row_limit,
+    stamp,
+)
 from memorybook.storage.transcript_rows import (
     CHAT,
     MIGRATIONS,
@@ -25,7 +34,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from datetime import datetime
 
-    from memorybook.formats.summary_changes import SummaryEmbedding, SummaryState, SummaryUpdate, TurnChanges
+    from memorybook.formats.document import SummaryEmbedding, SummaryState, SummaryUpdate, TurnChanges
     from memorybook.model import Session, Turn
 
 
@@ -66,7 +75,7 @@ class SqliteTranscripts:
         return len(self._add(session, turns, back=True))
 
     def _add(self, session: Session, turns: Sequence[Turn], *, back: bool) -> tuple[Turn, ...]:
-        from memorybook.storage.turn_places import placed, store
+        from memorybook.storage.transcript_rows import placed, store
 
         check(session, turns)
         with immediate(self._store.created()) as db:
@@ -96,7 +105,7 @@ class SqliteTranscripts:
             revision = _next_revision(db)
             _rewrite(db, number, after)
             if after.summary != before.summary:
-                from memorybook.storage.transcript_summaries import set_embedding
+                from memorybook.storage.transcript_rows import set_embedding
 
                 set_embedding(db, "sessions", number, None)
                 db.execute("UPDATE sessions SET summary_by='' WHERE id=?", (number,))
@@ -118,7 +127,7 @@ class SqliteTranscripts:
             gone = _remove_session(db, number) if turn_ids is None else _remove_turns(db, number, turn_ids)
             if gone or turn_ids is None:
                 _bury(db, session, gone, _next_revision(db))
-        from memorybook.storage.vacuum import checkpoint
+        from memorybook.storage.snapshot import checkpoint
 
         checkpoint(db)
         return len(gone)
@@ -129,7 +138,7 @@ class SqliteTranscripts:
         Title and summary of the session become those of `now` where they are those of `then`; turns that are not as in
         `old`, and all else of the session, are left as they are. Chats' summaries that told of the turns go.
         """
-        from memorybook.storage.turn_places import rewritten
+        from memorybook.storage.transcript_rows import rewritten
 
         db = self._store.existing()
         if db is None:
@@ -144,11 +153,11 @@ class SqliteTranscripts:
             if standing.title == then.title:
                 db.execute("UPDATE sessions SET title=? WHERE id=?", (bindable(now.title), number))
             if standing.summary == then.summary != now.summary:
-                from memorybook.storage.transcript_summaries import set_embedding
+                from memorybook.storage.transcript_rows import set_embedding
 
                 db.execute("UPDATE sessions SET summary=? WHERE id=?", (bindable(now.summary), number))
                 set_embedding(db, "sessions", number, None)
-        from memorybook.storage.vacuum import checkpoint
+        from memorybook.storage.snapshot import checkpoint
 
         checkpoint(db)
         return changed
@@ -160,8 +169,8 @@ class SqliteTranscripts:
 
         Raises NotFound; InvalidInput if the vector is not `dimensions` numbers long.
         """
-        from memorybook.formats.summary_changes import SummaryEmbedding
-        from memorybook.storage.transcript_summaries import set_embedding, summarized
+        from memorybook.formats.document import SummaryEmbedding
+        from memorybook.storage.transcript_rows import set_embedding, summarized
 
         with self._writing(session) as db:
             table, number = summarized(db, _known(db, session), session, turn_id)
@@ -170,7 +179,7 @@ class SqliteTranscripts:
 
     def set_chat_summary(self, session: str, turn_id: str, summary: str) -> None:
         """Store a summary of the chat that holds the turn; drops the vector of the old one. Raises NotFound."""
-        from memorybook.storage.transcript_summaries import set_embedding, summarized
+        from memorybook.storage.transcript_rows import set_embedding, summarized
 
         with self._writing(session) as db:
             table, number = summarized(db, _known(db, session), session, turn_id)
@@ -185,7 +194,7 @@ class SqliteTranscripts:
         somebody else gave the session a summary meanwhile.
         Raises NotFound; InvalidInput if a vector is not as long as it says.
         """
-        from memorybook.storage.transcript_summaries import tell
+        from memorybook.storage.transcript_rows import tell
 
         session = telling.told.session.uuid
         with self._writing(session) as db:
@@ -245,7 +254,7 @@ class SqliteTranscripts:
 
     def running(self, *, limit: int) -> Sequence[tuple[Session, SummaryEmbedding | None]]:
         """Sessions that have not ended, newest first, whose summary stands in no document, with its vector."""
-        from memorybook.storage.transcript_summaries import running
+        from memorybook.storage.transcript_rows import running
 
         db = self._store.existing()
         return [] if db is None else running(db, limit)
@@ -265,14 +274,10 @@ class SqliteTranscripts:
 
     def each_turn(self, session: str) -> Iterator[Turn]:
         """The turns of a session (uuid) in order, of which never all are held; read as they are asked for."""
-        from memorybook.storage.turn_stream import each_turn
-
         return each_turn(self._store, session)
 
     def find(self, turn_id: str, session: str | None = None) -> Sequence[Turn]:
         """Turns of that id, one per session that has one, or only that of a session (uuid); as they were stored."""
-        from memorybook.storage.turn_stream import found
-
         db = self._store.existing()
         return [] if db is None else found(db, turn_id, session)
 
@@ -286,15 +291,11 @@ class SqliteTranscripts:
 
     def short_names(self, turns: Iterable[tuple[str, str]]) -> Sequence[str]:
         """A name of each turn, given as (session, id), that `beginning_with` finds: UUIDs are cut, to 8 or more."""
-        from memorybook.storage.short_names import short_names
-
         db = self._store.existing()
         return [turn for _, turn in turns] if db is None else short_names(db, turns)
 
     def beginning_with(self, turn: str, session: str = "") -> Sequence[tuple[str, str]]:
         """(session, id) of at most 6 turns whose id is `turn` or a UUID that begins so; of the session likewise."""
-        from memorybook.storage.short_names import beginning_with
-
         db = self._store.existing()
         return [] if db is None else beginning_with(db, turn, session)
 
@@ -308,7 +309,7 @@ class SqliteTranscripts:
 
         The sessions it gives have no `turn_ids`, as filling them would cost as much as reading all their turns.
         """
-        from memorybook.formats.summary_changes import TurnChanges
+        from memorybook.formats.document import TurnChanges
 
         if self._store.existing() is None:
             return TurnChanges(0, (), ())
@@ -318,7 +319,6 @@ class SqliteTranscripts:
             if revision <= after:
                 snapshot.close()
                 return TurnChanges(revision, (), ())
-            from memorybook.storage.turn_stream import changed
 
             removed = snapshot.execute(
                 "SELECT session, turn_id FROM removed WHERE revision>? ORDER BY revision, session, turn_id", (after,)
@@ -349,14 +349,14 @@ class SqliteTranscripts:
         db = self._store.existing()
         if db is None:
             raise _no_session(session)
-        from memorybook.storage.transcript_summaries import embedding_of, summarized
+        from memorybook.storage.transcript_rows import embedding_of, summarized
 
         with reading(db):
             return embedding_of(db, *summarized(db, _known(db, session), session, turn_id))
 
     def told(self, session: str) -> SummaryState:
         """How far the summaries of a session (uuid) tell of it; costs the same however long it is. Raises NotFound."""
-        from memorybook.storage.transcript_summaries import told
+        from memorybook.storage.transcript_rows import told
 
         db = self._store.existing()
         if db is None:
@@ -366,7 +366,7 @@ class SqliteTranscripts:
 
     def chats(self, session: str, *, after: int = -1) -> Sequence[tuple[Turn, ...]]:
         """The turns of each chat of a session (uuid) that has one after that position, in order."""
-        from memorybook.storage.transcript_summaries import chats_after
+        from memorybook.storage.transcript_rows import chats_after
 
         db = self._store.existing()
         if db is None:
@@ -380,7 +380,7 @@ class SqliteTranscripts:
         db = self._store.existing()
         if db is None:
             return {}
-        from memorybook.storage.transcript_summaries import chat_summaries
+        from memorybook.storage.transcript_rows import chat_summaries
 
         return chat_summaries(db, session)
 
@@ -401,7 +401,7 @@ class SqliteTranscripts:
 
     def vacuum(self) -> bool:
         """Let no byte of what was removed be left in the files; False if another process still needs some."""
-        from memorybook.storage.vacuum import vacuum
+        from memorybook.storage.snapshot import vacuum
 
         return vacuum(self._store.existing())
 
@@ -551,8 +551,7 @@ def _remove_turns(db: Connection, number: int, turn_ids: Iterable[str]) -> list[
             gone[turn_id] = row[0]
             first = row[1] if first is None else min(first, row[1])
     if first is not None:
-        from memorybook.storage.transcript_summaries import unsaid
-        from memorybook.storage.turn_places import take_out
+        from memorybook.storage.transcript_rows import take_out, unsaid
 
         unsaid(db, number, first)
         for chat in set(gone.values()):
@@ -565,4 +564,133 @@ def _bury(db: Connection, session: str, turn_ids: Iterable[str], revision: int) 
     db.executemany(
         "INSERT OR REPLACE INTO removed (session, turn_id, revision) VALUES (?, ?, ?)",
         [(bindable(session), bindable(turn_id), revision) for turn_id in turn_ids],
+    )
+
+
+_AT_ONCE = 200
+"""Chats that are read at once."""
+
+_POSITION = CHAT.split(", ").index("position")
+
+
+def each_turn(store: Store, session: str) -> Iterator[Turn]:
+    """The turns of a session (uuid) in order, read some chats at a time; those that come meanwhile may be in."""
+    chats = (
+        f"SELECT {CHAT} FROM chats WHERE session=(SELECT id FROM sessions WHERE uuid=?) AND position>?"
+        f" ORDER BY position LIMIT {_AT_ONCE}"
+    )
+    waiting: list[Turn] = []  # turns put back stand in chats of their own, between those of another
+    read = -1
+    while (db := store.existing()) is not None and (rows := db.execute(chats, (bindable(session), read))):
+        for row in rows:
+            read = row[_POSITION]
+            yield from (turn for turn in waiting if turn.position < read)
+            waiting = [turn for turn in waiting if turn.position > read]
+            waiting += turns_of(session, row)
+            waiting.sort(key=lambda turn: turn.position)
+    yield from waiting
+
+
+def found(db: Connection, turn_id: str, session: str | None) -> list[Turn]:
+    """See `SqliteTranscripts.find`."""
+    columns = ", ".join(f"chats.{column}" for column in CHAT.split(", "))
+    of_it, values = ("", ()) if session is None else (" AND sessions.uuid=?", (bindable(session),))
+    rows = db.execute(
+        f"SELECT sessions.uuid, {columns} FROM turns JOIN chats ON chats.id=turns.chat"
+        f" JOIN sessions ON sessions.id=turns.session WHERE turns.turn_id=?{of_it} ORDER BY turns.id",
+        (bindable(turn_id), *values),
+    )
+    return [turn for uuid, *chat in rows for turn in turns_of(readable(uuid), chat) if turn.id == turn_id]
+
+
+def changed(snapshot: Connection, after: int) -> Iterator[tuple[Session, Turn]]:
+    """Turns with a revision above `after`, each with its session, without `turn_ids`; closes the snapshot."""
+    sessions: dict[int, Session] = {}
+    turns: dict[str, Turn] = {}
+    current = -1
+    columns = ", ".join(f"chats.{column}" for column in CHAT.split(", "))
+    query = (
+        f"SELECT turns.session, turns.chat, turns.turn_id, {columns} FROM turns LEFT JOIN chats ON chats.id=turns.chat"
+        " WHERE turns.revision>? ORDER BY turns.revision, turns.id"
+    )
+    try:
+        for number, chat, turn_id, *row in snapshot.stream(query, (after,)):
+            if number not in sessions:
+                [columns_of_it] = snapshot.execute(f"SELECT {SESSION} FROM sessions WHERE id=?", (number,))
+                sessions[number] = session_of(columns_of_it, ())
+            if chat != current:
+                current, turns = chat, {turn.id: turn for turn in turns_of(sessions[number].uuid, row)}
+            if (turn := turns.get(readable(turn_id))) is None:
+                raise Damaged(f"a database of the book has no text of turn {readable(turn_id)!r}: put a whole one back")
+            yield sessions[number], turn
+    finally:
+        snapshot.close()
+
+
+SHORTEST = 8
+"""Characters of a UUID that a short name keeps at least."""
+
+_HYPHENS = (8, 13, 18, 23)
+_DIGITS = frozenset("0123456789abcdef-")
+_LAST = "g"
+"""Sorts after whatever continues the beginning of a UUID."""
+
+
+def short_names(db: Connection, turns: Iterable[tuple[str, str]]) -> list[str]:
+    """A name of each turn, given as (session, id): `ID`, or `SESSION/ID` where several sessions have the id."""
+    return [_short_name(db, session, turn) for session, turn in turns]
+
+
+def _short_name(db: Connection, session: str, turn: str) -> str:
+    several = db.first("SELECT 1 FROM turns WHERE turn_id=? LIMIT 1 OFFSET 1", (bindable(turn),)) is not None
+    name = _beginning(db, "turns", "turn_id", turn)
+    return f"{_beginning(db, 'sessions', 'uuid', session)}/{name}" if several else name
+
+
+def _beginning(db: Connection, table: str, column: str, value: str) -> str:
+    """The shortest beginning of a UUID that no other value of the column has; any other value as it is."""
+    if not _is_uuid(value):
+        return value
+    size = SHORTEST
+    for way, order in ((">", ""), ("<", " DESC")):
+        row = db.first(f"SELECT {column} FROM {table} WHERE {column}{way}? ORDER BY {column}{order} LIMIT 1", (value,))
+        other = readable(row[0]) if row else ""
+        while size < len(value) and other.startswith(value[:size]):
+            size += 1
+    return value[:size]
+
+
+def beginning_with(db: Connection, turn: str, session: str) -> Sequence[tuple[str, str]]:
+    """(session, id) of the turns that a short name means, at most 6; none for a name that cannot be one.
+
+    Args:
+        db: The transcripts.
+        turn: An id, or the beginning of a UUID.
+        session: Likewise; "" for any session.
+    """
+    wanted: list[str] = []
+    values: list[str | bytes] = []
+    for column, name in (("turns.turn_id", turn), ("sessions.uuid", session)):
+        if _may_begin_uuid(name):
+            wanted.append(f"({column}=? OR ({column}>? AND {column}<? AND length({column})=36))")
+            values += [name, name, name + _LAST]
+        elif name:
+            wanted.append(f"{column}=?")
+            values.append(bindable(name))
+    rows = db.execute(
+        "SELECT sessions.uuid, turns.turn_id FROM turns JOIN sessions ON sessions.id=turns.session"
+        f" WHERE {' AND '.join(wanted)} ORDER BY turns.id LIMIT 6",
+        values,
+    )
+    return [(readable(uuid), readable(id)) for uuid, id in rows]
+
+
+def _is_uuid(text: str) -> bool:
+    return len(text) == 36 and _may_begin_uuid(text)
+
+
+def _may_begin_uuid(text: str) -> bool:
+    """Whether a text is the beginning of a UUID in lower case, long enough for a short name."""
+    return SHORTEST <= len(text) <= 36 and all(
+        (char == "-") == (place in _HYPHENS) and char in _DIGITS for place, char in enumerate(text)
     )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from memorybook._light import TYPE_CHECKING
 from memorybook.search.types import Passage
-from memorybook.text.questions import only_asks
 from memorybook.text.tokens import is_question
+from memorybook.text.utterances import only_asks
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from memorybook.text.redact_values import LETTERS, MIXED, NUMBER, ORDINARY, RANDOM, STRONG, is_hex, is_stand_in, look
+from memorybook.text.redact_rules import LETTERS, MIXED, NUMBER, ORDINARY, RANDOM, STRONG, is_hex, is_stand_in, look
 
 _HINTS = (
     *("pass", "pwd", "pw", "psk", "pin", "secret", "token", "key", "cred", "code", "otp", "cv", "cookie", "auth"),

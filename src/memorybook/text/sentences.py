@@ -11,7 +11,12 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from memorybook.text.compiled import compiled
+
+@cache
+def compiled(pattern: str) -> re.Pattern[str]:
+    """The pattern of a rule, compiled when a text first needs it."""
+    return re.compile(pattern)
+
 
 RECALLED = "<!-- memorybook:recalled -->"
 RECALLED_END = "<!-- /memorybook:recalled -->"

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from memorybook.formats.document import DocumentInfo
-from memorybook.storage.index.freshness import Table
 from memorybook.storage.index.index_schema import open_index
+from memorybook.storage.index.index_sync import Table
 from memorybook.storage.sqlite import Connection
 
 

@@ -15,10 +15,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memorybook.storage.index import bm25, postings
+from memorybook.storage.index import bm25
 from memorybook.storage.index.bm25 import BLOCK, LONGEST, MOST, Postings, best, gain, holding, statistics, terms
-from memorybook.storage.index.candidates import K1, B, bm25_idf
-from memorybook.storage.index.index_schema import open_index
+from memorybook.storage.index.index_schema import K1, B, bm25_idf, open_index
 from memorybook.storage.sqlite import Connection, immediate
 from memorybook.text.tokens import tokens
 
@@ -31,8 +30,8 @@ def numpy(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
         return np if request.param == "with numpy" else None
 
     monkeypatch.setattr(bm25, "arrays", arrays)
-    monkeypatch.setattr(postings, "arrays", arrays)
-    monkeypatch.setattr(postings, "_FEW", 0)
+    monkeypatch.setattr(bm25, "arrays", arrays)
+    monkeypatch.setattr(bm25, "_FEW", 0)
     return str(request.param)
 
 
@@ -49,14 +48,14 @@ def put(db: Connection, texts: Texts) -> None:
 
 
 def put_within(db: Connection, texts: Texts) -> None:
-    words = postings.Words()
-    postings.add(db, words, {number: words.numbered(text) for number, text in texts.items()})
+    words = bm25.Words()
+    bm25.add(db, words, {number: words.numbered(text) for number, text in texts.items()})
 
 
 def take(db: Connection, texts: Texts) -> None:
     with immediate(db):
-        words = postings.Words()
-        postings.remove(db, words, {number: words.numbered(text) for number, text in texts.items()})
+        words = bm25.Words()
+        bm25.remove(db, words, {number: words.numbered(text) for number, text in texts.items()})
 
 
 def found(db: Connection, words: str, count: int = 10, allowed: list[int] | None = None) -> dict[int, float]:
@@ -310,13 +309,13 @@ def test_inserts_and_deletes_in_any_order_score_as_the_formula_does(
 ) -> None:
     texts: Texts = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(postings, "BLOCK", block)
         patch.setattr(bm25, "BLOCK", block)
-        patch.setattr(postings, "_FEW", 0)
+        patch.setattr(bm25, "BLOCK", block)
+        patch.setattr(bm25, "_FEW", 0)
         db = open_index(str(tmp_path_factory.mktemp("any") / "index.sqlite"))
         number = 0
         for step, (fresh, places) in enumerate(batches):
-            patch.setattr(postings, "arrays", given_kit((np, None)[step % 2]))
+            patch.setattr(bm25, "arrays", given_kit((np, None)[step % 2]))
             added = dict(enumerate(fresh, number + 1))
             number += len(fresh)
             put(db, added)

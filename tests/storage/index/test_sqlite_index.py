@@ -33,11 +33,10 @@ from memorybook.model import Session, Turn
 from memorybook.protocols import Embedder
 from memorybook.search.types import Passage, Query
 from memorybook.storage.directory import DirectoryDocuments
-from memorybook.storage.index import index_rebuild, index_schema, index_sync, sqlite_index
-from memorybook.storage.index.freshness import DOCUMENT, TURN
-from memorybook.storage.index.index_rebuild import rebuild
+from memorybook.storage.index import index_schema, index_sync, sqlite_index
+from memorybook.storage.index.index_sync import DOCUMENT, TURN
 from memorybook.storage.index.scan_index import ScanIndex
-from memorybook.storage.index.sqlite_index import TRIED, SqliteIndex
+from memorybook.storage.index.sqlite_index import TRIED, SqliteIndex, rebuild
 from memorybook.storage.sqlite import Connection
 from memorybook.testing import HashEmbedder
 
@@ -539,7 +538,7 @@ def test_a_cold_search_imports_nothing_heavy(book: Book, path: str) -> None:
         index.sync(DirectoryDocuments(root), SqliteTranscripts(root + "/.memorybook/transcripts.sqlite"))
         assert index.candidates(Query("terse code")).items
         heavy = "numpy json dataclasses hashlib tokenizers pathlib uuid inspect logging asyncio".split()
-        heavy += ["memorybook.model", "memorybook.text.passages", "memorybook.storage.index.index_sync"]
+        heavy += ["memorybook.model", "memorybook.text.splitting"]
         print([name for name in heavy if name in set(sys.modules) - before])
     """
     done = subprocess.run(
@@ -633,7 +632,7 @@ def test_a_search_is_not_kept_waiting_by_the_copy_and_sees_what_it_brought(
     book.write("a.md", "pears\n")
     index = SqliteIndex(path)
     book.sync(index)
-    live, copy, seen = index._open(), index_rebuild._copy, list[bool]()
+    live, copy, seen = index._open(), sqlite_index._copy, list[bool]()
 
     def copied(scratch: Connection, target: str) -> None:
         with live.lock:  # a search that goes on all the while
@@ -645,8 +644,8 @@ def test_a_search_is_not_kept_waiting_by_the_copy_and_sees_what_it_brought(
         copy(scratch, target)
         seen.append(live.version() == version)
 
-    monkeypatch.setattr(index_rebuild, "_copy", copied)
-    index_rebuild.rebuild(live, book.documents, book.transcripts)
+    monkeypatch.setattr(sqlite_index, "_copy", copied)
+    sqlite_index.rebuild(live, book.documents, book.transcripts)
     assert seen == [False, False]
 
 
@@ -657,7 +656,7 @@ def test_a_search_that_a_rebuild_overtakes_misses_nothing(
     book.write("a.md", "red apples\n")
     index = SqliteIndex(path)
     book.sync(index)
-    copy, seen = index_rebuild._copy, list[set[str]]()
+    copy, seen = sqlite_index._copy, list[set[str]]()
 
     def copied(scratch: Connection, target: str) -> None:
         book.write("b.md", "green apples\n")
@@ -665,7 +664,7 @@ def test_a_search_that_a_rebuild_overtakes_misses_nothing(
         copy(scratch, target)
         seen.append({c.passage.text for c in index.candidates(Query("apples")).items})
 
-    monkeypatch.setattr(index_rebuild, "_copy", copied)
+    monkeypatch.setattr(sqlite_index, "_copy", copied)
     index.rebuild(book.documents, book.transcripts)
     assert seen == [{"red apples", "green apples"}]
 

@@ -12,8 +12,8 @@ from conformance.index import Book, book, by_cosine
 from inference.server import KEY, Service, serve
 from memorybook.inference.remote import RemoteEmbedder
 from memorybook.search.types import Query
-from memorybook.storage.index import vector_files, vector_leg
-from memorybook.storage.index.freshness import bring_up_to_date
+from memorybook.storage.index import vector_files
+from memorybook.storage.index.index_sync import bring_up_to_date
 from memorybook.storage.index.sqlite_index import SqliteIndex
 from memorybook.storage.index.vectors import Block, Question, Stamp, best, write
 from memorybook.testing import HashEmbedder
@@ -153,7 +153,7 @@ def test_an_index_that_is_open_meanwhile_mixes_nothing(
     index = SqliteIndex(path, embedder=remote(service))
     book.search(index, "apples")
     index.embed_pending(limit=1)
-    connection, own = before._open(), vector_leg.known_model(before._open(), remote(service))
+    connection, own = before._open(), vector_files.known_model(before._open(), remote(service))
     assert own is not None
     # as a search that has begun before: it asks with an old vector, and finds none like it
     old = own._replace(dimensions=64)
@@ -171,7 +171,7 @@ def test_a_file_is_not_written_of_vectors_that_are_gone_by_then(
     index = filled(book, path, service)
     monkeypatch.setattr(vector_files, "FOLD", 2)
     connection = index._open()
-    own = vector_leg.known_model(connection, remote(service))
+    own = vector_files.known_model(connection, remote(service))
     assert own is not None
     index._vectors.fold(connection, own._replace(dimensions=32))
     assert vector_files.segments(connection, own.id) == []
@@ -195,7 +195,7 @@ def test_a_file_does_not_count_if_the_dimensions_changed_while_it_was_written(
 
     monkeypatch.setattr(vector_files, "write", overtaken)
     connection = index._open()
-    own = vector_leg.known_model(connection, remote(service))
+    own = vector_files.known_model(connection, remote(service))
     assert own is not None
     index._vectors.fold(connection, own)
     assert vector_files.segments(connection, own.id) == []
@@ -209,9 +209,9 @@ def test_very_many_that_wait_are_counted_by_text(
     index = SqliteIndex(path, embedder=remote(service))
     book.write("a.md", "".join(f"# plums\n\nsame\n\n# {n}\n\nother {n}\n\n" for n in range(5)))
     assert book.sync(index).pending_vectors == 10
-    monkeypatch.setattr(vector_leg, "COUNTED", 5)
+    monkeypatch.setattr(vector_files, "COUNTED", 5)
     assert index.candidates(Query("plums")).pending_vectors == 6
-    monkeypatch.setattr(vector_leg, "COUNTED", 8)
+    monkeypatch.setattr(vector_files, "COUNTED", 8)
     assert index.candidates(Query("plums")).pending_vectors == 8
     index.close()
 
@@ -234,7 +234,7 @@ def renumbered(book: Book, path: str, embedder: HashEmbedder) -> SqliteIndex:
     for name, text in (("a", "red apples"), ("b", "blue plums"), ("c", "green pears")):
         book.write(f"{name}.md", f"{text}\n")
         bring_up_to_date(index._open(), book.documents, book.transcripts)
-    vector_leg.register(index._open(), embedder)
+    vector_files.register(index._open(), embedder)
     (book.root / "a.md").unlink()
     bring_up_to_date(index._open(), book.documents, book.transcripts)
     return index

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from conformance.index import Book, agree, book, by_cosine
 from memorybook.search.types import Query
-from memorybook.storage.index import vector_files, vector_leg, vectors
+from memorybook.storage.index import vector_files, vectors
 from memorybook.storage.index.scan_index import ScanIndex
 from memorybook.storage.index.sqlite_index import SqliteIndex
 from memorybook.storage.index.vector_files import Scanning
@@ -343,7 +343,7 @@ def test_a_rebuilt_index_has_its_files_again(book: Book, path: str) -> None:
     before = book.search(index, "apples 1 of 2")
     index.rebuild(book.documents, book.transcripts)
     connection = index._open()
-    model = vector_leg.known_model(connection, HashEmbedder())
+    model = vector_files.known_model(connection, HashEmbedder())
     assert model is not None
     [segment] = vector_files.segments(connection, model.id)
     assert segment.rows == 24
@@ -387,7 +387,7 @@ def test_harmed_files_change_no_answer_and_are_made_anew(book: Book, path: str, 
     agree(book.search(fresh, "apples 3 of 4"), before)
     agree(book.search(index, "apples 3 of 4"), before)
     connection = fresh._open()
-    model = vector_leg.known_model(connection, HashEmbedder())
+    model = vector_files.known_model(connection, HashEmbedder())
     assert model is not None
     assert fresh._vectors.intact(connection, model)
     now = [file for name in files(book) if (file := book.root / ".memorybook" / name).is_file()]
@@ -440,7 +440,7 @@ def test_another_process_folding_at_the_same_time_wins(book: Book, path: str, mo
             raced.append(path)
             book.sync(fast)
             connection = fast._open()
-            model = vector_leg.known_model(connection, HashEmbedder())
+            model = vector_files.known_model(connection, HashEmbedder())
             assert model is not None
             fast._vectors.fold(connection, model)
         return write(path, dimensions, blocks)
@@ -522,7 +522,7 @@ def test_an_append_copies_little(book: Book, path: str, monkeypatch: pytest.Monk
     index = SqliteIndex(path, embedder=HashEmbedder())
     fill(book, index, 60, 2)
     connection = index._open()
-    model = vector_leg.known_model(connection, HashEmbedder())
+    model = vector_files.known_model(connection, HashEmbedder())
     assert model is not None
     assert max(segment.rows for segment in vector_files.segments(connection, model.id)) == 24
     index._vectors.fold(connection, model)
@@ -539,7 +539,7 @@ def test_files_beyond_the_largest_stand_side_by_side(book: Book, path: str, monk
     fill(book, index, 1, 50)
     index.rebuild(book.documents, book.transcripts)
     connection = index._open()
-    model = vector_leg.known_model(connection, HashEmbedder())
+    model = vector_files.known_model(connection, HashEmbedder())
     assert model is not None
     assert [segment.rows for segment in vector_files.segments(connection, model.id)] == [20, 20, 10]
     assert len(by_cosine(book.search(index, "apples"))) == 50

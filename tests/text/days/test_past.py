@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybook.text.days.grammar import may_name_days
-from memorybook.text.days.past import LATER, closeness, spans
+from memorybook.text.days.readers import LATER, closeness, spans
 
 TODAY = date(2023, 5, 12)  # a Friday
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from memorybook.errors import EmbedderFailed, MemoryBookError, MissingDocument
 from memorybook.inference.arrays import vectors_of
 from memorybook.search.types import Candidate, Candidates, Passage, Query, SyncReport
-from memorybook.storage.index.candidates import (
+from memorybook.storage.index.index_schema import (
     K1,
     PAUSE,
     B,
