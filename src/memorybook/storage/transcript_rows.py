@@ -269,8 +269,8 @@ def last_time(turns: Sequence[Turn]) -> str | None:
     return max(times_of(turns), default=None)
 
 
-def told(db: Connection, number: int) -> SummaryState:
-    """See `SqliteTranscripts.told`."""
+def summary_state(db: Connection, number: int) -> SummaryState:
+    """Return how far the summaries of a session reach."""
     from memorybook.formats.document import SummaryState
 
     columns = f"{SESSION}, summary_by, summary_through, chats_through"
@@ -282,8 +282,8 @@ def told(db: Connection, number: int) -> SummaryState:
     )
 
 
-def tell(db: Connection, number: int, telling: SummaryUpdate) -> bool:
-    """See `SqliteTranscripts.tell`."""
+def store_summaries(db: Connection, number: int, telling: SummaryUpdate) -> bool:
+    """Store summaries unless turns or the summary changed since `told`; return whether they were stored."""
     before = telling.told
     gone = "SELECT 1 FROM removed WHERE session=? AND revision>? LIMIT 1"
     [(standing,)] = db.execute("SELECT summary FROM sessions WHERE id=?", (number,))
@@ -311,35 +311,6 @@ def tell(db: Connection, number: int, telling: SummaryUpdate) -> bool:
     return True
 
 
-def chats_after(db: Connection, number: int, session: str, position: int) -> Iterator[tuple[Turn, ...]]:
-    """The turns of each chat that has one after that position."""
-    later = "SELECT chat FROM turns WHERE session=? AND position>?"
-    rows = db.execute(f"SELECT {CHAT} FROM chats WHERE id IN ({later}) ORDER BY position", (number, position))
-    for row in rows:
-        yield tuple(turns_of(session, row))
-
-
-def chat_summaries(db: Connection, session: str) -> dict[str, str]:
-    """See `SqliteTranscripts.chat_summaries`."""
-    rows = db.execute(
-        "SELECT turns.turn_id, chats.summary FROM chats JOIN sessions ON sessions.id=chats.session"
-        " JOIN turns ON turns.session=chats.session AND turns.position=chats.position"
-        " WHERE sessions.uuid=? AND chats.summary<>'' ORDER BY chats.position",
-        (bindable(session),),
-    )
-    return {readable(turn): readable(summary) for turn, summary in rows}
-
-
-def running(db: Connection, limit: int) -> list[tuple[Session, SummaryEmbedding | None]]:
-    """See `SqliteTranscripts.running`: what told a page of a session is nobody's summary here, see `update`."""
-    rows = db.execute(
-        f"SELECT {EMBEDDING}, {SESSION} FROM sessions WHERE ended IS NULL AND summary_by<>'' AND summary<>''"
-        " ORDER BY updated DESC, id DESC LIMIT ?",
-        (limit,),
-    )
-    return [(session_of(row, ()), _embedding(model, size, vector)) for model, size, vector, *row in rows]
-
-
 def unsaid(db: Connection, number: int, position: int) -> None:
     """Let go of a summary that was made of turns some of which are removed, the first at that position."""
     made = "SELECT 1 FROM sessions WHERE id=? AND summary_by<>''"
@@ -359,13 +330,7 @@ def summarized(db: Connection, number: int, session: str, turn_id: str | None) -
     return "chats", row[0]
 
 
-def embedding_of(db: Connection, table: str, number: int) -> SummaryEmbedding | None:
-    """The vector of what `summarized` gave."""
-    [row] = db.execute(f"SELECT {EMBEDDING} FROM {table} WHERE id=?", (number,))
-    return _embedding(*row)
-
-
-def _embedding(model: Value, dimensions: Value, vector: Value) -> SummaryEmbedding | None:
+def as_embedding(model: Value, dimensions: Value, vector: Value) -> SummaryEmbedding | None:
     """The columns `EMBEDDING` as a vector; None if there is none."""
     from memorybook.formats.document import SummaryEmbedding
 

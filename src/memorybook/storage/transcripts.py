@@ -8,7 +8,9 @@ from memorybook._light import TYPE_CHECKING, Callable, Iterable, Iterator, Mappi
 from memorybook.errors import ConfigError, Conflict, Damaged, NotFound
 from memorybook.storage.sqlite import (
     Connection,
+    Row,
     Store,
+    Values,
     as_json,
     bindable,
     immediate,
@@ -19,14 +21,25 @@ from memorybook.storage.sqlite import (
 )
 from memorybook.storage.transcript_rows import (
     CHAT,
+    EMBEDDING,
     MIGRATIONS,
     SESSION,
+    as_embedding,
     check,
     marks,
+    placed,
+    rewritten,
     session_of,
     session_row,
+    set_embedding,
+    store,
+    store_summaries,
+    summarized,
+    summary_state,
+    take_out,
     times_of,
     turns_of,
+    unsaid,
     widened,
 )
 
@@ -75,8 +88,6 @@ class SqliteTranscripts:
         return len(self._add(session, turns, back=True))
 
     def _add(self, session: Session, turns: Sequence[Turn], *, back: bool) -> tuple[Turn, ...]:
-        from memorybook.storage.transcript_rows import placed, store
-
         check(session, turns)
         with immediate(self._store.created()) as db:
             row = _session_id(db, session.uuid)
@@ -103,20 +114,23 @@ class SqliteTranscripts:
             if after == before:
                 return
             revision = _next_revision(db)
-            _rewrite(db, number, after)
+            db.execute(
+                f"UPDATE sessions SET ({SESSION}) = ({marks(SESSION)}) WHERE id=?", (*session_row(after), number)
+            )
+            _keep_turn_ids(db, number)
             if after.summary != before.summary:
-                from memorybook.storage.transcript_rows import set_embedding
-
                 set_embedding(db, "sessions", number, None)
                 db.execute("UPDATE sessions SET summary_by='' WHERE id=?", (number,))
             if (after.name, after.path) != (before.name, before.path):
                 db.execute("UPDATE turns SET revision=? WHERE session=?", (revision, number))
 
     def remove(self, session: str, turn_ids: Iterable[str] | None = None) -> int:
-        """Remove these turns (single replies too), or the whole session; returns how many turns went.
+        """Remove these turns (single replies too), or the whole session; return how many turns went.
 
         The text is overwritten on disk. A chat's summary goes with any of its turns; the session's stays.
         """
+        from memorybook.storage.snapshot import checkpoint
+
         db = self._store.existing()
         if db is None:
             return 0
@@ -124,21 +138,28 @@ class SqliteTranscripts:
             number = _session_id(db, session)
             if number is None:
                 return 0
-            gone = _remove_session(db, number) if turn_ids is None else _remove_turns(db, number, turn_ids)
+            if turn_ids is None:
+                gone = list(_turn_ids(db, number))
+                for table, column in (("turns", "session"), ("chats", "session"), ("sessions", "id")):
+                    db.execute(f"DELETE FROM {table} WHERE {column}=?", (number,))
+            else:
+                gone = _remove_turns(db, number, turn_ids)
             if gone or turn_ids is None:
-                _bury(db, session, gone, _next_revision(db))
-        from memorybook.storage.snapshot import checkpoint
-
+                revision = _next_revision(db)
+                db.executemany(
+                    "INSERT OR REPLACE INTO removed (session, turn_id, revision) VALUES (?, ?, ?)",
+                    [(bindable(session), bindable(turn_id), revision) for turn_id in gone],
+                )
         checkpoint(db)
         return len(gone)
 
     def rewrite(self, then: Session, old: Sequence[Turn], now: Session, new: Sequence[Turn]) -> int:
-        """Give turns of a session another text, tool calls and metadata, in their places; returns how many.
+        """Give turns of a session another text, tool calls and metadata, in their places; return how many.
 
         Title and summary of the session become those of `now` where they are those of `then`; turns that are not as in
         `old`, and all else of the session, are left as they are. Chats' summaries that told of the turns go.
         """
-        from memorybook.storage.transcript_rows import rewritten
+        from memorybook.storage.snapshot import checkpoint
 
         db = self._store.existing()
         if db is None:
@@ -153,12 +174,8 @@ class SqliteTranscripts:
             if standing.title == then.title:
                 db.execute("UPDATE sessions SET title=? WHERE id=?", (bindable(now.title), number))
             if standing.summary == then.summary != now.summary:
-                from memorybook.storage.transcript_rows import set_embedding
-
                 db.execute("UPDATE sessions SET summary=? WHERE id=?", (bindable(now.summary), number))
                 set_embedding(db, "sessions", number, None)
-        from memorybook.storage.snapshot import checkpoint
-
         checkpoint(db)
         return changed
 
@@ -170,7 +187,6 @@ class SqliteTranscripts:
         Raises NotFound; InvalidInput if the vector is not `dimensions` numbers long.
         """
         from memorybook.formats.document import SummaryEmbedding
-        from memorybook.storage.transcript_rows import set_embedding, summarized
 
         with self._writing(session) as db:
             table, number = summarized(db, _known(db, session), session, turn_id)
@@ -178,9 +194,7 @@ class SqliteTranscripts:
             _next_revision(db)
 
     def set_chat_summary(self, session: str, turn_id: str, summary: str) -> None:
-        """Store a summary of the chat that holds the turn; drops the vector of the old one. Raises NotFound."""
-        from memorybook.storage.transcript_rows import set_embedding, summarized
-
+        """Store a summary of the chat that holds the turn; drop the vector of the old one. Raises NotFound."""
         with self._writing(session) as db:
             table, number = summarized(db, _known(db, session), session, turn_id)
             db.execute("UPDATE chats SET summary=? WHERE id=?", (bindable(summary), number))
@@ -188,17 +202,14 @@ class SqliteTranscripts:
             _next_revision(db)
 
     def tell(self, telling: SummaryUpdate) -> bool:
-        """Keep summaries of a session and of its chats, all at once.
+        """Store summaries of a session and of its chats in one transaction.
 
-        False, and nothing is kept, if turns were removed since `told`, for what is gone must not come back so, or if
-        somebody else gave the session a summary meanwhile.
-        Raises NotFound; InvalidInput if a vector is not as long as it says.
+        Return False, storing nothing, if turns were removed or edited since `told`, or if the session got another
+        summary meanwhile. Raises NotFound; InvalidInput if a vector is not as long as it says.
         """
-        from memorybook.storage.transcript_rows import tell
-
         session = telling.told.session.uuid
         with self._writing(session) as db:
-            kept = tell(db, _known(db, session), telling)
+            kept = store_summaries(db, _known(db, session), telling)
             if kept:
                 _next_revision(db)
         return kept
@@ -230,74 +241,118 @@ class SqliteTranscripts:
             return [_read_session(db, number) for (number,) in db.execute(f"SELECT id {newest}", (rows,))]
 
     def left_open(self, source: str, before: datetime, *, limit: int | None = None) -> Sequence[str]:
-        """Sessions (uuid) of that source that have not ended, with their last turn before that time; oldest first."""
-        db = self._store.existing()
-        if db is None:
-            return []
-        rows = db.execute(
+        """Return sessions (uuid) of that source that have not ended, last turn before that time; oldest first."""
+        rows = self._rows(
             "SELECT uuid FROM sessions WHERE ended IS NULL AND updated<? AND source=? ORDER BY updated, id LIMIT ?",
             (stamp(before), bindable(source), row_limit(limit)),
         )
         return [readable(uuid) for (uuid,) in rows]
 
     def going_on(self, source: str, channel: str, chat_id: str) -> Sequence[Session]:
-        """Sessions of that source and tenant that have not ended, newest first, without the ids of their turns."""
-        db = self._store.existing()
-        if db is None:
-            return []
+        """Return open sessions of that source and tenant, newest first, without the ids of their turns."""
         wanted = "ended IS NULL AND source=? AND channel=? AND chat_id=?"
-        rows = db.execute(
+        rows = self._rows(
             f"SELECT {SESSION} FROM sessions WHERE {wanted} ORDER BY updated DESC, id DESC",
             tuple(map(bindable, (source, channel, chat_id))),
         )
         return [session_of(row, ()) for row in rows]
 
     def running(self, *, limit: int) -> Sequence[tuple[Session, SummaryEmbedding | None]]:
-        """Sessions that have not ended, newest first, whose summary stands in no document, with its vector."""
-        from memorybook.storage.transcript_rows import running
+        """Return open sessions that have a stored summary, with its vector, newest first.
 
-        db = self._store.existing()
-        return [] if db is None else running(db, limit)
+        Summaries copied from a Markdown page are excluded.
+        """
+        rows = self._rows(
+            f"SELECT {EMBEDDING}, {SESSION} FROM sessions WHERE ended IS NULL AND summary_by<>'' AND summary<>''"
+            " ORDER BY updated DESC, id DESC LIMIT ?",
+            (limit,),
+        )
+        return [(session_of(row, ()), as_embedding(model, size, vector)) for model, size, vector, *row in rows]
 
     def turns(self, session: str, *, last: int | None = None) -> Sequence[Turn]:
-        """All turns of a session (uuid) in order, or the last so many, at least 1; empty if there is none."""
-        db = self._store.existing()
-        if db is None:
-            return []
+        """Return all turns of a session (uuid) in order, or the last so many, at least 1; none if it is unknown."""
         chosen = "session=(SELECT id FROM sessions WHERE uuid=?)"
         if last is not None:
             chosen = f"id IN (SELECT chat FROM turns WHERE {chosen} ORDER BY position DESC LIMIT {int(last)})"
-        chats = db.execute(f"SELECT {CHAT} FROM chats WHERE {chosen}", (bindable(session),))
+        chats = self._rows(f"SELECT {CHAT} FROM chats WHERE {chosen}", (bindable(session),))
         found = [turn for chat in chats for turn in turns_of(session, chat)]
         found.sort(key=lambda turn: turn.position)  # turns put back stand in chats of their own
         return found if last is None else found[-last:]
 
     def each_turn(self, session: str) -> Iterator[Turn]:
-        """The turns of a session (uuid) in order, of which never all are held; read as they are asked for."""
-        return each_turn(self._store, session)
+        """Iterate over the turns of a session (uuid) in order, reading some chats at a time."""
+        chats = (
+            f"SELECT {CHAT} FROM chats WHERE session=(SELECT id FROM sessions WHERE uuid=?) AND position>?"
+            f" ORDER BY position LIMIT {_AT_ONCE}"
+        )
+        waiting: list[Turn] = []  # turns put back stand in chats of their own, between those of another
+        read = -1
+        while rows := self._rows(chats, (bindable(session), read)):
+            for row in rows:
+                read = row[_POSITION]
+                yield from (turn for turn in waiting if turn.position < read)
+                waiting = [turn for turn in waiting if turn.position > read]
+                waiting += turns_of(session, row)
+                waiting.sort(key=lambda turn: turn.position)
+        yield from waiting
 
     def find(self, turn_id: str, session: str | None = None) -> Sequence[Turn]:
-        """Turns of that id, one per session that has one, or only that of a session (uuid); as they were stored."""
-        db = self._store.existing()
-        return [] if db is None else found(db, turn_id, session)
+        """Return turns of that id, one per session that has one, or only that of a session (uuid)."""
+        of_it, values = ("", ()) if session is None else (" AND sessions.uuid=?", (bindable(session),))
+        rows = self._rows(
+            f"SELECT sessions.uuid, {_OF_CHATS} FROM turns JOIN chats ON chats.id=turns.chat"
+            f" JOIN sessions ON sessions.id=turns.session WHERE turns.turn_id=?{of_it} ORDER BY turns.id",
+            (bindable(turn_id), *values),
+        )
+        return [turn for uuid, *chat in rows for turn in turns_of(readable(uuid), chat) if turn.id == turn_id]
 
     def shared(self, turn_ids: Iterable[str]) -> frozenset[str]:
-        """Those of these ids that turns of several sessions have; costs a look at an index for each."""
-        db = self._store.existing()
-        if db is None:
-            return frozenset()
+        """Return those of these ids that turns of several sessions have; one index lookup each."""
         several = "SELECT 1 FROM turns WHERE turn_id=? LIMIT 1 OFFSET 1"
-        return frozenset(id for id in turn_ids if db.first(several, (bindable(id),)))
+        return frozenset(id for id in turn_ids if self._rows(several, (bindable(id),)))
 
     def short_names(self, turns: Iterable[tuple[str, str]]) -> Sequence[str]:
-        """A name of each turn, given as (session, id), that `beginning_with` finds: UUIDs are cut, to 8 or more."""
-        db = self._store.existing()
-        return [turn for _, turn in turns] if db is None else short_names(db, turns)
+        """Return a name for each (session, id) that `beginning_with` finds: `ID`, or `SESSION/ID` if ids are shared.
+
+        UUIDs are cut to the shortest unique beginning, 8 characters or more.
+        """
+        turns = list(turns)
+        shared = self.shared({turn for _, turn in turns})
+        return [
+            f"{self._beginning('sessions', 'uuid', session)}/" * (turn in shared)
+            + self._beginning("turns", "turn_id", turn)
+            for session, turn in turns
+        ]
+
+    def _beginning(self, table: str, column: str, value: str) -> str:
+        """Return the shortest beginning of a UUID that no other value of the column has; other values unchanged."""
+        if len(value) != 36 or not _may_begin_uuid(value):
+            return value
+        size = SHORTEST
+        for way, order in ((">", ""), ("<", " DESC")):
+            other = f"SELECT {column} FROM {table} WHERE {column}{way}? ORDER BY {column}{order} LIMIT 1"
+            for (found,) in self._rows(other, (value,)):
+                while size < len(value) and readable(found).startswith(value[:size]):
+                    size += 1
+        return value[:size]
 
     def beginning_with(self, turn: str, session: str = "") -> Sequence[tuple[str, str]]:
-        """(session, id) of at most 6 turns whose id is `turn` or a UUID that begins so; of the session likewise."""
-        db = self._store.existing()
-        return [] if db is None else beginning_with(db, turn, session)
+        """Return (session, id) of at most 6 turns whose id is `turn` or a UUID that begins so; session likewise."""
+        wanted: list[str] = []
+        values: list[str | bytes] = []
+        for column, name in (("turns.turn_id", turn), ("sessions.uuid", session)):
+            if _may_begin_uuid(name):
+                wanted.append(f"({column}=? OR ({column}>? AND {column}<? AND length({column})=36))")
+                values += [name, name, name + _LAST]
+            elif name:
+                wanted.append(f"{column}=?")
+                values.append(bindable(name))
+        rows = self._rows(
+            "SELECT sessions.uuid, turns.turn_id FROM turns JOIN sessions ON sessions.id=turns.session"
+            f" WHERE {' AND '.join(wanted)} ORDER BY turns.id LIMIT 6",
+            values,
+        )
+        return [(readable(uuid), readable(id)) for uuid, id in rows]
 
     def revision(self) -> int:
         """Grows with every change; 0 for an empty store. Cheap."""
@@ -334,55 +389,41 @@ class SqliteTranscripts:
         )
 
     def counts(self) -> Mapping[str, int]:
-        """`sessions` and `turns`."""
-        db = self._store.existing()
-        if db is None:
-            return {"sessions": 0, "turns": 0}
-        [(sessions, turns)] = db.execute("SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM turns)")
+        """Return the numbers of `sessions` and `turns`."""
+        rows = self._rows("SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM turns)")
+        sessions, turns = rows[0] if rows else (0, 0)
         return {"sessions": sessions, "turns": turns}
 
     def summary_embedding(self, session: str, *, turn_id: str | None = None) -> SummaryEmbedding | None:
-        """The vector of a session's summary, or of the chat's that holds `turn_id`; None if there is none.
-
-        Raises NotFound.
-        """
-        db = self._store.existing()
-        if db is None:
-            raise _no_session(session)
-        from memorybook.storage.transcript_rows import embedding_of, summarized
-
-        with reading(db):
-            return embedding_of(db, *summarized(db, _known(db, session), session, turn_id))
+        """Return the vector of a session's summary, or of the chat's that holds `turn_id`, if any. Raises NotFound."""
+        with reading(self._of(session)) as db:
+            table, number = summarized(db, _known(db, session), session, turn_id)
+            [row] = db.execute(f"SELECT {EMBEDDING} FROM {table} WHERE id=?", (number,))
+            return as_embedding(*row)
 
     def told(self, session: str) -> SummaryState:
-        """How far the summaries of a session (uuid) tell of it; costs the same however long it is. Raises NotFound."""
-        from memorybook.storage.transcript_rows import told
-
-        db = self._store.existing()
-        if db is None:
-            raise _no_session(session)
-        with reading(db):
-            return told(db, _known(db, session))
+        """Return how far the summaries of a session (uuid) reach; constant cost. Raises NotFound."""
+        with reading(self._of(session)) as db:
+            return summary_state(db, _known(db, session))
 
     def chats(self, session: str, *, after: int = -1) -> Sequence[tuple[Turn, ...]]:
-        """The turns of each chat of a session (uuid) that has one after that position, in order."""
-        from memorybook.storage.transcript_rows import chats_after
-
-        db = self._store.existing()
-        if db is None:
-            return []
-        with reading(db):
-            number = _session_id(db, session)
-            return [] if number is None else list(chats_after(db, number, session, after))
+        """Return the turns of each chat of a session (uuid) that has one after that position, in order."""
+        rows = self._rows(
+            f"SELECT {CHAT} FROM chats WHERE id IN (SELECT chat FROM turns WHERE position>? AND"
+            " session=(SELECT id FROM sessions WHERE uuid=?)) ORDER BY position",
+            (after, bindable(session)),
+        )
+        return [tuple(turns_of(session, row)) for row in rows]
 
     def chat_summaries(self, session: str) -> Mapping[str, str]:
-        """Summaries of a session's chats, by the id of the turn each begins with; those without are left out."""
-        db = self._store.existing()
-        if db is None:
-            return {}
-        from memorybook.storage.transcript_rows import chat_summaries
-
-        return chat_summaries(db, session)
+        """Return summaries of a session's chats, by the id of the turn each begins with; those without are left out."""
+        rows = self._rows(
+            "SELECT turns.turn_id, chats.summary FROM chats JOIN sessions ON sessions.id=chats.session"
+            " JOIN turns ON turns.session=chats.session AND turns.position=chats.position"
+            " WHERE sessions.uuid=? AND chats.summary<>'' ORDER BY chats.position",
+            (bindable(session),),
+        )
+        return {readable(turn): readable(summary) for turn, summary in rows}
 
     def copying(self, path: str) -> AbstractContextManager[bool]:
         """Copy all of it as it is when the block begins, into the new file `path`, which is whole when the block ends.
@@ -413,12 +454,21 @@ class SqliteTranscripts:
         """Release what is held; closing twice does nothing."""
         self._store.close()
 
-    def _writing(self, session: str) -> AbstractContextManager[Connection]:
-        """A transaction to change a session that must be there already. Raises NotFound."""
+    def _rows(self, sql: str, values: Values = ()) -> list[Row]:
+        """Return the rows of a query; none while there is no database."""
+        db = self._store.existing()
+        return [] if db is None else db.execute(sql, values)
+
+    def _of(self, session: str) -> Connection:
+        """Return the connection for a session that must be there. Raises NotFound."""
         db = self._store.existing()
         if db is None:
             raise _no_session(session)
-        return immediate(db)
+        return db
+
+    def _writing(self, session: str) -> AbstractContextManager[Connection]:
+        """Begin a transaction to change a session that must be there already. Raises NotFound."""
+        return immediate(self._of(session))
 
 
 def open_transcripts(
@@ -491,12 +541,6 @@ def _create(db: Connection, session: Session) -> int:
     return db.insert(f"INSERT INTO sessions ({SESSION}) VALUES ({marks(SESSION)})", session_row(session))
 
 
-def _rewrite(db: Connection, number: int, session: Session) -> None:
-    row = session_row(session)
-    db.execute(f"UPDATE sessions SET ({SESSION}) = ({marks(SESSION)}) WHERE id=?", (*row, number))
-    _keep_turn_ids(db, number)
-
-
 def _read_session(db: Connection, number: int, *, turn_ids: bool = True) -> Session:
     [row] = db.execute(f"SELECT {SESSION} FROM sessions WHERE id=?", (number,))
     return session_of(row, _turn_ids(db, number) if turn_ids else ())
@@ -533,14 +577,6 @@ def _touch(db: Connection, number: int, uuid: str, fresh: Sequence[Turn]) -> Non
 # --- removing ---
 
 
-def _remove_session(db: Connection, number: int) -> list[str]:
-    gone = list(_turn_ids(db, number))
-    for table in ("turns", "chats"):
-        db.execute(f"DELETE FROM {table} WHERE session=?", (number,))
-    db.execute("DELETE FROM sessions WHERE id=?", (number,))
-    return gone
-
-
 def _remove_turns(db: Connection, number: int, turn_ids: Iterable[str]) -> list[str]:
     gone: dict[str, int] = {}
     first = None
@@ -551,8 +587,6 @@ def _remove_turns(db: Connection, number: int, turn_ids: Iterable[str]) -> list[
             gone[turn_id] = row[0]
             first = row[1] if first is None else min(first, row[1])
     if first is not None:
-        from memorybook.storage.transcript_rows import take_out, unsaid
-
         unsaid(db, number, first)
         for chat in set(gone.values()):
             take_out(db, chat, gone)
@@ -560,47 +594,12 @@ def _remove_turns(db: Connection, number: int, turn_ids: Iterable[str]) -> list[
     return list(gone)
 
 
-def _bury(db: Connection, session: str, turn_ids: Iterable[str], revision: int) -> None:
-    db.executemany(
-        "INSERT OR REPLACE INTO removed (session, turn_id, revision) VALUES (?, ?, ?)",
-        [(bindable(session), bindable(turn_id), revision) for turn_id in turn_ids],
-    )
-
-
 _AT_ONCE = 200
 """Chats that are read at once."""
 
+_OF_CHATS = ", ".join(f"chats.{column}" for column in CHAT.split(", "))
+
 _POSITION = CHAT.split(", ").index("position")
-
-
-def each_turn(store: Store, session: str) -> Iterator[Turn]:
-    """The turns of a session (uuid) in order, read some chats at a time; those that come meanwhile may be in."""
-    chats = (
-        f"SELECT {CHAT} FROM chats WHERE session=(SELECT id FROM sessions WHERE uuid=?) AND position>?"
-        f" ORDER BY position LIMIT {_AT_ONCE}"
-    )
-    waiting: list[Turn] = []  # turns put back stand in chats of their own, between those of another
-    read = -1
-    while (db := store.existing()) is not None and (rows := db.execute(chats, (bindable(session), read))):
-        for row in rows:
-            read = row[_POSITION]
-            yield from (turn for turn in waiting if turn.position < read)
-            waiting = [turn for turn in waiting if turn.position > read]
-            waiting += turns_of(session, row)
-            waiting.sort(key=lambda turn: turn.position)
-    yield from waiting
-
-
-def found(db: Connection, turn_id: str, session: str | None) -> list[Turn]:
-    """See `SqliteTranscripts.find`."""
-    columns = ", ".join(f"chats.{column}" for column in CHAT.split(", "))
-    of_it, values = ("", ()) if session is None else (" AND sessions.uuid=?", (bindable(session),))
-    rows = db.execute(
-        f"SELECT sessions.uuid, {columns} FROM turns JOIN chats ON chats.id=turns.chat"
-        f" JOIN sessions ON sessions.id=turns.session WHERE turns.turn_id=?{of_it} ORDER BY turns.id",
-        (bindable(turn_id), *values),
-    )
-    return [turn for uuid, *chat in rows for turn in turns_of(readable(uuid), chat) if turn.id == turn_id]
 
 
 def changed(snapshot: Connection, after: int) -> Iterator[tuple[Session, Turn]]:
@@ -608,9 +607,8 @@ def changed(snapshot: Connection, after: int) -> Iterator[tuple[Session, Turn]]:
     sessions: dict[int, Session] = {}
     turns: dict[str, Turn] = {}
     current = -1
-    columns = ", ".join(f"chats.{column}" for column in CHAT.split(", "))
     query = (
-        f"SELECT turns.session, turns.chat, turns.turn_id, {columns} FROM turns LEFT JOIN chats ON chats.id=turns.chat"
+        f"SELECT turns.session, turns.chat, turns.turn_id, {_OF_CHATS} FROM turns LEFT JOIN chats ON chats.id=turns.chat"
         " WHERE turns.revision>? ORDER BY turns.revision, turns.id"
     )
     try:
@@ -634,59 +632,6 @@ _HYPHENS = (8, 13, 18, 23)
 _DIGITS = frozenset("0123456789abcdef-")
 _LAST = "g"
 """Sorts after whatever continues the beginning of a UUID."""
-
-
-def short_names(db: Connection, turns: Iterable[tuple[str, str]]) -> list[str]:
-    """A name of each turn, given as (session, id): `ID`, or `SESSION/ID` where several sessions have the id."""
-    return [_short_name(db, session, turn) for session, turn in turns]
-
-
-def _short_name(db: Connection, session: str, turn: str) -> str:
-    several = db.first("SELECT 1 FROM turns WHERE turn_id=? LIMIT 1 OFFSET 1", (bindable(turn),)) is not None
-    name = _beginning(db, "turns", "turn_id", turn)
-    return f"{_beginning(db, 'sessions', 'uuid', session)}/{name}" if several else name
-
-
-def _beginning(db: Connection, table: str, column: str, value: str) -> str:
-    """The shortest beginning of a UUID that no other value of the column has; any other value as it is."""
-    if not _is_uuid(value):
-        return value
-    size = SHORTEST
-    for way, order in ((">", ""), ("<", " DESC")):
-        row = db.first(f"SELECT {column} FROM {table} WHERE {column}{way}? ORDER BY {column}{order} LIMIT 1", (value,))
-        other = readable(row[0]) if row else ""
-        while size < len(value) and other.startswith(value[:size]):
-            size += 1
-    return value[:size]
-
-
-def beginning_with(db: Connection, turn: str, session: str) -> Sequence[tuple[str, str]]:
-    """(session, id) of the turns that a short name means, at most 6; none for a name that cannot be one.
-
-    Args:
-        db: The transcripts.
-        turn: An id, or the beginning of a UUID.
-        session: Likewise; "" for any session.
-    """
-    wanted: list[str] = []
-    values: list[str | bytes] = []
-    for column, name in (("turns.turn_id", turn), ("sessions.uuid", session)):
-        if _may_begin_uuid(name):
-            wanted.append(f"({column}=? OR ({column}>? AND {column}<? AND length({column})=36))")
-            values += [name, name, name + _LAST]
-        elif name:
-            wanted.append(f"{column}=?")
-            values.append(bindable(name))
-    rows = db.execute(
-        "SELECT sessions.uuid, turns.turn_id FROM turns JOIN sessions ON sessions.id=turns.session"
-        f" WHERE {' AND '.join(wanted)} ORDER BY turns.id LIMIT 6",
-        values,
-    )
-    return [(readable(uuid), readable(id)) for uuid, id in rows]
-
-
-def _is_uuid(text: str) -> bool:
-    return len(text) == 36 and _may_begin_uuid(text)
 
 
 def _may_begin_uuid(text: str) -> bool:
