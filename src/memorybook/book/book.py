@@ -35,21 +35,11 @@ if TYPE_CHECKING:
 
 
 class Book:
-    """One open book over its parts; safe to share between threads.
+    """An open book over its parts; safe to share between threads.
 
-    Args:
-        documents, transcripts, journal: The truth.
-        index: What searches use.
-        fallback: Makes the index that answers when `index` cannot.
-        clock: The time now, timezone-aware.
-        new_id: Makes the id of an operation of that time.
-        zone: The book's timezone: which day a note belongs to.
-        weights: Shares of the (vector, words) legs; (0, 0) takes the embedder's own.
-        degraded: What is less than configured already on opening, one sentence each.
-        claim: See `Embedding`.
-
-    Attributes:
-        background: Whether what waits for a vector after a search or a sync is embedded by a thread of its own.
+    `fallback` makes the index that answers when `index` cannot; `zone` says which day a note belongs to; `weights` are
+    shares of the (vector, words) legs, (0, 0) the embedder's own; `degraded` says what is less than configured on
+    opening. `background`: whether a thread embeds what waits after a search or a sync.
     """
 
     def __init__(
@@ -310,32 +300,22 @@ class Book:
     ) -> Result:
         """Carry out changes as one operation: all of them are in the documents on return, or none is.
 
-        Takes the book's lock, works the changes into what is on disk now, journals them with their
-        preimages, writes, marks the operation done. Searches see them at once: they sync first.
-        It is journalled if it changes something, or has discarded candidates or something to bury.
-
-        Args:
-            changes: What to do, in order.
-            actor, door, session, kind, discarded, usage: See `Operation`.
-            bury: Digests of texts that imports must not bring back while the operation is not undone.
+        Takes the book's lock, works the changes into what is on disk now, journals them with their preimages, writes,
+        marks the operation done. Searches see them at once. `bury` holds digests that imports must not bring back; the
+        rest is as in `Operation`.
 
         Raises:
             NotFound: A change names an entry that is not there.
-            InvalidInput: A change would make a value that cannot be.
-            Conflict: A person kept saving the document all the while, or a `Put` was made from another text.
+            InvalidInput: A change would make an impossible value.
+            Conflict: A person kept saving the document, or a `Put` was made from another text.
             BookLocked: Another process holds the book for too long.
-            Unavailable: The disk refuses. If that was in the midst of several documents, the rest is done
-                by the next change, or by whoever opens the book next; else nothing was done.
+            Unavailable: The disk refuses; what was begun is finished by the next change or opening.
         """
         group = (session, changes, discarded, usage, bury)
         return self.apply_each([group], actor=actor, door=door, kind=kind)[0]
 
     def apply_each(self, groups: Sequence[tuple[Any, ...]], *, actor: str, door: str, kind: str = "") -> list[Result]:
-        """Carry out several groups of changes, each as an operation of its own.
-
-        As `apply` does, but for that each document is read and written once: all groups are in the documents on
-        return, or none is. A group is a `writing.Group`: its session and its changes, and what may follow there.
-        """
+        """Carry out groups of changes, each as an operation of its own, reading and writing each document once."""
         from memorybook.book.undo import Group
 
         results = self._writer.apply_each([Group(*group) for group in groups], actor=actor, door=door, kind=kind)
@@ -345,14 +325,10 @@ class Book:
     def undo(
         self, operation: str, *, actor: str, door: str, dry_run: bool = False
     ) -> tuple[Operation, Operation, Reversal]:
-        """Take back an operation (id), as an operation of its own; with `dry_run`, only say how.
+        """Undo an operation (id), as an operation of its own; `dry_run` only says how.
 
-        Returns the operation, the one that takes it back (not written for a dry run), and how. Documents that
-        stand as the operation left them are what they were before it, byte for byte; in others what it changed is
-        taken back and the rest stays.
-
-        Raises NotFound; Conflict, which shows what stands against it, if it is undone already or if something that
-        it changed was changed since or purged; else as `apply`.
+        Return the operation, the one that undoes it, and how: documents unchanged since come back byte for byte, others
+        keep the rest. Raises NotFound; Conflict if it is undone, or what it changed was changed since or purged.
         """
         return self._writer.undo(operation, actor=actor, door=door, dry_run=dry_run)
 
@@ -375,10 +351,7 @@ class Book:
         )
 
     def _recover(self) -> None:
-        """Finish what a crash left half done; where that cannot be done now, the next change does it.
-
-        Reading goes on without the journal.
-        """
+        """Finish what a crash left half done, or leave it to the next change; reading goes on without the journal."""
         try:
             pending = self.journal.pending()
         except Unavailable as error:

@@ -48,10 +48,7 @@ _IMPORTANCE = {
 
 
 def fade(score: float, *, scored: date, activated: date, today: date) -> float:
-    """The strength that a score written for the day `scored` has on the day `today`.
-
-    It never grows: on a day before `scored` (a clock that went back) it is the score itself.
-    """
+    """Return the strength on `today` of a score written for the day `scored`; it never grows."""
     if today <= scored:
         return score
     faded_days = max(0, (today - activated).days - GRACE_DAYS) - max(0, (scored - activated).days - GRACE_DAYS)
@@ -86,11 +83,7 @@ def tidied(entry: Entry, today: date) -> Entry:
 
 
 def importance_score(value: str | float) -> float:
-    """The score of a new entry: high 0.8, medium 0.6, low 0.4 (also 高, 中, 低); a number 0..1 is taken as it is.
-
-    Raises:
-        InvalidInput: Another word, or a number outside 0..1.
-    """
+    """Return the score of a new entry: high 0.8, medium 0.6, low 0.4 (高, 中, 低), or 0..1. Raises InvalidInput."""
     known = _IMPORTANCE.get(value.strip().lower()) if isinstance(value, str) else None
     if known is not None:
         return known
@@ -112,8 +105,5 @@ def _replace(entry: Entry, **fields: object) -> Entry:
 
 
 def dropped_at_once(active: int) -> int:
-    """How many of so many active entries may be archived or removed in one go: a quarter, and one in any case.
-
-    Without that one a book of three entries would never fade, and the archived ones of an empty one never go.
-    """
+    """Return how many of so many entries one run may archive or remove: a quarter, at least one."""
     return max(1, int(active * MOST_DROPPED))

@@ -42,12 +42,9 @@ from memorybook.text.tokens import normalise
 
 
 class Outcome(NamedTuple):
-    """What became of one change.
+    """The result of one change.
 
-    Attributes:
-        applied: Its record; None if there was nothing to do (a duplicate line).
-        entry: The entry as it stands afterwards, for changes to entries; as it was, for a removal.
-        path, line: Where a line stands, 1-based; the earlier one for a duplicate. "" and 0 for entries.
+    Its record (None: nothing to do), the entry afterwards (before, if removed), a line's place.
     """
 
     applied: Applied | None
@@ -64,13 +61,9 @@ class Result(NamedTuple):
 
 
 class Draft:
-    """Changes worked into the documents as they will be.
+    """Changes worked into `pages`, whose lock the caller holds until they are written.
 
-    Args:
-        pages: The documents; their lock is held by the caller from here until after they are written.
-
-    Attributes:
-        unanswered: Kind and target of changes that were carried out without an answer: asked again, each counts once.
+    `unanswered` are (kind, target) that were carried out without an answer: asked again, each counts once.
     """
 
     def __init__(self, pages: Pages) -> None:
@@ -431,9 +424,9 @@ Parse = Callable[[str, Document], memory_md.MemoryDocument]
 
 @dataclass(slots=True)
 class Copy:
-    """A document of entries being worked on; those in `gone` leave it once they stand in MEMORY.md.
+    """A document of entries being edited; those in `gone` leave once they stand in MEMORY.md.
 
-    `text` is how it stood at the last step, None where there was none; `moved` whether it changed since.
+    `text` is the last step's.
     """
 
     document: memory_md.MemoryDocument
@@ -460,10 +453,7 @@ class Whole:
 
 @dataclass(slots=True)
 class Notes:
-    """An append-only document being worked on: its text (None: there is none), its lines, and those to add.
-
-    `told` of the added ones are in `text` already.
-    """
+    """An append-only document being edited: its text, lines, and those to add, `told` of which are in it already."""
 
     text: str | None
     lines: list[str]
@@ -473,19 +463,10 @@ class Notes:
 
 
 class Pages:
-    """The documents as they will be, and the turns to take out or put back.
+    """The documents as they will be, and the turns to take out or put back; the caller holds their lock.
 
-    Args:
-        documents: What is on disk; its lock is held by the caller from here until after `write`.
-        transcripts: Where turns are.
-        parse: Reads a document of entries.
-        now: Time of the operation, UTC.
-
-    Attributes:
-        copies: Documents of entries, by path. whole: Whole documents. notes: Append-only documents.
-        turns: Sessions with turns, whether all of the session is meant, and whether they come back or go.
-        edits: Sessions and turns as they were, and as they are to be.
-        wrote: Whether `write` has written anything yet.
+    `copies` are documents of entries, `whole` whole ones, `notes` append-only ones, `turns` sessions with turns that
+    come or go, `edits` their old and new state; `wrote` says whether `write` has written anything.
     """
 
     def __init__(self, documents: Documents, transcripts: Transcripts, *, parse: Parse, now: datetime) -> None:
@@ -569,10 +550,7 @@ class Pages:
     # --- writing -------------------------------------------------------------------------------
 
     def step(self) -> tuple[Patch, ...]:
-        """How the documents changed since the last step, for who wants to take back just that.
-
-        Documents whose texts the changes themselves hold are left out.
-        """
+        """Return how the documents changed since the last step, without those whose texts the changes hold."""
         self._overflow()
         return (*self._page_steps(), *self._whole_steps(), *self._note_steps())
 
@@ -602,14 +580,11 @@ class Pages:
                 yield _patch(path, before, document.text, hunks)
 
     def write(self) -> None:
-        """Write what changed, in an order that a crash or a conflict at any point leaves repairable.
+        """Write what changed, in an order that a crash at any point leaves repairable.
 
-        An entry that moves stands in both documents for a moment and never in none: archives gain before
-        MEMORY.md is written and lose after it. Lines, which never conflict, come last, and then the turns.
-
-        Raises:
-            Conflict: A person saved one of the documents in this very moment. Make a new draft, unless
-                something was written (`wrote`): then `redo` what is missing in one.
+        Archives gain before MEMORY.md is written and lose after it, so an entry is never nowhere; then lines, then
+        turns. Raises Conflict if a person saved at that moment: make a new draft, or `redo` if something was written
+        (`wrote`).
         """
         self.step()
         memory = self.copies.pop(MEMORY, None)

@@ -29,12 +29,9 @@ _ENTRY_FIELDS = tuple(field.name for field in fields(Entry))
 
 
 class Reversal(NamedTuple):
-    """How an operation is taken back.
+    """How an operation is undone.
 
-    Attributes:
-        changes: What doing so changes, in order.
-        exact: Paths of the documents that are again, byte for byte, what they were.
-        adapted: Paths of documents that changed elsewhere since, which keep that.
+    Changes in order, documents restored byte for byte, and documents that keep later edits.
     """
 
     changes: tuple[Applied, ...]
@@ -50,10 +47,7 @@ class _Standing(Exception):
 
 
 def reverse(draft: Draft, operation: Operation, patches: Sequence[Patch]) -> Reversal:
-    """Work into the draft what takes the operation back.
-
-    Raises Conflict, which shows what stands against it: something that it changed was changed since, or erased.
-    """
+    """Work into the draft what undoes the operation. Raises Conflict if something was changed since, or erased."""
     if any(change.purged for change in operation.changes):
         raise Conflict(f"operation {operation.id!r} cannot be undone: what stood there before it was purged")
     if not operation.changes and operation.kind != "forget":  # which may have left nothing but tombstones
@@ -73,13 +67,7 @@ def reverse(draft: Draft, operation: Operation, patches: Sequence[Patch]) -> Rev
 
 
 class _Back:
-    """One operation being taken back.
-
-    Attributes:
-        paths: Documents that are taken back as wholes, or by their lines.
-        exact, adapted: See `Reversal`.
-        clashes: What stands against it.
-    """
+    """An operation being undone: `paths` of documents taken back whole or by lines, and `clashes` against it."""
 
     def __init__(self, draft: Draft, operation: Operation, patches: Sequence[Patch]) -> None:
         self.draft = draft
@@ -261,10 +249,7 @@ _END = 2**31
 
 
 def completed(draft: Draft, patches: Sequence[Patch]) -> Callable[[Applied], bool]:
-    """Give documents that stand as they did before an interrupted operation the texts it meant to write.
-
-    Returns whether a change of it needs nothing more, as its document is what it was to be.
-    """
+    """Finish documents of an interrupted operation that are still as before; return whether nothing more is needed."""
     pages = draft.pages
     known = {patch.path: patch for patch in patches if patch.hunks and _is_readable(pages, patch.path)}
     entries = [patch.path for patch in patches if is_page(patch.path)]
@@ -407,14 +392,9 @@ RETRIED = timedelta(minutes=10)
 
 
 class Group(NamedTuple):
-    """Changes that become one operation.
+    """Changes that become one operation of a session.
 
-    Attributes:
-        session: Session it belongs to, or None.
-        changes: What to do, in order.
-        discarded, usage: See `Operation`.
-        bury: Digests of texts that imports must not bring back while the operation is not undone.
-        memorized: Keys of what it takes of its session, see `Journal.begin`; the operation's id is one of them then.
+    `bury`, `memorized`, `discarded`, `usage` as in `Journal.begin`.
     """
 
     session: str | None
@@ -437,15 +417,7 @@ class _Planned(NamedTuple):
 
 
 class Writer:
-    """Writes one book.
-
-    Args:
-        documents, transcripts, journal: The truth.
-        parse: Reads a document of entries.
-        settled: Collects the operations that were interrupted and are finished now.
-        now: The time now, UTC.
-        new_id: Makes the id of an operation of that time.
-    """
+    """Writes one book: documents, transcripts and journal; `settled` collects interrupted operations finished now."""
 
     def __init__(
         self,

@@ -1,7 +1,6 @@
-"""Changes as JSON objects: how the journal keeps what waits for a person's word.
+"""Changes and turns as JSON, as the journal keeps them.
 
-`{"do": "archive", "id": "a1b2c3", "reason": "…"}`; entries as objects of their fields, without those that are as
-they are by default; days and times in ISO 8601.
+`{"do": "archive", "id": "a1b2c3", "reason": "…"}`; entries without the fields that are as by default; ISO 8601 times.
 """
 
 from __future__ import annotations
@@ -43,11 +42,7 @@ def render(change: Change) -> dict[str, Any]:
 
 
 def parse(shown: Mapping[str, Any]) -> Change:
-    """The change of an object that `render` made; names that it does not know are left alone.
-
-    Raises:
-        ValueError: It is no change, or one of a version that is not known here.
-    """
+    """Read a change that `render` wrote, ignoring unknown names. Raises ValueError for anything else."""
     kind = _KINDS.get(str(shown.get("do")))
     if kind is None:
         raise ValueError(f"{shown.get('do')!r} is no change that is known: use the version that proposed it")

@@ -30,13 +30,9 @@ def told_to_ignore(root: str) -> bytes | None:
 
 
 class DocumentInfo(NamedTuple):
-    """What a listing tells of a document without reading it.
+    """A document in a listing: path (`/` between parts, ends in `.md`), bytes, stamp, and time of the last change.
 
-    Attributes:
-        path: Relative, `/` between parts, ends in `.md`.
-        size: Bytes.
-        stamp: Equal stamps mean equal content; an empty one vouches for nothing (just written to).
-        modified: Last change, seconds since the epoch.
+    Equal stamps mean equal content; an empty one vouches for nothing (just written to).
     """
 
     path: str
@@ -54,13 +50,7 @@ class Loss(NamedTuple):
 
 
 class Document(NamedTuple):
-    """A document as read.
-
-    Attributes:
-        text: What it says; as it was before while somebody else is half-way through saving it.
-        revision: The content hash that `write` compares; "" while somebody else is half-way through saving it.
-        modified: Last change, seconds since the epoch.
-    """
+    """A document as read; text and revision ("") are those of before while somebody else is half-way through a save."""
 
     text: str
     revision: str
@@ -72,13 +62,7 @@ RULES, MODEL = "rules", "model"
 
 
 class TurnChanges(NamedTuple):
-    """What changed in the transcripts since a revision.
-
-    Attributes:
-        revision: The revision now; give it back next time.
-        turns: Turns added or altered since, each with its session.
-        removed: Keys `(session uuid, turn id)` that are gone.
-    """
+    """Changes of the transcripts since a revision: turns with their sessions, and removed `(session uuid, turn id)`."""
 
     revision: int
     turns: Iterable[tuple[Session, Turn]]
@@ -86,13 +70,7 @@ class TurnChanges(NamedTuple):
 
 
 class SummaryEmbedding(NamedTuple):
-    """The vector of a summary.
-
-    Attributes:
-        model: Name of the embedder that made it.
-        dimensions: Its length.
-        vector: `dimensions` little-endian float32.
-    """
+    """The vector of a summary: its embedder's name and `dimensions` little-endian float32."""
 
     model: str
     dimensions: int
@@ -100,15 +78,10 @@ class SummaryEmbedding(NamedTuple):
 
 
 class SummaryState(NamedTuple):
-    """How far the summaries of a session tell of it; positions are -1 for nothing yet.
+    """How far a session is summarised; positions of turns are -1 for nothing yet.
 
-    Attributes:
-        session: Its own fields, without its turns' ids.
-        by: Whose words its summary is: `rules`, `model`, or "" for somebody else's.
-        through: Position of the last turn that its summary tells of.
-        chats_through: Position of the last turn whose chat has its summary, if there is something to say of it.
-        last: Position of its last turn.
-        revision: Of the store when this was read.
+    `by` is `rules`, `model` or "" (somebody else's summary), `through` the last turn in the summary, `chats_through`
+    the last in a chat's, `last` the session's last turn, `revision` the store's when this was read.
     """
 
     session: Session
@@ -128,13 +101,9 @@ class ChatSummary(NamedTuple):
 
 
 class SummaryUpdate(NamedTuple):
-    """Summaries to be kept of a session.
+    """Summaries to store: of chats, and the session's (None: unchanged) up to the turn `through`.
 
-    Attributes:
-        told: What they go on from.
-        chats: Those of chats.
-        summary, title, by, embedding: The session's; `summary` None leaves them as they are.
-        through: Position of the last turn that the session's summary tells of now.
+    `told` is their base.
     """
 
     told: SummaryState

@@ -86,14 +86,10 @@ _FIELDS = tuple([(name, Entry.__dict__[name].__set__, getattr(_BLANK, name)) for
 
 
 class Reading(NamedTuple):
-    """What became of the text under one title, or of one loose paragraph.
+    """The text under one title, or a loose paragraph, as read.
 
-    Attributes:
-        entry: The entry, its id `NO_ID` if it has none; None if the text could not be read as one.
-        settled: False if reading it made something up (an id, a date, a person's score), so that
-            the next rewrite should write it down.
-        length: How many characters it takes up; what follows (after the comment line) is not part of it.
-        warnings: What could not be read as it stands.
+    `entry` is None if it is none (its id `NO_ID` if it has none); `settled` is False if reading made something up that
+    the next rewrite should write down; `length` is in characters.
     """
 
     entry: Entry | None
@@ -106,12 +102,9 @@ class Reading(NamedTuple):
 
 
 def render_entry(entry: Entry, *, fences: bool = True) -> str:
-    """The entry as Markdown: title, text and comment, without a newline at the end.
+    """Render the entry: title, text, comment, no final newline. Raises InvalidInput for metadata that is no JSON.
 
-    `fences=False` also escapes code fences that are closed, for a document where one is open before.
-
-    Raises:
-        InvalidInput: The metadata is no JSON object.
+    `fences=False` also escapes closed code fences, for a document where one is open before.
     """
     title = (
         f"### [{escape(_ID, entry.id)}] {entry.category} | {entry.score:.2f} | {entry.last_activated} | {entry.hits}"
@@ -154,11 +147,10 @@ class _Title(NamedTuple):
 
 
 def _read_title(line: str) -> _Title:
-    """A title that is not as a machine writes it: any part may be missing, scores and categories may be words.
+    """Read a title by hand: parts may be missing, scores and categories words.
 
-    `### preference | 0.8`, `### [a1b2] preference | high | yesterday`, `### Some free title`. A word
-    in the category's place that is none is kept as an unknown field, and so are further cells and those that
-    cannot be read; what stands alone is text.
+    `### preference | 0.8`, `### [a1b2] preference | high | yesterday`, `### Some free title`. What cannot be read is
+    kept as an unknown field; what stands alone is text.
     """
     match = re.match(r"###[ \t\u3000\xa0]*(?:\[([^\s\[\]|]+)\](?![(\[]))?(.*)", line, re.DOTALL)
     id, rest = (match[1], match[2].strip()) if match else (None, line)
@@ -240,14 +232,9 @@ def _count_of(text: str) -> int | None:
 
 @lru_cache(maxsize=4096)
 def read_entry(block: str, *, day: date, archived: bool | None) -> Reading:
-    """The entry of a block that starts with its title line.
+    """Read the entry of a block that starts with its title line; cached.
 
-    Remembers what it read, as a book is read again after every change of one entry.
-
-    Args:
-        block: Title, text, comment, and whatever follows until the next title.
-        day: UTC day the file was last changed: when a person's edit was made.
-        archived: The section it stands in; None if it stands alone and the comment decides.
+    `day` is the file's last change (UTC); `archived` the section, None if the comment decides.
     """
     match = _TITLE.match(block)
     title = None
@@ -328,9 +315,9 @@ _ITEM_MARK = re.compile(r"(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]+(?:(\[ \])[ \t]+)?|(?
 
 
 def read_loose(chunk: str, *, day: date, archived: bool) -> Entry | None:
-    """A list item or paragraph that a person wrote among the entries, as an entry without an id.
+    """Read a list item or paragraph among the entries as an entry without id (`- [ ]` is a todo).
 
-    `- [ ] …` is a todo. None for what says nothing: a comment, a rule, an empty item.
+    None if it says nothing.
     """
     if re.match(r"<!--|(?:[-*_][ \t]*){3,}\s*\Z", chunk):
         return None
@@ -349,15 +336,7 @@ def read_loose(chunk: str, *, day: date, archived: bool) -> Entry | None:
 
 
 def parse_entry(block: str, *, modified: datetime) -> Entry:
-    """The entry of one rendered block; the exact inverse of `render_entry`.
-
-    Args:
-        block: As `render_entry` gives it, or as a person wrote it.
-        modified: When it was written, for an edited title.
-
-    Raises:
-        InvalidInput: It is no entry, or has no id.
-    """
+    """Parse one rendered block, the exact inverse of `render_entry`. Raises InvalidInput without an entry or id."""
     reading = read_entry(block, day=modified.astimezone(UTC).date(), archived=None)
     if not block.startswith("###") or reading.entry is None or reading.entry.id == NO_ID:
         raise InvalidInput(f"not an entry: {block[:60]!r}; it starts with `### [id] category | score | date | hits`")
@@ -391,11 +370,7 @@ _FIRST = re.compile(r"\A.")
 
 
 def written_fields(entry: Entry) -> list[str]:
-    """The comment's fields, one text each; the exact score always comes first.
-
-    Raises:
-        InvalidInput: The metadata is no JSON object.
-    """
+    """Return the comment's fields as text, the exact score first. Raises InvalidInput for metadata that is no JSON."""
     fields = [f"score: {float(entry.score)!r}", f"scored: {entry.scored}"]
     if entry.created is not None:
         fields.append(f"created: {_moment_text(entry.created)}")
@@ -545,10 +520,7 @@ def _read_tolerant(body: str, warnings: list[str]) -> dict[str, Any]:
 
 
 def find_comment(block: str, start: int) -> tuple[int, int, str] | None:
-    """Start of the entry's comment (at the newline before it), its end, and what stands between the marks.
-
-    It is the first one that has a field of an entry; any other comment is text.
-    """
+    """Find the entry's comment, the first with a field of an entry: start, end, and what stands between the marks."""
     at = block.find("\n<!--", start)
     while at >= 0:
         close = block.find("-->", at + 5)

@@ -57,14 +57,7 @@ _TEXT = rf"\A#|<(?=!--)|{UNSAFE}"
 
 
 class Item(NamedTuple):
-    """A JSON value under a key in a namespace.
-
-    Attributes:
-        namespace: Its labels, topmost first; any text, any number of them.
-        key: Any text.
-        value: What `json` reads and writes.
-        created, updated: Timezone-aware.
-    """
+    """A JSON value under a key in a namespace of labels, any texts; times are timezone-aware."""
 
     namespace: tuple[str, ...]
     key: str
@@ -77,10 +70,9 @@ class Item(NamedTuple):
 
 
 def path_of(namespace: Sequence[str], key: str) -> str:
-    """The path of the item's document; different names have different paths, whatever the file system folds.
+    """Return the path of the item's document: readable if the name is plain, else with a hash behind `=`.
 
-    A name of lower-case letters, digits, `-` and `_` stands there as it is, in any script; any other is told in such
-    letters, with a hash of it behind `=`.
+    Never shared.
     """
     labels: list[tuple[str, ...]] = [(label,) for label in namespace]
     if len(labels) > _FOLDERS:
@@ -111,14 +103,9 @@ def _is_written(character: str) -> bool:
 
 
 def render(item: Item, *, texts: Sequence[str] | None = None) -> str:
-    """The document.
+    """Render the document; `texts` is what searches find, None takes all of the value.
 
-    Args:
-        item: The item.
-        texts: What is to be found of it; None takes all that its value says.
-
-    Raises:
-        InvalidInput: The value is none of JSON.
+    Raises InvalidInput for no JSON.
     """
     try:
         value = json.dumps(item.value, ensure_ascii=False, indent=2, allow_nan=False).replace("\n", "\n  ")
@@ -179,10 +166,7 @@ def parse(text: str) -> Item | None:
 
 
 def readable(text: str) -> str:
-    """What of an item's document is for a search: what stands above the JSON, line by line; of any other all of it.
-
-    Without a key that a machine made, which would only blur what is meant.
-    """
+    """Return what of an item's document is searched: the lines above the JSON, without a machine's key."""
     found = _held(text)
     if found is None:
         return text

@@ -51,11 +51,7 @@ def described_without(description: str, tools: Collection[str]) -> str:
 
 
 def checked(name: str, parameters: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a call of `name`, without those that are None.
-
-    Raises:
-        InvalidInput: One that the schema of its parameters does not have, one that is missing, or of another type.
-    """
+    """Return the arguments of a call of `name` without None. Raises InvalidInput for what its schema does not allow."""
     properties = parameters["properties"]
     for given in arguments.keys() - properties.keys():
         raise InvalidInput(f"{name} takes no {given!r}: it takes {', '.join(properties) or 'nothing'}")

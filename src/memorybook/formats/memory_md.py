@@ -49,13 +49,10 @@ class Located(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryDocument:
-    """A document as a value: every edit returns another one. Made by `parse`.
+    """A document as a value, made by `parse`; every edit returns another one.
 
-    Attributes:
-        parts: Prose (verbatim) and managed sections, in order.
-        warnings: What was not read as it stands, `line 12: …`.
-        unsettled: Whether reading made something up (an id, a person's new score, a move) that is not
-            written down yet; the next rewrite does.
+    `parts` are prose (verbatim) and managed sections; `warnings` say `line 12: …`; `unsettled` means that reading made
+    something up, which the next rewrite writes down.
     """
 
     parts: tuple[str | Section, ...]
@@ -110,10 +107,7 @@ class MemoryDocument:
         return self._edits[id] if id in self._edits else self._known.get(id)
 
     def with_entry(self, entry: Entry) -> MemoryDocument:
-        """With this entry added, or put in the place of the one with its id; `archived` says into which section.
-
-        In an archive every entry is archived.
-        """
+        """Add or replace an entry; `archived` chooses the section (an archive has one)."""
         if self._is_archive and not entry.archived:
             entry = replace(entry, archived=True)
         if self.get(entry.id) == entry:
@@ -136,12 +130,10 @@ class MemoryDocument:
     # --- a person's part -----------------------------------------------------------------------
 
     def with_item(self, section: str, text: str) -> MemoryDocument:
-        """With the list item `- text` as the last one under that heading of the person's part.
+        """Add the list item `- text` as the last under that heading of a person's part.
 
-        A missing `## section` is made before the managed sections.
-
-        Raises:
-            InvalidInput: The heading is that of a managed section, blank or of several lines; or the text is blank.
+        A missing `## section` is made before the managed ones. Raises InvalidInput for a blank text or a heading that
+        is managed, blank or of several lines.
         """
         heading, item = _checked_heading(section), page.item(text)
         for index, part in enumerate(self.parts):
@@ -153,11 +145,7 @@ class MemoryDocument:
         return replace(self, parts=(added + self._newline if rest else added, *rest))
 
     def without_item(self, section: str, text: str) -> MemoryDocument:
-        """Without that list item under that heading; the same document if it is not there.
-
-        Raises:
-            InvalidInput: As `with_item`.
-        """
+        """Remove that list item under that heading, if it is there. Raises InvalidInput as `with_item`."""
         found = self._find_item(section, text)
         if found is None:
             return self
@@ -178,11 +166,7 @@ class MemoryDocument:
         return self
 
     def item_line(self, section: str, text: str) -> int | None:
-        """Line (1-based) of that list item as the document stands, without edits of entries; None if it is not there.
-
-        Raises:
-            InvalidInput: As `with_item`.
-        """
+        """Return the line (1-based) of that list item before edits of entries, if any. Raises as `with_item`."""
         found = self._find_item(section, text)
         if found is None:
             return None
@@ -205,14 +189,10 @@ class MemoryDocument:
     # --- rendering -----------------------------------------------------------------------------
 
     def render(self, *, now: datetime, strength: Callable[[Entry], float] | None = None) -> str:
-        """The document as text.
+        """Render the document.
 
-        As long as no entry changed, every byte outside a changed list item is as it was. Otherwise the
-        header comments are renewed where they stand, and the sections are sorted, strongest first.
-
-        Args:
-            now: Time for `Last updated`.
-            strength: What to sort by; None for the stored score. Entries of equal strength keep their order.
+        Without a changed entry every byte outside a changed list item is as it was. Otherwise header comments are
+        renewed and sections sorted by `strength` (None: the stored score), equal ones in their order.
         """
         if not (self._edits or self._rewrite):
             return "".join([raw(part) for part in self.parts])
@@ -282,10 +262,7 @@ class MemoryDocument:
 
 
 def _arranged(blocks: tuple[Block, ...], order: Callable[[Entry], float]) -> list[Block]:
-    """Entries by strength; what is no entry keeps its place in the count.
-
-    A comment or rule must not come to stand under a title without text, which would take it for its text.
-    """
+    """Sort entries by strength; anything else keeps its place, so that no title takes a comment for its text."""
     arranged = [block for block in blocks if block.entry is not None]
     arranged.sort(key=lambda block: order(block.entry) if block.entry is not None else 0.0, reverse=True)
     for place, block in enumerate(blocks):
@@ -313,12 +290,7 @@ def _checked_heading(section: str) -> str:
 
 
 def parse(text: str, *, modified: datetime) -> MemoryDocument:
-    """Read a document; no text raises.
-
-    Args:
-        text: The document, any line ends.
-        modified: The file's last change, aware: the day of what a person edited by hand.
-    """
+    """Read a document; no text raises. `modified` (aware) dates what a person edited by hand."""
     first = text.find("\n")
     reading = read(text, modified.astimezone(UTC).date())
     sections = [part for part in reading.parts if isinstance(part, Section)]
@@ -347,10 +319,7 @@ _HEADINGS = {"en": ("Preferences", "Project Facts", "Decisions", "TODO"), "zh": 
 
 
 def template(title: str = "Agent Memory", *, language: str = "en") -> str:
-    """A fresh book's MEMORY.md, with headings for a person to fill; `language` is `en` or `zh`.
-
-    The first change of an entry writes the time into its header.
-    """
+    """Return a fresh book's MEMORY.md with headings for a person to fill, in `en` or `zh`."""
     header = f"# {title}\n\n<!-- Last updated: never -->\n<!-- Total entries: 0 -->\n"
     return header + "".join([f"\n## {heading}\n" for heading in _HEADINGS[language]])
 
@@ -361,11 +330,7 @@ def archive_path(day: date) -> str:
 
 
 def archive_template(path: str) -> str:
-    """An empty archive for that path, `# Archive 2026-02`.
-
-    Raises:
-        InvalidInput: The path is not `archive/YYYY-MM.md`.
-    """
+    """Return an empty archive, `# Archive 2026-02`. Raises InvalidInput for a path that is none."""
     match = re.fullmatch(r"archive/([0-9]{4}-[0-9]{2})\.md", path)
     if match is None:
         raise InvalidInput(f"{path!r} is no archive: it is named archive/YYYY-MM.md")

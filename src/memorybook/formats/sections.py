@@ -61,13 +61,9 @@ def is_managed(heading: str) -> bool:
 
 
 class Layout(NamedTuple):
-    """A document as it was read.
+    """A document as read: prose and sections (joined by `raw` they are the text), entries by id, warnings.
 
-    Attributes:
-        parts: Prose and sections in their order; joined by `raw` they are the text.
-        known: Its entries by id, in their order.
-        warnings: What was not read as it stands, `line 12: …`.
-        open_fence: Whether a person's part opens a code fence that nothing closes.
+    `open_fence` if a person's part opens a code fence that nothing closes.
     """
 
     parts: tuple[str | Section, ...]
@@ -145,9 +141,9 @@ class _Scan:
         return None if match is None else match[2] is not None
 
     def _fence(self, at: int, managed: bool) -> int:
-        """End of the fenced block that starts here, 0 if none does.
+        """Return the end of the fenced block here, 0 if none.
 
-        In a section a block ends before the next title, so that one open fence cannot hide entries.
+        In a section it ends before the next title at the latest.
         """
         end = self._fences.end(at)
         if not end:
@@ -366,11 +362,7 @@ def _header(text: str) -> tuple[str, str]:
 
 
 def item(text: str) -> str:
-    """The text as a list item, its further lines indented; no newline at the end.
-
-    Raises:
-        InvalidInput: The text is blank.
-    """
+    """Return the text as a list item, further lines indented, no final newline. Raises InvalidInput if it is blank."""
     lines = [line.rstrip() for line in text.strip().split("\n")]
     if not lines[0]:
         raise InvalidInput("an item needs a text: nothing was given but white space")
@@ -378,10 +370,7 @@ def item(text: str) -> str:
 
 
 def end_of_section(text: str, heading: str) -> tuple[int, int] | None:
-    """Where the section of that heading has its heading's end and its last line's end; None if there is none.
-
-    Its subsections do not belong to it. Names are compared without regard to case.
-    """
+    """Return the ends of a section's heading and of its last line, without subsections; None if there is none."""
     within = [span for span in fences(text) if span[1]]
     found = None
     for match in _HEADING.finditer(text):

@@ -73,11 +73,7 @@ MOSTLY_HAN = 0.3
 
 
 def render(summary: SessionSummary, *, language: str = "auto") -> str:
-    """The document; `language` (`en`, `zh`, or `auto`: by what it says) is that of its section titles.
-
-    Raises:
-        InvalidInput: Another language.
-    """
+    """Render the document in `en`, `zh` or `auto` (by what it says). Raises InvalidInput for another language."""
     if language == "auto":
         said = " ".join([summary.title, summary.summary, *summary.decisions, *summary.open_questions])
         language = "zh" if han_share(said) >= MOSTLY_HAN else "en"
@@ -96,10 +92,7 @@ def render(summary: SessionSummary, *, language: str = "auto") -> str:
 
 
 def recounted(text: str, summary: SessionSummary) -> str:
-    """A page that a person edited, as it is but for `turns` and `ended` in its front matter.
-
-    A page that has lost its front matter gets it back.
-    """
+    """Update `turns` and `ended` in the front matter of a page that a person edited; a lost one is put back."""
     front = _FRONT.match(text)
     if front is None:
         return f"{_front_matter(summary)}\n\n{text}"
@@ -157,10 +150,7 @@ def _ranges(ids: Iterable[str]) -> Iterator[str]:
 
 
 def parse(text: str) -> SessionSummary:
-    """The summary of a document; what is missing is empty, and no text raises.
-
-    A section that has none of the three titles belongs to the summary.
-    """
+    """Parse a summary; missing parts are empty and unknown sections belong to the summary; no text raises."""
     front = _FRONT.match(text)
     fields = _read_fields(front[1]) if front else {}
     title, bodies = _sections(text[front.end() :] if front else text)
@@ -254,11 +244,9 @@ def _read_moment(text: str | None) -> datetime | None:
 
 
 def summary_path(session: Session) -> str:
-    """The document for a session's summary, `sessions/2026-02-24-NAME-1a2b3c.md`, a safe name on every system.
+    """Return the path of a session's summary, `sessions/2026-02-24-NAME-1a2b3c.md`, safe on every system.
 
-    The day is that of its first turn (`undated` without one), then its name in lower case (letters and digits
-    of any script, at most 40), then six characters that tell sessions of one day and name apart: the
-    last of its uuid, or of a digest if it has another kind of id.
+    The day of its first turn (or `undated`), its name in lower case, six characters that tell sessions apart.
     """
     day = session.created.astimezone(UTC).date().isoformat() if session.created else "undated"
     name = re.sub(r"[\W_]+", "-", normalize("NFKC", session.name).lower()).strip("-")[:40].strip("-")
@@ -310,12 +298,7 @@ def render_line(note: Note) -> str:
 
 
 def parse_line(line: str, *, day: date | None = None) -> Note | None:
-    """The note of a line; None for a line that is none: a heading, a blank line, prose without a time.
-
-    Args:
-        line: With or without its newline.
-        day: The day of the file. With it a list item with a time only, or without any, is a note too.
-    """
+    """Parse a note; None for other lines. With the file's `day` a list item without a date is a note too."""
     found = _read_time(line, day)
     if found is None:
         return None

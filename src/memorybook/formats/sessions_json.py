@@ -52,13 +52,9 @@ NO_EXTRA = Extra()
 
 
 class Exported(NamedTuple):
-    """One session of a document.
+    """A session of a document.
 
-    Attributes:
-        session: Its own fields, with the ids of its turns.
-        turns: In order; their positions are their places.
-        summaries: Summaries of chats, by the id of the turn that each begins with.
-        extra: What else stood there.
+    Its fields with turn ids, turns in order, chats' summaries by first turn, and the rest.
     """
 
     session: Session
@@ -336,14 +332,9 @@ def _spelled(name: str, value: Any) -> float | int | None:
 
 
 def objects(name: str, read: Callable[[int], str]) -> Iterator[tuple[Fields, str]]:
-    """Each session of a document, with the text it was read from; only one of them is held at a time.
+    """Yield each session of a document with its text, one at a time. Raises InvalidInput.
 
-    Args:
-        name: Of the file, for messages.
-        read: Gives the next so many characters of the text, "" at its end. An array, or objects one after another.
-
-    Raises:
-        InvalidInput: It is no such document.
+    `read` gives the next so many characters, "" at the end: an array, or objects one after another.
     """
     pieces = _Pieces(name, read)
     closing = "]" if pieces.skip("[") else ""

@@ -43,13 +43,10 @@ _WATCHING = 0.02  # s that it takes to start being told of changes, and to end i
 
 
 class DirectoryDocuments:
-    """`Documents` in a directory; made by the first write if it is not there.
+    """`Documents` in a directory, which the first write creates. `root` is resolved once; no later link is followed.
 
-    Any method raises Unavailable, with what the system says, where the disk refuses (full, read-only, no rights).
-
-    Args:
-        root: The book's directory; links in this path are resolved now, none are followed later.
-        lock_timeout: Seconds that a writer waits for the lock.
+    Any method raises Unavailable where the disk refuses (full, read-only, no rights). A writer waits `lock_timeout`
+    seconds for the lock.
     """
 
     def __init__(self, root: str, *, lock_timeout: float = 10.0) -> None:
@@ -71,14 +68,11 @@ class DirectoryDocuments:
     # --- reading -------------------------------------------------------------------------------
 
     def list(self) -> Sequence[DocumentInfo]:
-        """Every document that `read` would open, but for those of books in here; in no order; none if there is no book.
+        """Return every document that `read` would open, in no order; documents of nested books are left out.
 
-        Stamps are empty for documents changed in the last 20 ms: their time stamps cannot tell a
-        second change from the first. Documents that are as they were in the last listing are the same
-        objects as there, so that two listings are compared as fast as two lists can be.
-
-        Once they have taken longer than it takes to be told of changes, listings look only where something
-        did change, if the system tells of it (`storage.watch`). If nothing did, it is the same object.
+        Stamps are empty for documents changed in the last 20 ms, whose time stamps cannot tell a second change from the
+        first. Unchanged documents are the same objects as in the last listing. A process that lists often watches the
+        folders (`storage.listing`) and looks only where something changed.
         """
         with _refusals(f"the book {self.root!r} cannot be read"):
             if (told := self._watched) is not None and told.process != os.getpid():
@@ -103,10 +97,7 @@ class DirectoryDocuments:
         return sorted(walk.unread)
 
     def read(self, path: str) -> Document:
-        """The document, with whatever a person's save from a stale editor had dropped put back.
-
-        Raises MissingDocument, UnsafePath.
-        """
+        """Read the document; what a stale editor's save dropped is put back. Raises MissingDocument, UnsafePath."""
         split_path(path)
         if (before := self._before_save(path)) is not None:
             return before
@@ -158,11 +149,10 @@ class DirectoryDocuments:
     # --- writing -------------------------------------------------------------------------------
 
     def write(self, path: str, text: str, *, expect: str | None) -> str:
-        """Replace the document atomically and durably; returns its new revision.
+        """Replace the document atomically and durably; return its new revision.
 
-        A save of a person that the last writer did not see is merged first, and makes this a
-        Conflict: read again, decide again. Raises Conflict, UnsafePath, BookLocked, InvalidInput
-        for text that no file can hold, Unavailable if the disk refuses (the old text stays).
+        A save that the last writer did not see is merged first and makes this a Conflict. Raises Conflict, UnsafePath,
+        BookLocked, InvalidInput for text that no file can hold, Unavailable if the disk refuses (the old text stays).
         """
         data = encode(text, path)
         with self._told(path, "written"), self.lock(), self._target(path, create=expect is None) as target:
@@ -175,11 +165,9 @@ class DirectoryDocuments:
         return digest(data)
 
     def append(self, path: str, line: str) -> str:
-        """Append one line, atomically and durably; returns the stamp it leaves, not a revision.
+        """Append one line, atomically and durably; return the stamp it leaves, not a revision.
 
-        (A revision would mean reading the whole document.) A last line without its newline is ended
-        first. Raises InvalidInput if `line` holds a line break, UnsafePath, BookLocked, Unavailable
-        if the disk refuses (nothing is appended then).
+        Raises InvalidInput if `line` holds a line break, UnsafePath, BookLocked, Unavailable (nothing is appended).
         """
         if "\n" in line or "\r" in line:
             raise InvalidInput(f"a line to append has no line breaks, {line!r} has; fold it or append it line by line")
@@ -203,10 +191,7 @@ class DirectoryDocuments:
             shutil.rmtree(self._versions_of(path), ignore_errors=True)
 
     def forget_versions(self) -> int:
-        """Remove all kept versions and the backup, so that what was taken out of the documents is gone for good.
-
-        What a person saved meanwhile is merged first. Returns how many there were. Raises BookLocked.
-        """
+        """Remove all versions and the backup; return how many there were. Raises BookLocked."""
         with _refusals(f"the old versions in the book {self.root!r} cannot be removed"), self.lock():
             from memorybook.storage.target import discard_all
 
@@ -225,10 +210,9 @@ class DirectoryDocuments:
 
     @contextmanager
     def lock(self, *, timeout: float | None = None) -> Iterator[None]:
-        """The book's one writer lock, between threads and processes; makes the book if need be.
+        """Hold the book's one writer lock, between threads and processes; creates the book. Reentrant per thread.
 
-        A thread may take it again on the same object while it holds it. Raises BookLocked after
-        `timeout` seconds (None: `lock_timeout`), Unavailable if the directory cannot be written.
+        Raises BookLocked after `timeout` seconds (None: `lock_timeout`), Unavailable if the book cannot be written.
         """
         from _thread import get_ident
 
@@ -293,10 +277,7 @@ class DirectoryDocuments:
     # --- what a person saved meanwhile ---------------------------------------------------------
 
     def needs_reconcile(self, info: DocumentInfo) -> bool:
-        """Whether somebody else changed the document since it was last written here. Cheap, takes no lock.
-
-        False for documents that were never written here: there is nothing to merge then.
-        """
+        """Return whether somebody else changed a document since it was last written here. Cheap, takes no lock."""
         from memorybook.storage.target import GONE, parse_record
 
         try:
@@ -310,11 +291,10 @@ class DirectoryDocuments:
             return left != GONE
 
     def reconcile(self, path: str, *, timeout: float | None = None) -> bool:
-        """Merge what a person saved from a stale editor with what was written here meanwhile.
+        """Merge a stale editor's save with what was written here meanwhile; return whether that rewrote the document.
 
-        Returns whether the document was rewritten for that. A save that was not stale stands as it
-        is, and so does an older version that was brought back. `timeout` is that of `lock`. Raises
-        UnsafePath, BookLocked.
+        A save that was not stale stands, and so does an older version that was brought back. Raises UnsafePath,
+        BookLocked.
         """
         split_path(path)
         if not os.path.isdir(self._versions_of(path)):

@@ -1,4 +1,4 @@
-"""What was done to a book, with what stood there before, in SQLite; the tables are in `journal_rows`."""
+"""The journal: what was done to a book and what stood there before, in SQLite."""
 
 from __future__ import annotations
 
@@ -97,25 +97,19 @@ _PATCH = "path, before, after, hunks"
 
 
 def new_operation_id(time: datetime) -> str:
-    """An id such as `20260224-101233123456-9f2c1b`: sorts by time (UTC, microseconds), unique by 24 random bits.
+    """Return an id such as `20260224-101233123456-9f2c1b`: sorts by time (UTC, microseconds), 24 random bits.
 
-    Two processes, or a clock set back, cannot make the same one twice but by chance of 1 in 16
-    million for each pair in the same microsecond, which `begin` refuses; the order of operations
-    is that of the journal, not of their ids. Raises InvalidInput for a time without timezone.
+    The order of operations is that of the journal, not of their ids. Raises InvalidInput for a time without timezone.
     """
     digits = stamp(time).translate(str.maketrans("", "", "-:.TZ"))
     return f"{digits[:8]}-{digits[8:]}-{os.urandom(3).hex()}"
 
 
 class SqliteJournal:
-    """`Journal` in one SQLite file, which the first write creates.
+    """`Journal` in one SQLite file, created by the first write.
 
-    Every method may raise Unavailable (locked by another process for 30 s, unreadable, made by a
-    newer memorybook) or Damaged; a damaged file is kept as it is.
-
-    Args:
-        path: The database file.
-        prepare: See `Store`.
+    Every method may raise Unavailable (locked by another process for 30 s, unreadable, newer) or Damaged; a damaged
+    file is kept as it is. `prepare` is as in `Store`.
     """
 
     def __init__(self, path: str, *, prepare: Callable[[], None] | None = None) -> None:
@@ -129,12 +123,11 @@ class SqliteJournal:
         bury: Iterable[str] = (),
         memorized: Iterable[str] = (),
     ) -> None:
-        """Record an intention with its preimages, not done whatever `operation.done` says; on disk on return.
+        """Record an intention with its preimages, as pending; on disk on return.
 
-        `patches` are the documents' changes; `bury` holds digests of texts that it forgets: their tombstones
-        stand from now on, for as long as the operation is not undone. `memorized` is what it takes of its session.
-
-        Raises Conflict if the id is taken, InvalidInput for an empty one or a time without timezone.
+        `patches` are the documents' changes; `bury` digests of texts that it forgets, whose tombstones stand until it
+        is undone; `memorized` the keys it takes of its session. Raises Conflict if the id is taken, InvalidInput for an
+        empty one.
         """
         if not operation.id:
             raise InvalidInput("an operation needs an id; new_operation_id makes one")
@@ -147,9 +140,9 @@ class SqliteJournal:
             mark_memorized(db, operation.session or "", memorized, operation.id, time)
 
     def done(self, operation: str, *, usage: Mapping[str, Any] | None = None) -> None:
-        """Mark the operation (id) as carried out, with what its LLM calls used. Raises NotFound.
+        """Mark the operation (id) as carried out, with its LLM usage. Raises NotFound.
 
-        Not forced to disk: after a loss of power it may be pending again, and is found to be done.
+        Not forced to disk: after a power loss it may be pending again, and is found to be done.
         """
         used = None if usage is None else as_json(usage)
         with self._relaxed(operation) as db:
@@ -184,10 +177,9 @@ class SqliteJournal:
     def operations(
         self, *, target: str | None = None, session: str | None = None, limit: int | None = None, alone: bool = False
     ) -> Sequence[Operation]:
-        """Newest first, by when they were begun, with all their changes, or `alone` those to the target.
+        """Return operations, newest first, with all their changes, or only those to the target if `alone`.
 
-        Only those that changed the entry id or path `target`, only those of `session`, if these are given.
-        Raises InvalidInput for a limit below 0.
+        `target` is an entry id or a path. Raises InvalidInput for a limit below 0.
         """
         rows = row_limit(limit)
         conditions, values = ["1"], list[str | bytes | int]()
@@ -222,10 +214,7 @@ class SqliteJournal:
         return json_of(row[0])
 
     def bury(self, digests: Iterable[str], *, reason: str, time: datetime) -> None:
-        """Record tombstones: texts (by `text.tokens.digest`) that imports must not bring back. On disk on return.
-
-        One that has a tombstone keeps it as it is.
-        """
+        """Record tombstones: text digests that imports must not bring back. On disk on return."""
         digests = list(digests)
         if digests:
             with immediate(self._store.created()) as db:
@@ -234,10 +223,7 @@ class SqliteJournal:
     def buried(
         self, digests: Iterable[str], *, since: datetime | None = None, but: Collection[str] = ()
     ) -> frozenset[str]:
-        """Which of these digests have a tombstone of an operation that is not undone.
-
-        With `since` only of tombstones of that time or later; none of the operations `but`.
-        """
+        """Return those digests that have a tombstone, not undone, of that time or later, of no operation in `but`."""
         db = self._store.existing()
         if db is None or not self.buries():
             return frozenset()
@@ -272,12 +258,10 @@ class SqliteJournal:
         operations: Collection[str] = (),
         asks: Callable[[str], bool] | None = None,
     ) -> Mapping[str, int]:
-        """Erase texts: of changes to targets (entry ids, paths), of operations, and all for which `holds` is true.
+        """Erase texts of changes to targets (entry ids, paths), of operations, and all for which `holds` is true.
 
-        Questions go for which `asks` is true, which is `holds` if it is None.
-
-        Operations stay in the history with their changes' kinds, targets and times. Returns how many rows of
-        each table lost something; what is left in the file is overwritten by `vacuum`.
+        Questions go by `asks` (default `holds`). Operations keep kinds, targets and times. Return how many rows of each
+        table lost something; `vacuum` overwrites what is left in the file.
         """
         from memorybook.storage.journal_rows import purge
 
@@ -285,9 +269,9 @@ class SqliteJournal:
         return {} if db is None else purge(db, targets, holds, operations, asks)
 
     def copying(self, path: str) -> AbstractContextManager[bool]:
-        """Copy all of it as it is when the block begins, into the new file `path`, which is whole when the block ends.
+        """Copy it as of the beginning of the block into the new file `path`, complete at the end of the block.
 
-        Who writes meanwhile does not wait. False if there is nothing yet, and so no file.
+        Writers do not wait. False, and no file, if there is no journal yet.
         """
         from memorybook.storage.snapshot import copying
 
@@ -326,10 +310,7 @@ class SqliteJournal:
         session: str | None = None,
         next: datetime | None = None,
     ) -> Parked:
-        """Keep work that failed at `time`, to be tried again; durable on return. See `model.Parked`.
-
-        Parking an id that is parked counts a try, and keeps only since when of what was there.
-        """
+        """Park work that failed at `time` for a retry; on disk on return. A known id counts one more try."""
         row = (bindable(id), bindable(kind), maybe_bindable(session), as_json(payload), bindable(reason))
         with immediate(self._store.created()) as db:
             db.execute(
@@ -366,10 +347,7 @@ class SqliteJournal:
     # --- changes that wait for a person's word ---------------------------------------------------
 
     def propose(self, kind: str, changes: Sequence[Mapping[str, Any]], *, reason: str, time: datetime) -> str:
-        """Keep changes for a person to decide on; returns the proposal's id. Durable on return.
-
-        The same changes of the same kind are proposed once while they are open.
-        """
+        """Store changes for a person to decide on; return the id. Equal open proposals are stored once."""
         wanted = (bindable(kind), as_json(list(changes)))
         with immediate(self._store.created()) as db:
             known = db.first("SELECT id FROM proposals WHERE state='open' AND kind=? AND changes=?", wanted)
@@ -398,10 +376,7 @@ class SqliteJournal:
         return [_proposal(row) for row in rows]
 
     def decide(self, id: str, state: str, *, time: datetime, operation: str | None = None) -> None:
-        """Settle an open proposal as `accepted` or `rejected` (by that operation) or `withdrawn`.
-
-        Raises NotFound; Conflict if it was decided otherwise before.
-        """
+        """Settle an open proposal: `accepted`, `rejected`, `withdrawn`. Raises NotFound; Conflict if it is settled."""
         db = self._store.existing()
         row = None if db is None else db.first("SELECT state FROM proposals WHERE id=?", (bindable(id),))
         if db is None or row is None:
@@ -482,9 +457,9 @@ class SqliteJournal:
     # --- which prompts an entry entered --------------------------------------------------------
 
     def shown(self, ids: Iterable[str], *, time: datetime, session: str | None = None, query: str = "") -> None:
-        """Count that a prompt took these entries in, each time an id is named, and record it. Not forced to disk.
+        """Count that a prompt took these entries in, and record it. Not forced to disk.
 
-        The newest 20 prompts of each are kept, `query` cut to 200 characters; mask what is secret in it first.
+        The newest 20 prompts of each are kept, `query` cut to 200 characters; mask secrets in it first.
         """
         rows = [(bindable(id), stamp(time), maybe_bindable(session), bindable(query[:MOST_QUERY])) for id in ids]
         if not rows:

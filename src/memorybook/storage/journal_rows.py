@@ -351,10 +351,9 @@ def purge(
 
 
 def _changes(db: Connection, targets: Collection[str], holds: Holds, operations: Collection[int]) -> int:
-    """Empty the texts of changes; there are as many as there were, so that a history can tell of them.
+    """Empty the texts of changes, keeping their rows for the history.
 
-    A reason may quote what was said. That of a whole document tells whose words it holds, and quotes nothing; what
-    was written of it stays if it says nothing of this, so that it is known what a person changed since.
+    A reason may quote what was said; that of a whole document says whose words it holds, and quotes nothing.
     """
     purged = 0
     for rowid, operation, kind, target, before, after, reason in db.execute(

@@ -62,18 +62,11 @@ _BUFFER = 65_536
 
 
 class Walk:
-    """One pass over all folders: every document's status is asked for, but only what is new is looked into.
+    """One pass over all folders: every document's status is read, but only new ones are looked into.
 
-    Args:
-        before: What the last pass left in `listed`.
-        now: The time, ns since the epoch.
-        enter: Called with every folder, as a descriptor and its path with its slash, before it is looked through.
-
-    Attributes:
-        found: The documents.
-        racy: Those changed just now, as (path of the folder with its slash, name).
-        plain: False if a file that would be a document has several names.
-        unread: What looks like a document, or a folder of some, and is none, with the reason, a sentence each.
+    `before` is the last pass's `listed`, `now` in ns; `enter` is called with every folder (descriptor, path).
+    Afterwards `found` holds the documents, `racy` those changed just now as (folder, name), `unread` sentences about
+    files that are none; `plain` is False if a file has several names.
     """
 
     def __init__(self, before: Listed, now: int, enter: Callable[[int, str], None] | None = None) -> None:
@@ -173,10 +166,7 @@ def _flaw_of(above: str, name: str, status: os.stat_result) -> str:
 
 
 def watched(root: str, listed: Listed) -> Watched | None:
-    """The documents of the book at `root`; None if the kernel does not tell of all that happens there.
-
-    `listed` is what the last listing saw.
-    """
+    """Return the watched documents at `root`; None if the kernel does not tell of all that happens there."""
     try:
         return Watched(root, Queue(), listed) if sys.platform == "linux" and _is_local(root) else None
     except (OSError, AttributeError):  # no such file in /proc, no such function, no queue left
@@ -184,16 +174,7 @@ def watched(root: str, listed: Listed) -> Watched | None:
 
 
 class Watched:
-    """The documents of a book; made by `watched`. Safe to share between threads, but not with a forked child.
-
-    Args:
-        root: The book's directory.
-        queue: Where the kernel tells; closed by `close`, or when it has no room for another folder.
-        listed: See `watched`.
-
-    Attributes:
-        process: Whose it is.
-    """
+    """The documents of a book, watched; safe between threads, not in a forked child (`process`)."""
 
     def __init__(self, root: str, queue: Queue, listed: Listed) -> None:
         self.process = os.getpid()
@@ -207,10 +188,9 @@ class Watched:
         self._until = 0.0
 
     def list(self) -> tuple[DocumentInfo, ...]:
-        """Every document as of now; the same object as before if nothing changed. Raises OSError.
+        """Return every document; the same object as before if nothing changed. Raises OSError.
 
-        What the kernel does not tell of (a second name of a file elsewhere, something mounted over a
-        folder) is noticed within a minute.
+        What the kernel does not tell of (hard links, mounts) is noticed within a minute.
         """
         with self._lock:  # whoever reads what happened works it in before anybody else answers
             touched = self._queue.touched(self._root) if self._queue is not None else None
@@ -272,10 +252,7 @@ class Watched:
 
 
 class Queue:
-    """What the kernel tells of the folders that are added. Raises OSError if this user has too many.
-
-    Not safe to share between threads; what is not closed is when it is forgotten.
-    """
+    """The kernel's events of the added folders; not for several threads. Raises OSError."""
 
     def __init__(self) -> None:
         self._descriptor = -1
@@ -288,10 +265,7 @@ class Queue:
         self._root, self._folders = None, {}
 
     def add(self, folder: int, above: str) -> None:
-        """Be told of an open folder; `above` is its path with its slash, "" for the root.
-
-        What is seen in there from now on, and changes later, is told. Raises OSError if no more are allowed.
-        """
+        """Watch an open folder; `above` is its path with its slash, "" for the root. Raises OSError."""
         opened = b"/proc/self/fd/%d" % folder
         number = _called(_libc().inotify_add_watch(self._descriptor, opened, _FILE_CHANGED | _ONLY_FOLDERS))
         self._folders[number] = above
@@ -299,10 +273,7 @@ class Queue:
             self._root = _identity(os.fstat(folder))
 
     def touched(self, root: str) -> set[tuple[str, str]] | None:
-        """Files, as (path of the folder with its slash, name), that may have changed since the last call.
-
-        None if more may have changed, or if `root` is another folder by now than the one that was added.
-        """
+        """Return files, as (folder with its slash, name), changed since the last call; None if more may be."""
         files, enough = set(), True
         for number, mask, name in _events(self._read()):
             above = self._folders.get(number)

@@ -1,8 +1,7 @@
-"""Document paths as callers give them, made safe: checked as text, then opened part by part.
+"""Document paths made safe, and files opened, created and locked.
 
-A path is refused before the disk is touched if it could mean another file than it seems to
-(`flaw`). What is left is opened relative to its parent's descriptor, no part through a link, and
-only a regular file with one name passes. Nothing else in the project opens a document.
+A path is refused before the disk is touched if it could mean another file than it seems to (`flaw`). What is left is
+opened relative to its parent's descriptor, no part through a link, and only a regular file with one name passes.
 """
 
 from __future__ import annotations
@@ -126,10 +125,9 @@ def _compatible(part: str) -> str:
 
 
 def open_folder(folder: int, parts: list[str], path: str, *, create: bool = False) -> int:
-    """A descriptor of the folder `parts` below the descriptor `folder`; the caller closes it.
+    """Open the folder `parts` below the descriptor `folder`; `create` makes what is missing, durably.
 
-    `create` makes what is missing and syncs the parent of each. Raises MissingDocument if it is
-    not there, UnsafePath if a part is a link or no folder; `path` is what the message names.
+    Raises MissingDocument, UnsafePath if a part is a link or no folder.
     """
     here = os.dup(folder)
     try:
@@ -160,10 +158,9 @@ def _open_below(folder: int, name: str, *, create: bool) -> int:
 
 
 def rights_in(folder: os.stat_result, most: int) -> int:
-    """Permissions, of those in `most`, for something new in a folder: its owner's, and its group's if that shares it.
+    """Return the permissions, of those in `most`, for something new in a folder: the owner's, and a sharing group's.
 
-    A group shares a folder in which others have no rights (0750, 0770), or that has the set-group-ID bit (2775): no
-    usual umask leaves it like that.
+    A group shares a folder in which others have no rights (0750, 0770), or that has the set-group-ID bit (2775).
     """
     shared = folder.st_mode & 0o2000 or not folder.st_mode & 0o007
     return most & (0o700 | folder.st_mode & 0o2070 if shared else 0o700)
@@ -172,10 +169,9 @@ def rights_in(folder: os.stat_result, most: int) -> int:
 def open_file(
     folder: int, name: str, path: str, flags: int = os.O_RDONLY, mode: int = 0o600
 ) -> tuple[int, os.stat_result]:
-    """A descriptor of the regular file `name` in `folder`, with its status; the caller closes it.
+    """Open the regular file `name` in `folder`, never blocking or following a link; return descriptor and status.
 
-    Never blocks and never follows a link. Raises MissingDocument, or UnsafePath for anything that
-    is not a regular file with exactly one name and at most `MAX_BYTES`.
+    Raises MissingDocument, or UnsafePath for anything but a regular file with one name and at most `MAX_BYTES`.
     """
     try:
         descriptor = os.open(name, flags | _FILE, mode, dir_fd=folder)
@@ -274,9 +270,9 @@ _NULS = b"\0" * 8
 
 
 def decoded(data: bytes) -> str:
-    """What a document says: UTF-8, or UTF-16 with its mark, or Chinese in GB 18030; without the NULs of a crash.
+    """Decode a document: UTF-8, UTF-16 with its mark, or Chinese in GB 18030; NULs of a crash are dropped.
 
-    A byte that is none of these stands as a lone surrogate, and is written again as it was.
+    Other bytes become lone surrogates and are written back as they were.
     """
     if _NULS in data:
         import re
@@ -312,9 +308,9 @@ def digest(data: bytes) -> str:
 
 
 def create(path: str, *, durable: bool) -> None:
-    """Make an empty file that is its owner's alone, with its folder; one that exists is left as it is.
+    """Create an empty file for its owner alone, with its folder. Raises Unavailable.
 
-    It never opens one that exists: closing it would drop SQLite's locks. Raises Unavailable.
+    It never opens one that exists: closing it would drop SQLite's locks.
     """
     if os.path.lexists(path):
         return
@@ -330,11 +326,7 @@ def create(path: str, *, durable: bool) -> None:
 
 
 def own_folder(path: str) -> None:
-    """Make a folder that is its owner's alone; one that exists stays as it is.
-
-    `.memorybook` ignores itself for git, and is made only where there is a book: nothing makes one anew in the place of
-    one that was moved away.
-    """
+    """Create a folder for its owner alone. `.memorybook` ignores itself for git and needs a book."""
     if os.path.isdir(path):
         return
     if os.path.basename(path) != ".memorybook":
@@ -381,10 +373,7 @@ def _sync(folder: str) -> None:
 
 @contextmanager
 def claimed(path: str) -> Iterator[bool]:
-    """Whether this is the one holder of the file's lock until the block ends; never waits.
-
-    Where no such file can be made there is nobody to share the work with: True.
-    """
+    """Return whether this holds the file's lock in the block, without waiting; True where no lock file can be made."""
     import fcntl
 
     try:

@@ -265,15 +265,10 @@ _CAREFUL = "PRAGMA foreign_keys=ON; PRAGMA trusted_schema=OFF; PRAGMA cell_size_
 
 
 class Connection:
-    """One database file, made by `connect`; usable from any thread and on both sides of a fork.
+    """A database file, made by `connect`; usable from any thread and on both sides of a fork.
 
-    Attributes:
-        path: Absolute path of the database file.
-        durable: Whether a commit survives the loss of power, and deleted text is overwritten.
-        remote: Whether it is a server's, whose files nobody reaches from here.
-        lock: Held during every call; a transaction holds it to its end.
-        timeout_milliseconds: How long to wait for another process that is writing.
-        sealed: Whether transactions are counted, see `read_mark`.
+    `remote` means a server's, whose files nobody reaches from here; `sealed` that commits are counted (`Seal`); `lock`
+    is held during every call, and by a transaction to its end.
     """
 
     remote = False
@@ -303,10 +298,7 @@ class Connection:
 
     @property
     def raw(self) -> apsw.Connection:
-        """The apsw connection, for what is not wrapped here (functions, blobs, backup); hold `lock` around its use.
-
-        Not to be kept: it is another one after a fork. Raises Unavailable, Damaged.
-        """
+        """The apsw connection, for what is not wrapped here; hold `lock` around its use, and never keep it."""
         if self._frozen and self._raw and not self._raw.in_transaction and self._frozen != _state(self.path):
             self._let_go()
         if self._raw is None:
@@ -430,15 +422,8 @@ def connect(
 ) -> Connection:
     """Open the database at `path`, creating it (mode 0600, with its folder) unless `readonly`.
 
-    Write-ahead log, foreign keys, no trust in functions named by the schema, no memory mapping.
-
-    Args:
-        path: The database file.
-        durable: True for what cannot be derived again: every commit is on disk when it returns, and
-            deleted content is overwritten. False for an index: a power loss may undo the last commits.
-        readonly: Never write nor create; raises Unavailable if there is no file.
-        timeout: Seconds to wait for another process that is writing.
-        setup: Called with every apsw connection made for it (at once, and again after a fork).
+    `durable` is for what cannot be derived again: every commit is on disk when it returns and deleted content is
+    overwritten. `setup` is called with every apsw connection made for it, again after a fork.
 
     Raises:
         Unavailable: It cannot be opened, or SQLite is older than 3.51.3.
@@ -459,13 +444,9 @@ def check_version(version: str) -> None:
 
 @contextmanager
 def immediate(connection: Connection) -> Iterator[Connection]:
-    """A transaction that may write: it waits for its turn first, so it cannot fail half-way for a lock.
+    """Begin a transaction that may write; it waits for its turn first, so no lock can fail it half-way.
 
-    Committed at the end of the block, rolled back by an exception. Not nested.
-
-    Raises:
-        Unavailable: Another process kept writing for longer than the timeout.
-        RuntimeError: A transaction is open already in this thread.
+    Raises Unavailable if another process keeps writing, RuntimeError if this thread is in a transaction already.
     """
     with connection.lock:
         if connection.in_transaction:
@@ -506,9 +487,7 @@ def migrate(connection: Connection, migrations: Sequence[str]) -> None:
     """Bring the schema up to date: the n-th string makes version n (`user_version`) of version n - 1.
 
     Strings are only ever added at the end. Each runs in a transaction of its own; several processes may do it at once.
-
-    Raises:
-        Unavailable: The database is of a newer version than this list.
+    Raises Unavailable for a database of a newer version.
     """
     version = user_version(connection)
     connection.execute(_NOTICE)
@@ -534,16 +513,8 @@ def user_version(connection: Connection) -> int:
 class Store:
     """A database that writing creates and reading does not, opened at first use and kept open.
 
-    If the file is replaced or deleted meanwhile, the next use goes to what stands at the path then.
-
-    Args:
-        path: The database file.
-        migrations: See `migrate`; the last of those so far makes the table of `read_mark`.
-        timeout: Seconds to wait for another process that is writing.
-        prepare: Called before the file is made: makes what it lies in, or raises Unavailable.
-
-    Attributes:
-        streams: Whether others may write while a snapshot is read.
+    If the file is replaced or deleted meanwhile, the next use goes to what stands at the path then. `prepare` is called
+    before the file is made; `streams` says whether others may write while a snapshot is read.
     """
 
     streams = True

@@ -1,7 +1,12 @@
-"""One document opened for changing, under the book's lock: `Target`.
+"""One document opened for writing under the book's lock (`Target`), and the versions left of it (`Versions`).
 
-A person's editor takes no lock, so before anything is written here, what such an editor saved is
-looked for, waited for until it is whole, and merged (`Target.settle`).
+A person's editor takes no lock: before a write, what it saved is looked for, waited for until it is complete, and
+merged (`Target.settle`). An editor that loaded the document before an agent wrote puts back an old text with a person's
+changes in it; to tell these apart one needs the text that it had loaded, which is among the last versions.
+
+`.memorybook/versions/PATH/` holds up to `KEPT` files named `NUMBER KIND START-DIGEST`: the first `START` bytes (hex)
+have that digest, what follows was appended line by line. Nothing there is synced: a short or missing version after a
+power cut is noticed or harmless, never believed.
 """
 
 from __future__ import annotations
@@ -61,10 +66,8 @@ _TELLING = 24  # bytes from which on a line is hardly typed twice by chance
 class Record(NamedTuple):
     """What is known without reading a version; `-` is unknown.
 
-    Attributes:
-        stamp: Of the document as it was left, see `safe_open.stamp`; `GONE` if a person removed it.
-        latest: File name of the newest version.
-        old, new: Digests of the document before and after the last write that was begun.
+    `stamp` is the document's as it was left (`GONE`: a person removed it), `latest` the newest version's file, `old`
+    and `new` the digests of the document around the last write that was begun.
     """
 
     stamp: str = _NONE
@@ -79,14 +82,7 @@ class Record(NamedTuple):
 
 
 class Version(NamedTuple):
-    """One kept version.
-
-    Attributes:
-        stood: False for a stale save that was merged at once: a base to compare with, never the
-            state of the document.
-        start: Bytes it was first left with; the rest was appended line by line.
-        data: Its bytes.
-    """
+    """One kept version: whether it `stood` (False: a stale save, merged), bytes before the appends, all bytes."""
 
     stood: bool
     start: int
@@ -94,13 +90,7 @@ class Version(NamedTuple):
 
 
 class Base(NamedTuple):
-    """The version that a text was made from, as far as one can tell.
-
-    Attributes:
-        data: Its bytes.
-        newest: Whether it is the newest version: the text is not out of date.
-        restored: Whether the text is exactly an older version that once stood: brought back on purpose.
-    """
+    """The version that a text was made from; `restored` if the text is exactly an older version that once stood."""
 
     data: bytes
     newest: bool
@@ -108,11 +98,7 @@ class Base(NamedTuple):
 
 
 class Versions:
-    """The versions of one document, in its folder.
-
-    Args:
-        folder: Descriptor of the folder; `close` closes it.
-    """
+    """The versions of one document, in a folder given as a descriptor, which `close` closes."""
 
     def __init__(self, folder: int) -> None:
         self.folder = folder
@@ -248,14 +234,11 @@ def newest_of(versions: Sequence[Version]) -> bytes | None:
 
 
 def base_of(versions: Sequence[Version], data: bytes) -> Base | None:
-    """The version that `data` was made from; None without versions.
+    """Return the version that `data` was made from; None without versions.
 
-    A stale editor can leave out any line, but it cannot know one that was written after it loaded
-    the document. So the base is the version with the most telling lines in common with `data`,
-    each as often as it stands in both, then the one of which the fewest lines are missing (one
-    that was typed further is not missing); on a tie the newer one, rather one that stood. What has
-    no line in common with any of them was written anew, over the newest (but lines that were only
-    ever appended stay).
+    A stale editor can leave out any line, but cannot know one that was written later. So the base is the version with
+    the most telling lines in common, then the one with the fewest missing, then the newer, rather one that stood. A
+    text with no line in common was written anew over the newest (lines that were only ever appended stay).
     """
     newest = newest_of(versions)
     if newest is None:
@@ -335,14 +318,7 @@ _OLD = 60.0  # s after which a temporary file belongs to nobody
 
 
 class Target:
-    """One document opened for changing.
-
-    Args:
-        folder: Descriptor of its folder; stays the caller's.
-        name: Its name in there.
-        path: What messages call it.
-        versions: Its versions; stay the caller's.
-    """
+    """One document opened for writing; `folder` and `versions` stay the caller's."""
 
     def __init__(self, folder: int, name: str, path: str, versions: Versions) -> None:
         self.folder = folder
@@ -433,10 +409,7 @@ class Target:
         return text if base is None or base.restored else self._merge(base.data, text, late)
 
     def _late_save(self, record: Record, newest: bytes) -> bytes | None:
-        """What somebody saved into the file that the last write put aside, moved to `DISPLACED` for sure.
-
-        None if nobody did. Nothing at all (b"") if it was emptied: its new text may come yet.
-        """
+        """Return what was saved into the file that the last write put aside, moved to `DISPLACED`; b"" if emptied."""
         aside = swap.spare(self.name)
         with contextlib.suppress(FileNotFoundError):
             os.rename(aside, DISPLACED, src_dir_fd=self.folder, dst_dir_fd=self.versions.folder)
@@ -489,10 +462,7 @@ class Target:
             raise
 
     def replace(self, current: Loaded | None, data: bytes) -> None:
-        """Put `data` in the place of `current`, which `settle` returned; None: of nothing.
-
-        Raises Conflict if it is not `current` any more, OSError if the disk refuses.
-        """
+        """Write `data` in place of `current` (as `settle` returned it). Raises Conflict, OSError."""
         versions = self.versions
         with contextlib.suppress(OSError):  # versions comfort; a write does not fail for them
             if current is None:
@@ -555,10 +525,9 @@ class Target:
 
 
 def _quiet(load: Callable[[], Loaded | None], newest: bytes) -> Loaded | None:
-    """The file once nobody has written to it for a moment; None if it stays away.
+    """Return the file once nobody has written to it for a moment; None if it stays away.
 
-    An editor that renames the old file away and the new one in leaves a gap, one that empties the
-    file and fills it leaves a part of it: these are waited for longer.
+    An editor that renames, or empties and fills, leaves a gap: that is waited for longer.
     """
     started = time.monotonic()
     current = load()

@@ -52,17 +52,10 @@ if TYPE_CHECKING:
 
 
 class SqliteTranscripts:
-    """`Transcripts` in one SQLite file, which the first append creates.
+    """`Transcripts` in one SQLite file, created by the first append, or in a `Store` of these tables.
 
-    Every method may raise Unavailable (locked by another process for 30 s, unreadable, made by a
-    newer memorybook) or Damaged; a damaged file is kept as it is.
-
-    Args:
-        path: The database file, or a `Store` of these tables, which may be of another kind.
-        prepare: See `Store`.
-
-    Attributes:
-        server: Address of the server that keeps them; "" for a file.
+    Every method may raise Unavailable (locked by another process for 30 s, unreadable, newer) or Damaged; a damaged
+    file is kept as it is. `server` is the address of the server that keeps them, "" for a file.
     """
 
     def __init__(self, path: str | Store, *, prepare: Callable[[], None] | None = None) -> None:
@@ -72,19 +65,15 @@ class SqliteTranscripts:
     # --- writing ---
 
     def append(self, session: Session, turns: Sequence[Turn]) -> tuple[Turn, ...]:
-        """Store turns at the end of the session, creating it; returns those that were new, placed.
+        """Store turns at the end of the session, creating it; return those that were new, placed. On disk on return.
 
-        The fields of a session that exists are left alone, except its first and last time. On disk
-        on return. Raises InvalidInput for a turn without id, of another session, with a time
-        without timezone or with values that JSON cannot hold.
+        Of a session that exists only the first and last time change. Raises InvalidInput for a turn without id, of
+        another session, with a time without timezone or values that JSON cannot hold.
         """
         return self._add(session, turns, back=False)
 
     def restore(self, session: Session, turns: Sequence[Turn]) -> int:
-        """Put back turns that were removed, at their positions where these are free; returns how many.
-
-        A session that is gone comes back with its fields. Turns that stand are left as they are. On disk on return.
-        """
+        """Put back removed turns, at their positions where these are free; return how many. On disk on return."""
         return len(self._add(session, turns, back=True))
 
     def _add(self, session: Session, turns: Sequence[Turn], *, back: bool) -> tuple[Turn, ...]:
@@ -226,9 +215,9 @@ class SqliteTranscripts:
             return _read_session(db, _only_one_named(db, name) if number is None else number)
 
     def sessions(self, *, limit: int | None = None, turn_ids: bool = True) -> Sequence[Session]:
-        """By their last turn's time, newest first; those without times last.
+        """Return sessions, newest last turn first, those without times last. Raises InvalidInput for a limit below 0.
 
-        Without `turn_ids` it costs the same however long the sessions are. Raises InvalidInput for a limit below 0.
+        Without `turn_ids` the cost does not depend on how long the sessions are.
         """
         rows = row_limit(limit)
         db = self._store.existing()
@@ -360,10 +349,7 @@ class SqliteTranscripts:
         return 0 if db is None else _revision(db)
 
     def changes(self, after: int) -> TurnChanges:
-        """What changed after that revision, as it is at the moment of this call, read as it is iterated (once).
-
-        The sessions it gives have no `turn_ids`, as filling them would cost as much as reading all their turns.
-        """
+        """Return what changed after that revision, as of now, read while iterated (once); sessions lack `turn_ids`."""
         from memorybook.formats.document import TurnChanges
 
         if self._store.existing() is None:
@@ -426,9 +412,9 @@ class SqliteTranscripts:
         return {readable(turn): readable(summary) for turn, summary in rows}
 
     def copying(self, path: str) -> AbstractContextManager[bool]:
-        """Copy all of it as it is when the block begins, into the new file `path`, which is whole when the block ends.
+        """Copy it as of the beginning of the block into the new file `path`, complete at the end of the block.
 
-        Who writes meanwhile does not wait. False if there is nothing yet, and so no file.
+        Writers do not wait. False, and no file, if there are none yet.
         """
         from memorybook.storage.snapshot import copying
 
@@ -479,13 +465,7 @@ def open_transcripts(
     *,
     prepare: Callable[[], None] | None = None,
 ) -> SqliteTranscripts:
-    """The transcripts where the settings have them: over libSQL at `url`, else in the file `db_path`, else in `folder`.
-
-    `prepare` makes the folder, see `Store`.
-
-    Raises:
-        ConfigError: Both are given, or there is a password in the address.
-    """
+    """Open the transcripts over libSQL at `url`, else in `db_path`, else in `folder`. Raises ConfigError."""
     if not url:
         return SqliteTranscripts(db_path or f"{folder}/transcripts.sqlite", prepare=prepare)
     if db_path:
@@ -557,7 +537,7 @@ def _keep_turn_ids(db: Connection, number: int) -> None:
 
 
 def _touch(db: Connection, number: int, uuid: str, fresh: Sequence[Turn]) -> None:
-    """Let the session know its new turns: their ids, its first and last time; they are no longer removed.
+    """Update the session for its new turns: ids, first and last time; they are no longer removed.
 
     `turn_ids` is NULL afterwards where it cannot simply grow: its text is not one that SQLite reads as such.
     """
@@ -608,8 +588,8 @@ def changed(snapshot: Connection, after: int) -> Iterator[tuple[Session, Turn]]:
     turns: dict[str, Turn] = {}
     current = -1
     query = (
-        f"SELECT turns.session, turns.chat, turns.turn_id, {_OF_CHATS} FROM turns LEFT JOIN chats ON chats.id=turns.chat"
-        " WHERE turns.revision>? ORDER BY turns.revision, turns.id"
+        f"SELECT turns.session, turns.chat, turns.turn_id, {_OF_CHATS} FROM turns LEFT JOIN chats"
+        " ON chats.id=turns.chat WHERE turns.revision>? ORDER BY turns.revision, turns.id"
     )
     try:
         for number, chat, turn_id, *row in snapshot.stream(query, (after,)):

@@ -9,10 +9,7 @@ if TYPE_CHECKING:
 
 
 class Figure(NamedTuple):
-    """A number as it stands in a text, with every value that it may have, and where it stands.
-
-    `sure` is False for what may be no number at all: a lone Chinese numeral or a small English one.
-    """
+    """A number in a text: every value it may have, and its place; not `sure` if it may be no number at all."""
 
     text: str
     values: frozenset[float]

@@ -17,10 +17,7 @@ _NO_ENTRY = (None, None, None, None, None, "", "")
 
 
 def turn_passage(session: Session, turn: Turn) -> Passage:
-    """A turn as a passage: without lines, under the path of its session's summary.
-
-    Its date is the day of the turn, else that of the session's beginning, UTC.
-    """
+    """Return a turn as a passage under the path of its session's summary, dated by the turn, else the session (UTC)."""
     return Passage(
         session.path,
         0,

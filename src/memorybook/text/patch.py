@@ -23,13 +23,7 @@ _TELLING = 8
 
 
 class Hunk(NamedTuple):
-    """One place where two texts differ.
-
-    Attributes:
-        start: Index of its first line in the text before.
-        old, new: The lines there before and after; either may be empty.
-        above, below: The lines around it, the same in both texts; None at an end of the text.
-    """
+    """One difference: index of its first old line, old and new lines, the equal lines around it (None at an end)."""
 
     start: int
     old: Lines
@@ -82,10 +76,7 @@ def backward(hunks: Sequence[Hunk], after: str | None) -> str:
 
 
 def taken_back(hunks: Sequence[Hunk], text: str) -> str | None:
-    """A text that changed elsewhere since, without these changes; None if one of them no longer stands as it was.
-
-    A line that was taken out comes back where its neighbours stand, or at the end.
-    """
+    """Undo these changes in a text that changed elsewhere since; None if one no longer stands as it was."""
     lines = text.split("\n")
     for hunk in reversed(hunks):
         place = _place(hunk, lines)
@@ -113,10 +104,7 @@ def _lines(text: str | None) -> list[str]:
 
 
 def _place(hunk: Hunk, lines: Sequence[str]) -> int | None:
-    """Where the hunk's new lines stand now: with the same around them if there is such a place, then nearest to before.
-
-    None if they do not stand anywhere.
-    """
+    """Find where the hunk's new lines stand now, by their neighbours, then nearest to before; None if nowhere."""
     above = [] if hunk.above is None else [hunk.above]
     below = [] if hunk.below is None else [hunk.below]
     for before, after in ((above, below), (above, []), ([], below), ([], [])):
@@ -213,11 +201,7 @@ def numbered(text: str, lines: Sequence[int] = (1, -1)) -> str:
 
 
 def replaced(text: str, old: str, new: str, *, path: str) -> tuple[str, int]:
-    """The text with what stands in it once replaced, and the number of the line where it begins.
-
-    Raises:
-        InvalidInput: It is not in the text, or several times.
-    """
+    """Replace what stands once in the text; return it with the number of the line. Raises InvalidInput otherwise."""
     lines = [text.count("\n", 0, place) + 1 for place in _places(text, old)]
     if not lines:
         raise InvalidInput(f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}.")
@@ -246,12 +230,7 @@ def inserted(text: str, line: int, new: str) -> str:
 
 
 def listing(files: Mapping[str, int], *, levels: int = 2) -> Iterator[tuple[str, str]]:
-    """Size and place of a folder and of all in it so many levels deep, folder by folder: `""`, `/file`, `/folder/`.
-
-    Args:
-        files: Sizes in bytes by name, with `/` between parts. A folder's size is that of all that is in it.
-        levels: How deep.
-    """
+    """Yield size and place of a folder and of all in it, `levels` deep: `""`, `/file`, `/folder/`."""
     found: dict[tuple[str, ...], int] = {(): 0}
     for name, size in files.items():
         parts = tuple(name.split("/"))

@@ -121,12 +121,7 @@ _DER_KEY = re.compile(rb"0(?:\x82..|\x81.|[\x20-\x7f])\x02\x01(?:\0[\x02\x30]|\x
 
 
 def blocks(text: str, secret_in: Callable[[str], str]) -> Iterator[Block]:
-    """The blocks in the text, in its order.
-
-    Args:
-        text: Anything.
-        secret_in: As what a text that base64 says is masked; "" for one that holds no secret.
-    """
+    """Return the base64 blocks in the text, in order; `secret_in` names the secret in decoded text, "" for none."""
     if not (_RUN.search(text) or "data:" in text or "PRIVATE KEY" in text or "Private-Lines" in text):
         return
     shown = text.replace("\\n", "  ").replace("\\r", "  ")  # breaks as programs write them; all stays in its place
@@ -236,12 +231,7 @@ def _is_text(data: bytes) -> bool:
 
 
 class Masked(NamedTuple):
-    """One secret that was masked.
-
-    Attributes:
-        kind: What it was, as in its mark: `password`, `api-key`, `private-key`, `pattern` …
-        preview: Its first characters and length where that is safe (`sk-p… (164 characters)`), else only the length.
-    """
+    """A masked secret: its kind as in the mark, and a preview (`sk-p… (164 characters)`) where that is safe."""
 
     kind: str
     preview: str
@@ -269,18 +259,10 @@ _GUARDED = frozenset({"password", "code", "mnemonic", "private-key", "pattern", 
 
 
 def redact(text: str, patterns: Sequence[str] = ()) -> Redacted:
-    """The text with every secret replaced by `[REDACTED:kind]`.
+    """Replace every secret in the text by `[REDACTED:kind]`; idempotent, in linear time.
 
-    Masking twice is masking once. Time grows with the length of the text, whatever it holds
-    (a regular expression of the caller excepted).
-
-    Args:
-        text: Anything.
-        patterns: From the settings. `/…/` is a regular expression; anything else is a literal, which masks
-            the whole token that starts with it.
-
-    Raises:
-        ConfigError: A pattern is empty or not a regular expression.
+    `patterns` come from the settings: `/…/` is a regular expression, anything else a literal, which masks the whole
+    token that starts with it. Raises ConfigError for an empty or broken one.
     """
     own = _own_patterns(tuple(patterns))
     masked: list[Masked] = []
@@ -294,10 +276,10 @@ def redact(text: str, patterns: Sequence[str] = ()) -> Redacted:
 
 
 def redact_json(value: Any, patterns: Sequence[str] = ()) -> RedactedJson:
-    """The same JSON value with secrets masked in its strings and keys, at any depth.
+    """Mask secrets in the strings and keys of a JSON value, at any depth.
 
-    A string under a key that names a secret (`{"db_password": "…"}`) is masked whole, unless
-    it is a sentence or a placeholder. What a model's service sealed or signed stays as it is.
+    A string under a key that names a secret is masked whole, unless it is a sentence or a placeholder; what a model's
+    service sealed or signed stays.
     """
     masked: list[Masked] = []
     root = [value]

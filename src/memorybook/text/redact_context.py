@@ -224,9 +224,9 @@ def _compiled(pattern: str, flags: int = re.IGNORECASE) -> re.Pattern[str]:
 
 
 def find(text: str, lower: str) -> Iterator[tuple[int, int, str]]:
-    """Spans `(start, end, kind)` of what the surrounding words give away, in no order; spans may overlap.
+    """Return spans `(start, end, kind)` that the surrounding words give away; they may overlap.
 
-    `lower` is the text as `folded` gives it.
+    `lower` is `folded` text.
     """
     if holds(lower, _HINTS) or holds(text, _EXACT_HINTS):
         yield from _labelled(text, lower)

@@ -12,15 +12,11 @@ from typing import NamedTuple
 
 
 class Rule(NamedTuple):
-    """One shape of secret.
+    """A shape of secret.
 
-    Attributes:
-        kind: What it is called in the mark that replaces it.
-        hints: Literals of which the lower-case text must hold one; this is all that ordinary text costs.
-        pattern: Its `secret` group is replaced, or the whole match if it has no such group.
-        check: What the secret must look like besides: `random` made by a machine, so that names stay; `strong` or
-            `mixed` as in `redact_values`; `value` no placeholder and no ordinary word; `token` no name in words
-            either; `shape` nothing more.
+    `kind` in the mark, `hints` of which the lower-case text must hold one, `pattern` (its `secret` group is replaced,
+    or all), and `check` on the value: `random`, `strong`, `mixed`, `value` (no placeholder or ordinary word), `token`
+    (no name in words either), `shape` (none).
     """
 
     kind: str
@@ -307,7 +303,7 @@ def _stand_in_word() -> re.Pattern[str]:
 
 
 def is_stand_in(value: str) -> bool:
-    """Whether the value stands for a secret or names something ordinary: a placeholder, reference, path, date, word.
+    """Return whether the value is a placeholder, reference, path, date or ordinary word.
 
     What a machine made may hold `todo` or `fake` by chance: there such a word counts only by itself.
     """

@@ -12,14 +12,10 @@ from memorybook._light import Callable, Iterable, Memo, NamedTuple, lazily
 
 
 class Sign(NamedTuple):
-    """One kind of attempt.
+    """A kind of attempt.
 
-    Attributes:
-        reason: Why it is suspect.
-        hints: Words of which the folded text must hold one to match.
-        pattern: What it matches.
-        also: Groups of words (`this|that`), of each of which it must hold one besides, where the hints are common
-            ones: compiling a pattern for nothing takes a cold process longer than looking for all of them.
+    Reason, `hints` of which the folded text must hold one, pattern, `also` groups (`this|that`) that spare compiling
+    the pattern where hints are common.
     """
 
     reason: str
@@ -383,12 +379,10 @@ _LOOK_ALIKES = str.maketrans(
 
 
 def screen(text: str) -> str | None:
-    """Why this text looks like an instruction to the reader of a memory; None if it does not.
+    """Return why this text looks like an instruction to the reader of a memory, as the end of "this text …"; else None.
 
-    The answer completes the sentence "this text …" ("asks to set earlier instructions aside"). English
-    and Chinese. Full-width forms, invisible characters, look-alike letters and s p a c e d words are
-    folded before. A sentence that talks about such attempts (`prompt injection`, 例如, "what does …
-    mean") passes. A signal, not a barrier: see the module.
+    English and Chinese; full-width forms, invisible characters, look-alikes and s p a c e d words are folded first. A
+    sentence about such attempts passes. A signal, not a barrier.
     """
     if not text.isascii() and _hides(text):
         return "hides text in invisible characters"

@@ -31,13 +31,8 @@ _BETWEEN = count_tokens("\n\n")
 class Block(NamedTuple):
     """A piece of Markdown.
 
-    Attributes:
-        start, end: Its lines, 1-based and inclusive.
-        text: As it stands, without the marker of a list item and white space around; never without a letter or digit.
-        heading: Path of the headings above it, `A > B`; "" if none.
-        run: Number of the run of blocks between which there is nothing but blank lines.
-        item: Whether it is a list item.
-        code: Whether it is a fenced block.
+    Its lines (1-based, inclusive), text without list marker, headings above it (`A > B`), the number of its run of
+    blocks that only blank lines part, and whether it is a list item or code.
     """
 
     start: int
@@ -50,10 +45,7 @@ class Block(NamedTuple):
 
 
 def blocks(text: str, *, first_line: int = 1) -> list[Block]:
-    """The blocks of a Markdown text in order. Headings, comments, rules and blank lines are none.
-
-    `first_line` is the number of the text's first line in its document.
-    """
+    """Return the blocks of a Markdown text, without headings, comments, rules and blank lines."""
     reader = _Reader(text, first_line)
     while reader.at < len(reader.lines):
         reader.step()
@@ -252,18 +244,11 @@ class Split(NamedTuple):
 
 
 def split(path: str, text: str, modified: float) -> Split:
-    """The passages of a document; how it is cut depends on what it is, which its path says.
+    """Split a document into passages by what its path says it is; never raises.
 
-    `MEMORY.md` and `archive/*.md`: one for each entry, and for each list item or paragraph of what a person wrote.
-    `daily/*.md`: one for each note. `sessions/*.md`: title and summary, then each decision and each
-    open question. Any other: by headings, up to about `MAX_TOKENS`, cut between paragraphs, else between
-    sentences; of `items/*.md` only what stands above the JSON of an item. Headings without anything under
-    them, comments and blank documents give none. No text raises.
-
-    Args:
-        path: Relative path of the document.
-        text: Its text, any line ends.
-        modified: Its last change, seconds since the epoch: the day of entries edited by hand.
+    `MEMORY.md` and `archive/*.md`: each entry, list item and paragraph. `daily/*.md`: each note. `sessions/*.md`: title
+    and summary, each decision, each open question. Others: by headings, up to about `MAX_TOKENS`; of `items/*.md` what
+    stands above the JSON. `modified` dates entries edited by hand.
     """
     text = text.removeprefix("\ufeff")
     if not text.strip():
@@ -282,11 +267,7 @@ def split(path: str, text: str, modified: float) -> Split:
 
 
 def split_added(path: str, before: str, added: str) -> tuple[Passage, ...] | None:
-    """The passages that `added`, written behind `before`, adds to those of `before`, so that they need not be read.
-
-    None where that cannot be told, as the text as a whole may mean something else now: anything but whole
-    lines of notes on a page of notes.
-    """
+    """Return the passages that appending `added` to `before` adds; None where only the whole text can tell."""
     if not path.startswith("daily/") or not before.endswith("\n") or not added.endswith("\n") or "<!--" in before:
         return None
     from memorybook.formats import session_md

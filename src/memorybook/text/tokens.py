@@ -156,13 +156,11 @@ _stem = Stemmer.Stemmer("english", 0).stemWord  # holds the GIL throughout, so t
 
 
 def tokens(text: str) -> list[str]:
-    """The words of a text in order, with repetition; empty for a text without any.
+    """Return the words of a text in order, with repetition.
 
-    NFKC and lower case. Latin words are stemmed and lose their accents. A run of Han, kana or Hangul
-    gives its characters and, between them, its overlapping bigrams, once each word of `text.synonyms` is the first of
-    its meaning. An identifier, path, address, version or hyphenated word comes whole, then its segments, then its
-    parts, humps included. No token holds white space, a quotation mark or NUL, or is longer than 96 characters. The
-    words of an ASCII text are those of its pieces between white space, one after the other.
+    NFKC, lower case. Latin words are stemmed without accents; Han, kana and Hangul give characters and bigrams, after
+    synonyms; identifiers, paths and hyphenated words come whole, then in parts. No token holds white space, quotes or
+    NUL, or exceeds 96 characters.
 
     >>> tokens("The plans in src/main.py")
     ['the', 'plan', 'in', 'src/main.py', 'src', 'main.py', 'main', 'py']
@@ -185,11 +183,7 @@ def tokens(text: str) -> list[str]:
 
 
 def query_words(text: str) -> tuple[str, ...]:
-    """The distinct tokens of a question that carry meaning, in order, at most 128.
-
-    English stop words, Chinese function words (and bigrams of function characters alone) and the phrases of Chinese
-    questions take part only if nothing else is left. Empty only for a text without tokens.
-    """
+    """Return the distinct telling tokens of a question, at most 128; stop words only if nothing else is left."""
     words = dict.fromkeys(tokens(text))
     telling = [
         word
@@ -216,12 +210,7 @@ def is_stop_word(word: str) -> bool:
 
 
 def normalise(text: str) -> str:
-    """The text as compared for equality: equal results are the same statement.
-
-    NFKC and lower case; white space folded to one space, and dropped beside CJK characters, where
-    writers put it or not as they like; final full stops, exclamation marks and the like dropped
-    (a question mark stays: a question is another statement). Idempotent.
-    """
+    """Normalise the text for equality: NFKC, lower case, folded white space, no final full stops. Idempotent."""
     folded = _nfkc(_nfkc(text).lower())
     words = folded.split()
     if folded.isascii():
@@ -268,11 +257,7 @@ def language_of(setting: str, texts: Iterable[str]) -> str:
 
 
 def without_names(text: str, names: Iterable[str]) -> str:
-    """The text without these names as whole words, in any case, a possessive 's included.
-
-    For the question that is embedded: names pull every turn that mentions them. A text of which
-    nothing but names and punctuation is made comes back unchanged.
-    """
+    """Remove these names as whole words, with a possessive 's; a text of names alone comes back unchanged."""
     wanted = sorted({name.strip() for name in names} - {""}, key=len, reverse=True)
     if not wanted:
         return text
@@ -293,11 +278,9 @@ def is_question(text: str) -> bool:
 
 
 def count_tokens(text: str) -> int:
-    """About how many tokens a language model sees: the one budget counter; 0 only for empty text.
+    """Estimate a language model's tokens; 0 only for empty text.
 
-    A letter or space of ASCII counts 0.2, any other ASCII character 1.3, a character of the
-    scripts without spaces 1.5, any other 1.0. Against the Llama 2 tokeniser: English chat -5 %,
-    English notes +3 %, Chinese -5 to +3 %, source code +20 %; newer tokenisers need fewer, for Chinese about half.
+    Against the Llama 2 tokeniser: English chat -5 %, notes +3 %, Chinese -5 to +3 %, source code +20 %.
     """
     if not text:
         return 0

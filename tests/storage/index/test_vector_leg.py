@@ -93,13 +93,6 @@ def test_a_process_that_does_not_know_them_finds_what_another_embedded(book: Boo
     index.close()
 
 
-def test_dimensions_that_are_set_make_vectors_of_their_own(book: Book, path: str, service: Service) -> None:
-    filled(book, path, service).close()
-    index = SqliteIndex(path, embedder=remote(service, 64))
-    assert book.sync(index).pending_vectors == 3
-    index.close()
-
-
 def test_a_search_that_meets_other_dimensions_says_so_and_has_the_vectors_made_again(
     book: Book, path: str, service: Service
 ) -> None:
@@ -200,19 +193,6 @@ def test_a_file_does_not_count_if_the_dimensions_changed_while_it_was_written(
     index._vectors.fold(connection, own)
     assert vector_files.segments(connection, own.id) == []
     assert not any(".vectors." in name for name in os.listdir(os.path.dirname(path)))
-    index.close()
-
-
-def test_very_many_that_wait_are_counted_by_text(
-    book: Book, path: str, service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    index = SqliteIndex(path, embedder=remote(service))
-    book.write("a.md", "".join(f"# plums\n\nsame\n\n# {n}\n\nother {n}\n\n" for n in range(5)))
-    assert book.sync(index).pending_vectors == 10
-    monkeypatch.setattr(vector_files, "COUNTED", 5)
-    assert index.candidates(Query("plums")).pending_vectors == 6
-    monkeypatch.setattr(vector_files, "COUNTED", 8)
-    assert index.candidates(Query("plums")).pending_vectors == 8
     index.close()
 
 

@@ -109,17 +109,9 @@ def terms(db: Connection, words: Collection[str]) -> dict[str, Term]:
 def best(
     postings: Postings, asked: Iterable[Term], all_of: Statistics, count: int, allowed: Collection[int] | None = None
 ) -> dict[int, float]:
-    """BM25 by passage of the `count` best passages that hold any of the words.
+    """Return the BM25 score of the `count` best passages that hold any of the words, of those `allowed`.
 
-    Args:
-        postings: In a transaction that reads.
-        asked: The words.
-        all_of: Statistics that the scores rest on.
-        count: At most so many; which of several with equal scores is not said.
-        allowed: Only these passages; None any.
-
-    Raises:
-        apsw.CorruptError: Terms and postings do not agree.
+    Which of several with equal scores is undefined. Raises apsw.CorruptError if terms and postings do not agree.
     """
     rare = sorted(asked, key=lambda term: term.holding)
     if rare and rare[-1].holding > all_of.passages:
@@ -181,11 +173,7 @@ def _found(wanted: list[int], held: memoryview[int]) -> Iterable[int]:
 
 
 class Postings:
-    """What a search reads of the postings, each whole word once.
-
-    Args:
-        db: In a transaction that reads.
-    """
+    """The postings that a search reads, each whole word once; `db` is in a transaction."""
 
     def __init__(self, db: Connection) -> None:
         self._db = db
@@ -234,11 +222,7 @@ def gain(times: Any, length: Any, mean: float) -> Any:
 
 
 class _Tally(Protocol):
-    """Scores as far as the words have been added.
-
-    Attributes:
-        closed: Whether passages that are not in it can be left out from now on.
-    """
+    """Scores of the words added so far; once `closed`, passages that are not in it are left out."""
 
     closed: bool
 
@@ -246,12 +230,9 @@ class _Tally(Protocol):
         """Passages in it, once it is closed."""
 
     def close(self, count: int, bound: float, left: int) -> None:
-        """Close it, or narrow it, if the `count` best are beyond the reach of others; not if that takes too long.
+        """Close or narrow it if the `count` best are beyond the reach of others, unless that costs more than it saves.
 
-        Args:
-            count: How many are wanted in the end.
-            bound: What all the words that are left can give at most.
-            left: How many postings they have, which tells what there is to be saved.
+        `bound` is what the words that are left can give at most, `left` their number of postings.
         """
 
     def add(self, passages: bytes, codes: bytes, weight: float) -> None:
@@ -424,10 +405,7 @@ class _Arrays:
 
 
 def _largest(scores: Any, most: float, count: int) -> Any:
-    """Places of the `count` largest scores and some more, of all above 0 if they are fewer; `most` is the largest.
-
-    Many are equal, which makes partitioning slow.
-    """
+    """Return the places of the `count` largest scores and some more; partitioning is slow, as many are equal."""
     floor = most
     while floor > most / 100:
         floor *= 0.6
@@ -515,13 +493,7 @@ class Words:
 
 
 def add(db: Connection, words: Words, passages: Passages) -> None:
-    """Bring in the words of new passages within a transaction.
-
-    Args:
-        db: The index.
-        words: What the numbers mean.
-        passages: The words of each; ids ascend from above all that there are.
-    """
+    """Index the words of new passages, whose ids ascend above all others, within a transaction."""
     grouped = _grouped(words, passages)
     known = db.executemany(
         "SELECT term, id, passages, codes FROM terms WHERE term=?", [(word,) for word in sorted(grouped)]
@@ -543,11 +515,7 @@ def add(db: Connection, words: Words, passages: Passages) -> None:
 
 
 def remove(db: Connection, words: Words, passages: Passages) -> None:
-    """Take out the words of passages that are to be deleted, within a transaction; as for `add`.
-
-    Raises:
-        apsw.CorruptError: One of these words is not known for one of these passages.
-    """
+    """Remove the words of passages that are to be deleted, within a transaction. Raises apsw.CorruptError."""
     grouped = _grouped(words, passages)
     rows = db.executemany(
         "SELECT term, id, holding, passages, codes FROM terms WHERE term=?", [(word,) for word in sorted(grouped)]

@@ -112,11 +112,7 @@ INSERT INTO meta VALUES
 
 
 def open_index(path: str, setup: Callable[[apsw.Connection], None] | None = None) -> Connection:
-    """The index at `path`, made empty if there is none or it is of another version; `setup` as in `connect`.
-
-    Raises:
-        Unavailable, Damaged: It cannot be opened, or is another program's database.
-    """
+    """Open the index at `path`; one that is missing or of another version is made. Raises Unavailable, Damaged."""
     connection = connect(path, durable=False, setup=setup)
     if _is_current(connection):
         return connection
@@ -169,15 +165,10 @@ def inode(path: str) -> tuple[int, int] | None:
 
 
 def throw_away(path: str, opened: tuple[int, int] | None, *, ours: bool) -> None:
-    """Clear the way for a new file, unless another process did so already.
+    """Remove a damaged index, unless another process did so already. Raises OSError.
 
-    Args:
-        path: The database file.
-        opened: `inode` of the file that proved to be damaged; None if it could not even be opened.
-        ours: Whether it was known for an index of ours; else it is moved aside rather than unlinked.
-
-    Raises:
-        OSError: The folder does not let us.
+    `opened` is the `inode` of the damaged file, None if it could not be opened; a file not known to be `ours`
+    is moved aside.
     """
     from fcntl import LOCK_EX, flock
 
@@ -294,10 +285,9 @@ def bm25_idf(passages: int, holding: int) -> float:
 
 
 def searched(holding: Mapping[str, int], total: int) -> dict[str, int]:
-    """The words that the words leg asks for, of those of the question, with how many of `total` passages hold them.
+    """Return the words that the words leg asks for, with how many of `total` passages hold them.
 
-    Those that tell nothing (see `EVERYWHERE`) are left out. A speaker's name stands in half of all turns; BM25
-    gives it next to nothing, and scoring every turn for that costs most of a search.
+    Words that stand nearly everywhere are left out: scoring every turn for a speaker's name costs most of a search.
     """
     held = {word: count for word, count in holding.items() if count}
     return {word: count for word, count in held.items() if count <= max(total * EVERYWHERE, FEW)} or held
@@ -309,10 +299,7 @@ def names(speakers: Iterable[str]) -> list[str]:
 
 
 def question_vector(embedder: Embedder, question: str, speakers: Iterable[str]) -> bytes | None:
-    """The question, without the speakers' names, as float32 bytes; None if the embedder cannot read it.
-
-    Raises EmbedderFailed.
-    """
+    """Return the question without the speakers' names as float32 bytes, if readable. Raises EmbedderFailed."""
     [vector] = vectors_of(embedder, [without_names(question, names(speakers))], asked=True)
     return vector
 

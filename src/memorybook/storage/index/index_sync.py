@@ -73,16 +73,10 @@ _DraftedTurn = tuple[str, str, str, _Draft]
 
 
 class _Plan(NamedTuple):
-    """What to do to one document.
+    """The change to one document.
 
-    Attributes:
-        path: Of the document.
-        known: The row all this was worked out from.
-        row: (size, stamp, hash, modified) to store; None to remove the document.
-        gone: Ids of passages to delete.
-        moved: Passages whose words stay: id and what the row shall say.
-        drafts: Passages to insert.
-        entries: What `agent_memory` shows of its entries beyond their passages; None if that is as it was.
+    `known` is the row it was worked out from, `row` (size, stamp, hash, modified) or None to remove the document,
+    `moved` the passages whose words stay, `entries` what `agent_memory` shows beyond passages (None: unchanged).
     """
 
     path: str
@@ -106,10 +100,7 @@ def bring_in(
     progress: Callable[[int], None] | None = None,
     expect: Callable[[list[str]], None] | None = None,
 ) -> Brought:
-    """Carry out a difference.
-
-    `progress` is called with how many documents and turns are done; `expect` with what is to be embedded of passages.
-    """
+    """Apply a difference; `progress` gets the documents and turns done, `expect` the texts to be embedded."""
     brought = _Outcome(born(connection), progress, expect)
     plans = _plans(connection, documents, difference, brought)
     for batch in _batches(plans, lambda plan: plan.size, _batch(connection)):
@@ -536,14 +527,9 @@ class Known(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """What the truth and the index do not agree on.
+    """What differs between the documents and the index.
 
-    Attributes:
-        checked: Documents compared.
-        changed: Documents that may have changed, with what the index has of them.
-        removed: Documents that are gone, by path.
-        turns: Revision of the transcripts (that the index has, that is now); equal if nothing changed.
-        degraded: Why turns cannot be compared, if so.
+    `turns` holds the transcripts' revision in the index and now; `degraded` says why turns cannot be compared.
     """
 
     checked: int
@@ -558,10 +544,7 @@ class Difference(NamedTuple):
         return not self.changed and not self.removed and self.turns[0] == self.turns[1]
 
     def is_more(self, than: float, transcripts: Transcripts) -> bool:
-        """Whether to bring it in would cost more than so many bytes of new text do; turns are only counted up to that.
-
-        Of a document that is known as many are new as it is longer or shorter now.
-        """
+        """Return whether indexing it costs more than `most` bytes of new text."""
         cost = sum(DOCUMENT + known.size for _, known in self.removed)
         cost += sum(DOCUMENT + abs(info.size - (known.size if known else 0)) for info, known in self.changed)
         before, now = self.turns
@@ -576,10 +559,7 @@ class Difference(NamedTuple):
 
 
 class Table:
-    """What an index has of the documents, kept from one sync to the next while nobody else writes to it.
-
-    Serves one index; safe to share between threads.
-    """
+    """The index's rows of documents, kept while nobody else writes; serves one index, safe between threads."""
 
     def __init__(self) -> None:
         self._version: tuple[object, int] | None = None
@@ -589,10 +569,7 @@ class Table:
     def compare(
         self, db: Connection, listed: tuple[DocumentInfo, ...]
     ) -> tuple[list[tuple[DocumentInfo, Known | None]], list[tuple[str, Known]]]:
-        """Documents that may have changed, and those that are gone, each with what the index has of them.
-
-        Costs nothing for the very tuple that agreed the last time, little for the same documents in the same places.
-        """
+        """Return documents that may have changed and those that are gone, each with its row."""
         with db.lock:
             version = db.version()
             if version != self._version:
@@ -639,11 +616,10 @@ def bring_up_to_date(
     expect: Callable[[list[str]], None] | None = None,
     most: float = inf,
 ) -> SyncReport:
-    """Bring in the words of all that changed; vectors are not looked at.
+    """Index the words of all that changed; vectors are not touched.
 
-    `table` is what an earlier call with the same index left; None reads it. `expect` is called with the
-    texts that are to be embedded then, as soon as they are known. What is more than `most` (see `Difference.is_more`)
-    is left to a call with no such limit, and the report says `LEFT`.
+    `table` is what an earlier call left; `expect` gets the texts to be embedded as soon as they are known. What is more
+    than `most` is left to a later call, and the report says `LEFT`.
     """
     table = table or Table()
     changed = removed = 0

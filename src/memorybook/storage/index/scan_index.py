@@ -63,11 +63,9 @@ class _Held(NamedTuple):
 
 
 class ScanIndex:
-    """`Index` in memory, gone with the process. Safe to share between threads.
+    """`Index` in memory, safe to share between threads.
 
-    Args:
-        embedder: None for words alone. A local one embeds everything at the first sync; a remote one
-            only in `embed_pending`.
+    A local embedder embeds everything at the first sync, a remote one only in `embed_pending`.
     """
 
     def __init__(self, *, embedder: Embedder | None = None) -> None:
@@ -139,10 +137,7 @@ class ScanIndex:
         return found
 
     def embed_pending(self, *, limit: int | None = None, progress: Progress | None = None) -> int:
-        """Embed up to `limit` texts that wait for a vector; returns how many passages still wait.
-
-        Raises EmbedderFailed; what was embedded before stays.
-        """
+        """Embed up to `limit` waiting texts; return how many passages still wait. Raises EmbedderFailed."""
         with self._lock:
             self._embed(limit, progress)
             return self._pending()
@@ -315,10 +310,7 @@ def _indexed(passage: Passage) -> _Indexed:
 
 
 def _bm25(everything: list[_Indexed], admitted: list[_Indexed], holding: Mapping[str, int]) -> dict[int, float]:
-    """BM25 of each admitted passage that holds a word, by its place in `admitted`.
-
-    Statistics are those of all passages, whatever the query admits.
-    """
+    """Return the BM25 score of each admitted passage by its place; statistics are those of all passages."""
     count = len(everything)
     mean = sum(item.length for item in everything) / count if count else 0.0
     weight = {word: bm25_idf(count, n) for word, n in holding.items() if n}

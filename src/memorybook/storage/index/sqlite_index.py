@@ -56,25 +56,20 @@ KEPT = 16_384
 class SqliteIndex:
     """`Index` in one SQLite file beside a few vector files; all of it may be deleted at any moment.
 
-    A file that is missing, damaged or of another version is made anew from the documents and
-    transcripts of the last `sync`. Safe to share between threads and with other processes. Any
-    method may raise Unavailable: the file cannot be read or written (disk full, no rights, locked
-    for 30 s, another program's database) and could not be made anew.
+    A file that is missing, damaged or of another version is rebuilt from the documents and transcripts of the last
+    `sync`. Safe to share between threads and processes. Any method may raise Unavailable.
 
-    For people who like SQL, the view `agent_memory` shows the entries: `id, session_id,
-    memory_type, content, vector` (little-endian float32, NULL without one), `importance` (the
-    score), `access_count` (the entry's hits), `last_accessed` (day of the last activation),
-    `metadata` (the caller's, JSON), `created_at, updated_at, passage`. Full text: `passage IN
-    (SELECT rowid FROM words WHERE words MATCH '"word"')` with words as `text.tokens` makes them;
-    `words` has the entries alone. Read only in meaning: it is rebuilt from the documents.
+    For people who like SQL, the view `agent_memory` shows the entries: `id, session_id, memory_type, content, vector`
+    (little-endian float32), `importance` (the score), `access_count`, `last_accessed`, `metadata` (JSON), `created_at,
+    updated_at, passage`. Full text: `passage IN (SELECT rowid FROM words WHERE words MATCH '"word"')` with words as
+    `text.tokens` makes them. Writing to it changes nothing: it is rebuilt from the documents.
 
     Args:
         path: The database file; it and its folder are created when needed.
-        embedder: None for words alone. Its `close`, if it has one, is called with this one's; it may be used again.
-        words_only: Leave the vector leg out although there is an embedder.
-        vectors_dir: Folder of the vector files, which bear the database's name; None for the database's own.
-        sqlite_vec: A sqlite-vec library to find the nearest vectors with; "", or one that cannot be loaded,
-            for the built-in scan.
+        embedder: None for words alone; its `close` is called with this one's.
+        words_only: Search by words although there is an embedder.
+        vectors_dir: Folder of the vector files; None for the database's own.
+        sqlite_vec: A sqlite-vec library to search vectors with; "" for the built-in scan.
     """
 
     def __init__(
@@ -130,20 +125,18 @@ class SqliteIndex:
         return self._mended(lambda db: _turns(db, wanted)) if wanted else ()
 
     def embed_pending(self, *, limit: int | None = None, progress: Progress | None = None) -> int:
-        """Embed up to `limit` texts that wait for a vector; returns how many passages still wait.
+        """Embed up to `limit` waiting texts; return how many passages still wait.
 
-        Raises EmbedderFailed; what was embedded before stays, and searches leave a remote embedder
-        alone for 30 s. This itself always tries.
+        Raises EmbedderFailed; what was embedded before stays, and searches leave a remote embedder alone for 30 s.
         """
         return self._mended(lambda db: self._embed(db, limit, progress))
 
     def rebuild(
         self, documents: Documents, transcripts: Transcripts, *, progress: Progress | None = None
     ) -> SyncReport:
-        """Make it anew beside the old one, which answers meanwhile, and put it in its place at one stroke.
+        """Rebuild it beside the old one, which answers meanwhile, and exchange them at once.
 
-        Vectors of texts that are still there are kept, those of others are gone for good; so are those of other
-        models than the one in use, if one is.
+        Vectors of texts that still exist are kept, for the model in use if one is.
         """
         self._truth = (documents, transcripts)
         model = self._embedder.name if self._embedder is not None else None
@@ -436,11 +429,7 @@ def _is_damage(error: Exception) -> bool:
 def _words(
     db: Connection, postings: bm25.Postings, terms: Mapping[str, bm25.Term], total: bm25.Statistics, query: Query
 ) -> dict[int, float]:
-    """BM25 by passage of the `pool` best that the query admits.
-
-    Most queries admit everything, and most of the others enough of the best. One that does not is asked
-    what it admits.
-    """
+    """Return the BM25 score of the `pool` best passages that the query admits."""
     asked = [terms[word] for word in searched({word: term.holding for word, term in terms.items()}, total.passages)]
     where, values = filters(query)
     if not where:
@@ -524,10 +513,8 @@ def rebuild(
 ) -> SyncReport:
     """Build another database beside it, then copy that over the live one in a single transaction.
 
-    Searches and syncs of other processes go on: until the copy is committed they read and write the
-    old pages, and what they brought in meanwhile differs from the new ones and is brought in by the
-    next sync. The embedding of every text that is still there is taken over, of all models or of the one that is
-    named; `expect` is as in `bring_up_to_date`.
+    Other processes go on with the old pages until the copy is committed; what they indexed meanwhile is synced next.
+    Embeddings of texts that still exist are taken over. `expect` is as in `bring_up_to_date`.
     """
     _sweep(live.path)
     beside = f"{live.path}.rebuild-{os.urandom(4).hex()}"
@@ -602,11 +589,7 @@ _DISTANCE = "vec_distance_cosine"
 
 
 class VecExtension:
-    """A library at a path, loaded into every connection that is opened with `load`.
-
-    Attributes:
-        failure: Why the built-in scan answers instead, for `degraded`; "" if the library is in use.
-    """
+    """A sqlite-vec library, loaded with `load`; `failure` says why the built-in scan answers instead."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -631,15 +614,9 @@ class VecExtension:
     def nearest(
         self, connection: Connection, model: int, query: bytes, count: int, where: str, values: Sequence[Value]
     ) -> list[tuple[int, float]]:
-        """(text, cosine) of the `count` texts most similar to the query, best first.
+        """Return (text, cosine) of the `count` texts most similar to the query, best first.
 
-        Args:
-            connection: Opened with `load`, which did not fail.
-            model: Id of the model whose vectors are compared.
-            query: A vector of that model, float32.
-            count: At most so many.
-            where: Condition over `passages AS p` that a passage with the text must meet; "" for any passage.
-            values: What to bind in it.
+        `where` is a condition over `passages AS p` that a passage with the text must meet.
         """
         found = connection.execute(
             f"SELECT e.text, 1.0 - {_DISTANCE}(e.vector, ?) AS cosine FROM embeddings AS e"

@@ -88,16 +88,7 @@ class _Known(NamedTuple):
 
 
 class Scanning:
-    """Files being compared with a question; of many rows, by another thread while this one does something else.
-
-    Attributes:
-        question: What they are compared with.
-
-    Args:
-        files: The files.
-        question: See above.
-        others: Other rows, compared already.
-    """
+    """Files being compared with a question, of many rows by another thread; `others` are compared already."""
 
     def __init__(self, files: Sequence[VectorFile], question: Question, others: Iterable[Scan] = ()) -> None:
         from _thread import allocate_lock
@@ -150,9 +141,7 @@ class Scanning:
 class Vectors:
     """The mapped files and the tail in memory; one per index, shared by its threads.
 
-    Args:
-        folder: Where the vector files are; it may be the user's, with other files and other indexes'.
-        name: Of the index; the files are `<name>.vectors.<generation>`.
+    The files are `<name>.vectors.<generation>` in `folder`, which may hold other files.
     """
 
     def __init__(self, folder: str, name: str) -> None:
@@ -170,13 +159,7 @@ class Vectors:
         self._files, self._tails = {}, {}
 
     def scan(self, connection: Connection, model: Model, question: Question) -> Scanning:
-        """All vectors of the model being compared with the question.
-
-        Args:
-            connection: In a transaction that reads.
-            model: Whose vectors.
-            question: A vector of that model.
-        """
+        """Begin to compare all vectors of the model with the question, within a transaction."""
         age, held = born(connection), segments(connection, model.id)
         files: list[VectorFile] = []
         rest: list[Scan] = []
@@ -217,18 +200,10 @@ class Vectors:
         return tail
 
     def fold(self, connection: Connection, model: Model, made: int = ALL) -> None:
-        """Move the tail into files once it is long, with files not much larger; make damaged files anew.
+        """Move the tail into files once it is long, and remake damaged files. Raises OSError.
 
-        So there are few files, and each vector is copied a few times only. Without the files answers are
-        the same, only slower.
-
-        Args:
-            connection: Not in a transaction.
-            model: Whose vectors.
-            made: How many vectors were made just now: where few were, little is copied, so that nobody waits.
-
-        Raises:
-            OSError: The folder cannot be written to.
+        Each vector is copied a few times only; answers are the same without files, only slower. Little is copied where
+        few vectors were `made`.
         """
         for segment in self._harmed(connection, model):
             self._write(connection, model, segment.after, segment.upto)
@@ -265,10 +240,7 @@ class Vectors:
         ]
 
     def _write(self, connection: Connection, model: Model, after: int, upto: int, *, thinned: bool = False) -> bool:
-        """Have one file for the embeddings `after < id <= upto`; returns whether there is, and nobody came between.
-
-        Files in that range are copied into it, `thinned` of what is in the database no longer.
-        """
+        """Write one file for the embeddings `after < id <= upto`; return whether it was written."""
         known = _known(connection, model, after, upto)
         blocks: list[Block] = []
         last = after
@@ -436,10 +408,7 @@ _SLOW = 16  # texts at a time for a model on this machine that is not embedded w
 
 
 def known_model(connection: Connection, embedder: Embedder) -> Model | None:
-    """The embedder as the index knows it; None if it never was used here, or has other dimensions than it had.
-
-    An embedder that does not know its dimensions yet is known by its name.
-    """
+    """Return the embedder's model in the index; None if it was never used or has other dimensions now."""
     row = connection.first(
         "SELECT id, dimensions, coalesce(paused_until, 0.0), coalesce(reason, '') FROM models"
         " WHERE name=?1 AND (?2=0 OR dimensions=?2)",
@@ -473,10 +442,7 @@ def _learn(connection: Connection, embedder: Embedder) -> None:
 
 
 def pending(connection: Connection, model: Model | None) -> int:
-    """How many passages wait for their vector: all of them if the model is not known.
-
-    From `COUNTED` on it is how many texts wait, if they are more: a search must not take its time counting.
-    """
+    """Return how many passages wait for their vector; from `COUNTED` on how many texts, if they are more."""
     if model is None:
         return passage_count(connection)
     if connection.first("SELECT 1 FROM pending WHERE model=?", (model.id,)) is None:
@@ -502,10 +468,7 @@ def embed_pending(
     limit: int | None = None,
     progress: Progress | None = None,
 ) -> None:
-    """Embed up to `limit` texts that wait for it, committing batch by batch.
-
-    Raises EmbedderFailed; what was embedded before stays, and a remote embedder is paused.
-    """
+    """Embed up to `limit` waiting texts, committing batch by batch. Raises EmbedderFailed; a remote one is paused."""
     model = register(connection, embedder)
     done, total = 0, _waiting(connection, model, limit)
     while done < total:
@@ -559,14 +522,9 @@ def any_vector(connection: Connection, model: Model) -> bool:
 def nearest(
     connection: Connection, scanning: Scanning, count: int, where: str = "", values: Sequence[Value] = ()
 ) -> dict[int, float]:
-    """Exact cosine by passage of the `count` passages most similar to the question; newest first among equals.
+    """Return the exact cosine of the `count` passages most similar to the question; newest first among equals.
 
-    Args:
-        connection: In a transaction that reads.
-        scanning: Begun in the same transaction.
-        count: At most so many.
-        where: Condition over `passages AS p` that they must meet; "" for any passage.
-        values: What to bind in it.
+    `scanning` was begun in the same transaction; `where` is a condition over `passages AS p`.
     """
     scans = scanning.finished()
     wanted, allowed = 2 * count if where else count, None
@@ -603,10 +561,7 @@ def passages_of(
 
 
 def _embed_batch(connection: Connection, embedder: Embedder, model: Model, count: int) -> int | None:
-    """Embed up to `count` texts; returns how many, or None if the index was made anew meanwhile: nothing is kept then.
-
-    A text or a model has another number there, so what was made would be stored as another's.
-    """
+    """Embed up to `count` texts; return how many, None (storing nothing) if the index was rebuilt meanwhile."""
     from memorybook.text.passages import dense_text_of
 
     # the newest first, unless all come before anybody searches: then in the order in which they are made ahead

@@ -75,13 +75,7 @@ class Stamp(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Rows as they stand in a file.
-
-    Attributes:
-        texts: Text of each row, int64.
-        runs: How many rows with which unit.
-        high, low: The halves of all rows, a byte a number.
-    """
+    """Rows as stored in a file: text ids (int64), runs of rows with one unit, high and low bytes of all rows."""
 
     texts: memoryview[int]
     runs: Sequence[tuple[int, float]]
@@ -95,15 +89,7 @@ class Block(NamedTuple):
 
 
 class Scan(NamedTuple):
-    """Rows compared with a question.
-
-    Attributes:
-        rows: Where they can be had.
-        start: Place of the first of them.
-        texts: The text of each.
-        dots: The similarity of each is about `dot * unit + offset`.
-        unit, offset: See `dots`.
-    """
+    """Rows compared with a question: the similarity of each is about `dot * unit + offset`."""
 
     rows: VectorFile | FloatRows
     start: int
@@ -114,11 +100,7 @@ class Scan(NamedTuple):
 
 
 class Question:
-    """A unit vector to compare with others.
-
-    Args:
-        vector: float32.
-    """
+    """A unit vector (float32) to compare with others."""
 
     def __init__(self, vector: bytes) -> None:
         numbers = memoryview(vector).cast("f")
@@ -140,16 +122,7 @@ def stamp_of(path: str) -> Stamp | None:
 
 
 class VectorFile:
-    """A mapped vector file.
-
-    Args:
-        path: The file.
-        dimensions: What its rows must have.
-
-    Raises:
-        OSError: It is not there.
-        ValueError: It is no vector file, was cut short, or has rows of another length.
-    """
+    """A mapped vector file. Raises OSError if it is missing, ValueError if it is cut short or has other dimensions."""
 
     def __init__(self, path: str, dimensions: int) -> None:
         from mmap import ACCESS_READ, mmap
@@ -266,13 +239,7 @@ class FloatRows:
 
 
 def best(scans: Sequence[Scan], count: int, allowed: set[int] | None = None) -> list[Chosen]:
-    """The `count` rows that seem most similar, best first; fewer only if there are no more.
-
-    Args:
-        scans: All that was compared.
-        count: At most so many.
-        allowed: Texts that may take part; None all.
-    """
+    """Return the `count` rows that seem most similar, best first, of texts that are `allowed`."""
     held = sum(len(scan.dots) for scan in scans)
     step = min(_STEPS[1], max(_STEPS[0], held // _SAMPLED))
     sample = _sample(scans, step)
@@ -404,10 +371,7 @@ def _peak(data: bytes) -> float:
 
 
 def write(path: str, dimensions: int, blocks: Sequence[Block]) -> Stamp:
-    """Write a vector file of at least one row; returns what vouches for it.
-
-    Raises OSError; nothing is left behind then.
-    """
+    """Write a vector file of at least one row; return its checksum. Raises OSError and leaves nothing behind."""
     from struct import pack
 
     runs: list[tuple[int, float]] = []

@@ -1,4 +1,4 @@
-"""Days that a question speaks of, by the calendar or from today; and those that words mean which say when."""
+"""The readers of days: past ones that a question asks about, any that a text may mean, and the day something is due."""
 
 from __future__ import annotations
 
@@ -35,10 +35,9 @@ _SAME |= dict.fromkeys(("春节", "过年", "chinese", "lunar"), "spring")
 
 
 def holiday(name: str, year: int) -> tuple[int, int] | None:
-    """The days of a holiday in a year; None where they are not known.
+    """Return the days of a holiday in a year, if known.
 
-    The days of the moon's calendar are those of China's; Qingming is the 4th or the 5th of April. New Year is told
-    by the year that begins.
+    China's moon calendar, Qingming on 4 or 5 April, New Year by its first day.
     """
     if not 1 < year < 9999:
         return None
@@ -104,13 +103,10 @@ _HALF = {"m": (15, 5), "y": (183, 45)}
 
 
 def spans_of(when: When, today: date | None, years: Iterable[int], near: Iterable[int]) -> list[Span]:
-    """Every span of days that a phrase may mean, none beyond the calendar.
+    """Return every span of days that a phrase may mean.
 
-    Args:
-        when: What the phrase says; not to be a range.
-        today: None leaves out what is counted from it.
-        years: Those that a date without its year may be of.
-        near: Weeks, months or years from today of which a day without its week, month or year may be.
+    `today` None leaves out what is counted from it; `years` are those of a date without its year; `near` the weeks,
+    months or years around today that a day without them may be of.
     """
     if today is None and (when.month or when.term or when.holiday):
         when = when.but(years=None)
@@ -272,12 +268,7 @@ _OF_IT = lazily(r"^(?:'s\b)?\s*")
 
 
 def spans(question: str, years: Iterable[int], today: date | None) -> list[Span]:
-    """Every span of days that the question names.
-
-    Args:
-        question: As asked.
-        years: Those that a date without its year may be of.
-        today: What yesterday and the like are counted from; None leaves them out.
+    """Return every span of days that the question names; `years` are those of a date without its year.
 
     >>> [tuple(map(date.fromordinal, s)) for s in spans("on 7 May", [2023], None)]
     [(datetime.date(2023, 5, 7), datetime.date(2023, 5, 7))]
@@ -288,10 +279,7 @@ def spans(question: str, years: Iterable[int], today: date | None) -> list[Span]
 
 
 def spans_at(question: str, years: Iterable[int], today: date | None) -> list[tuple[Span, Span]]:
-    """The same, each after the place where it stands in the question: its first character and the one after it.
-
-    Places are those of the question in characters of the usual width (NFKC).
-    """
+    """Return the same spans, each after its place (start, end) in the NFKC-normalised question."""
     known, named = sorted(years), [when for when in _named(question) if when.level == SURE and not _is_to_come(when)]
     return [((when.start, when.end), span) for when in named for span in _spans(when, known, today)]
 
@@ -309,13 +297,9 @@ def closeness(day: int, wanted: Iterable[Span]) -> float:
 
 
 def days_of(words: str, today: date) -> Span | None:
-    """From the first to the last day that the words mean; None if they name none, or only days to come.
+    """Return the first and last day that the words mean; None if they name none, or only days to come.
 
     A date without its year is the newest that is not after today; a weekday the newest before today.
-
-    Args:
-        words: In English or Chinese, a phrase or a whole question.
-        today: The day on which they are said.
 
     >>> [str(date.fromordinal(day)) for day in days_of("on Wednesday", date(2023, 5, 12))]
     ['2023-05-10', '2023-05-10']
@@ -332,9 +316,9 @@ def spans_in(question: str, today: date) -> tuple[Span, ...]:
 
 
 def without_days(words: str, today: date) -> str:
-    """The words, in characters of the usual width (NFKC), without those that name days, and the "since" before them.
+    """Remove what names days, and the "since" before it, from the NFKC-normalised words.
 
-    A year stays that may belong to a thing: "the 2021 budget".
+    "the 2021 budget" keeps its year.
 
     >>> without_days("what did we decide about tea over the past two weeks?", date(2023, 5, 12))
     'what did we decide about tea ?'
@@ -529,11 +513,10 @@ _PASSED, _COMING = -60, 305
 
 
 def due(text: str, today: date) -> date | None:
-    """The day from `today` on that `text` names; None if it names none, or only past ones.
+    """Return the day from `today` on that `text` names; None if it names none, or only past ones.
 
-    A day without a year is the next such day within ten months; of several the last one counts, a date before a
-    weekday, and that before a whole week or month. One that is said not to be it, or no longer, is left out: `Monday,
-    not Friday`.
+    A day without a year is the next within ten months; of several the last counts, a date before a weekday before a
+    week or month. A day said not to be it (`Monday, not Friday`) is left out.
     """
     if not may_name_days(text):
         return None
