@@ -92,7 +92,7 @@ class Book:
         return [one for one in found if one]
 
     def _losses(self) -> list[str]:
-        """What another program took away from MEMORY.md and is not there again, one sentence each."""
+        """Return what another program took away from MEMORY.md and is not there again, one sentence each."""
         lost = self.documents.lost()
         if not lost:
             return []
@@ -119,15 +119,15 @@ class Book:
     # --- time ----------------------------------------------------------------------------------
 
     def now(self) -> datetime:
-        """The time now, UTC, whole seconds."""
+        """Return the time now, UTC, whole seconds."""
         return self._clock().astimezone(UTC).replace(microsecond=0)
 
     def day(self, time: datetime) -> date:
-        """The day that `time` falls on in the book's timezone."""
+        """Return the day that `time` falls on in the book's timezone."""
         return time.astimezone(self.zone).date()
 
     def strength(self, entry: Entry) -> float:
-        """An entry's score today, 0..1, fading applied."""
+        """Return an entry's score today, 0..1, fading applied."""
         return fade.strength(entry, self.now().date())
 
     # --- finding -------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ class Book:
         keep: Callable[[Passage], bool] | None = None,
         explain: bool = False,
     ) -> Answer:
-        """The hits for a query, after bringing the index up to date with what is on disk now."""
+        """Return the hits for a query, after bringing the index up to date with what is on disk now."""
         self._searches.append(None)
         try:
             report, candidates = self.candidates(query)
@@ -181,7 +181,7 @@ class Book:
         )
 
     def candidates(self, query: Query) -> tuple[SyncReport, Candidates]:
-        """What the index finds for a query, unranked, once it is up to date with what is on disk now."""
+        """Return what the index finds for a query, unranked, once it is up to date with what is on disk now."""
         try:
             return self.index.sync(self.documents, self.transcripts), self.index.candidates(query)
         except Unavailable as error:
@@ -213,7 +213,7 @@ class Book:
         return strength
 
     def below_prompt(self, passage: Passage) -> bool:
-        """Whether an entry's passage is archived or too weak for the prompt."""
+        """Return whether an entry's passage is archived or too weak for the prompt."""
         return passage.state != "active" or self._strength_today()(passage) < fade.PROMPT_FROM
 
     # --- reading -------------------------------------------------------------------------------
@@ -226,7 +226,7 @@ class Book:
         return memory_md.parse("", modified=self.now()) if read is None else self._parse("MEMORY.md", read)
 
     def memory_text(self) -> str:
-        """The text of MEMORY.md as it is on disk now, "" if there is none."""
+        """Return the text of MEMORY.md as it is on disk now, "" if there is none."""
         read = self._read("MEMORY.md")
         return "" if read is None else read.text
 
@@ -237,7 +237,7 @@ class Book:
             return None
 
     def _parse(self, path: str, read: Document) -> MemoryDocument:
-        """The document's entries; what was read last of a path is kept while it does not change."""
+        """Return the document's entries; what was read last of a path is kept while it does not change."""
         from memorybook.formats import memory_md
 
         known = self._parsed.get(path)
@@ -247,7 +247,7 @@ class Book:
         return known[2]
 
     def entries(self) -> list[Entry]:
-        """Every entry of MEMORY.md and `archive/`, each once, in the order of the documents."""
+        """Return every entry of MEMORY.md and `archive/`, each once, in the order of the documents."""
         found = {entry.id: entry for entry in self.memory().entries}
         for info in sorted(self.documents.list()):
             if info.path.startswith("archive/"):
@@ -263,7 +263,7 @@ class Book:
         return [*lines, *self.documents.unread()]
 
     def access_counts(self, ids: Iterable[str]) -> Mapping[str, int]:
-        """How often each of these entries stood in a prompt, 0 left out; none if the journal does not answer."""
+        """Return how often each of these entries stood in a prompt, 0 left out; none if the journal does not answer."""
         if self._journal_fails:
             return {}
         try:
@@ -279,7 +279,7 @@ class Book:
                 self.journal.shown(ids, time=self.now(), session=session, query=query)
 
     def pending_operations(self) -> int:
-        """How many operations were begun and are not finished; 0 if the journal does not answer."""
+        """Return how many operations were begun and are not finished; 0 if the journal does not answer."""
         with suppress(Unavailable):
             return 0 if self._journal_fails else len(self.journal.pending())
         return 0
@@ -333,7 +333,7 @@ class Book:
         return self._writer.undo(operation, actor=actor, door=door, dry_run=dry_run)
 
     def draft(self) -> Draft:
-        """The documents as they stand, to work changes into and see what becomes of them; nothing is written."""
+        """Return the documents as they stand, to work changes into and see what becomes of them; nothing is written."""
         return self._writer.draft()
 
     @property
@@ -394,7 +394,7 @@ class Book:
         return self._embedded(self.index.rebuild(self.documents, self.transcripts, progress=progress), progress)
 
     def _embedded(self, report: SyncReport, progress: Progress | None) -> SyncReport:
-        """The report after what waits for a vector was embedded."""
+        """Return the report after what waits for a vector was embedded."""
         from memorybook.errors import EmbedderFailed
 
         if not report.pending_vectors:
@@ -415,7 +415,7 @@ class Book:
 
 
 def together(reasons: Iterable[str], more: Iterable[str]) -> tuple[str, ...]:
-    """The reasons, each once, with those of the others that are not part of one."""
+    """Return the reasons, each once, with those of the others that are not part of one."""
     found = dict.fromkeys(reasons)
     found.update((one, None) for one in more if not any(one in reason for reason in found))
     return tuple(found)

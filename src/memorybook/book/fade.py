@@ -56,7 +56,7 @@ def fade(score: float, *, scored: date, activated: date, today: date) -> float:
 
 
 def strength(entry: Entry, today: date) -> float:
-    """The entry's score as it reads today, 0..1; that of a pinned entry never fades."""
+    """Return the entry's score as it reads today, 0..1; that of a pinned entry never fades."""
     if entry.pinned:
         return entry.score
     return fade(entry.score, scored=entry.scored, activated=entry.last_activated, today=today)
@@ -70,13 +70,13 @@ def reinforced(entry: Entry, today: date) -> Entry:
 
 
 def contradicted(entry: Entry, by: str, today: date) -> Entry:
-    """The entry after the entry `by` replaced it: half of today's strength, and it says who replaced it."""
+    """Return the entry after the entry `by` replaced it: half of today's strength, and it says who replaced it."""
     score = strength(entry, today) * _CONTRADICTED
     return _replace(entry, score=score, scored=max(entry.scored, today), superseded_by=by)
 
 
 def tidied(entry: Entry, today: date) -> Entry:
-    """The same entry with today's strength written down; unchanged if it was written for today or later."""
+    """Return the same entry with today's strength written down; unchanged if it was written for today or later."""
     if today <= entry.scored:
         return entry
     return _replace(entry, score=strength(entry, today), scored=today)

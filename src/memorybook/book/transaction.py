@@ -77,7 +77,7 @@ class Draft:
     # --- reading -------------------------------------------------------------------------------
 
     def get(self, id: str) -> Entry | None:
-        """The entry as it stands in the draft; MEMORY.md first, then `archive/`."""
+        """Return the entry as it stands in the draft; MEMORY.md first, then `archive/`."""
         path = self.pages.home(id)
         return self.pages.copies[path].document.get(id) if path else None
 
@@ -118,7 +118,7 @@ class Draft:
                 assert_never(change)
 
     def _editing(self, change: Update | Reinforce | Archive) -> tuple[str, Callable[[Entry], Entry]]:
-        """The name of a change to an entry, and what it does."""
+        """Return the name of a change to an entry, and what it does."""
         if isinstance(change, Update):
             return "update", lambda entry: _updated(entry, change)
         if isinstance(change, Reinforce):
@@ -190,7 +190,7 @@ class Draft:
         return Outcome(self.record("add", entry.id, None, entry, change.reason), entry)
 
     def _was_unanswered(self, kind: str, id: str) -> bool:
-        """Whether this was done, and nobody was told; it counts as told from now on."""
+        """Return whether this was done, and nobody was told; it counts as told from now on."""
         found = (kind, id) in self.unanswered
         self.unanswered.discard((kind, id))
         return found
@@ -213,7 +213,7 @@ class Draft:
         return (entry for copy in copies for entry in copy.document.entries if entry.id not in copy.gone)
 
     def saying(self, text: str) -> Entry | None:
-        """The entry that makes the same statement, if there is one that is still held true."""
+        """Return the entry that makes the same statement, if there is one that is still held true."""
         statement = normalise(text)
         if self._statements is None:
             self._statements = {_normalised(entry.text) for entry in self._all()}
@@ -261,7 +261,7 @@ class Draft:
 
     @staticmethod
     def record(kind: str, target: str, before: Entry | None, after: Entry | None, reason: str) -> Applied:
-        """What the journal keeps of a change to an entry."""
+        """Return what the journal keeps of a change to an entry."""
         return Applied(
             kind=kind,
             target=target,
@@ -317,7 +317,7 @@ class Draft:
         return Outcome(applied, path=change.path)
 
     def _made_from(self, change: Put | Drop) -> str | None:
-        """The text that stands there, None if none does; raises Conflict if the change was made from another."""
+        """Return the text that stands there, None if none does; raises Conflict if the change was made from another."""
         before = self.pages.text(change.path)
         if change.made_from is not None and change.made_from != (before or ""):
             raise Conflict(f"document {change.path!r} was changed by somebody else: read it again")
@@ -493,7 +493,7 @@ class Pages:
         return next((path for path, copy in self.copies.items() if copy.document.get(id) is not None), None)
 
     def copy(self, path: str) -> Copy:
-        """The document of entries at that path, a new one if there is none."""
+        """Return the document of entries at that path, a new one if there is none."""
         if path not in self.copies:
             try:
                 read = self._documents.read(path)
@@ -513,11 +513,11 @@ class Pages:
                     self.copy(info.path)
 
     def archives_with(self, id: str) -> Iterator[Copy]:
-        """The archives, as far as they are read, that hold an entry."""
+        """Return the archives, as far as they are read, that hold an entry."""
         return (copy for path, copy in self.copies.items() if path != MEMORY and copy.document.get(id) is not None)
 
     def lines(self, path: str) -> Notes:
-        """The append-only document at that path, an empty one if there is none."""
+        """Return the append-only document at that path, an empty one if there is none."""
         if path not in self.notes:
             try:
                 text: str | None = self._documents.read(path).text
@@ -531,7 +531,7 @@ class Pages:
         return self.notes[path]
 
     def text(self, path: str) -> str | None:
-        """The whole document's text as it will be; None for no document."""
+        """Return the whole document's text as it will be; None for no document."""
         if path not in self.whole:
             try:
                 read = self._documents.read(path)
@@ -605,7 +605,7 @@ class Pages:
         self._write_turns()
 
     def _of_today(self, document: memory_md.MemoryDocument) -> memory_md.MemoryDocument:
-        """The document with the strength of today in every entry; one that has not faded stays as it stands."""
+        """Return the document with the strength of today in every entry; one that has not faded stays as it stands."""
         return document.with_entries(
             fade.tidied(entry, self._today)
             for entry in document.entries
@@ -660,12 +660,12 @@ def _patch(path: str, before: str | None, after: str | None, hunks: Sequence[pat
 
 
 def is_page(path: str) -> bool:
-    """Whether it is a document of entries."""
+    """Return whether it is a document of entries."""
     return path == MEMORY or path.startswith("archive/")
 
 
 @lru_cache(maxsize=50_000)
 def statement(line: str) -> str:
-    """What a line says, whatever its stamp: equal statements on one day are one note."""
+    """Return what a line says, whatever its stamp: equal statements on one day are one note."""
     note = session_md.parse_line(line)
     return normalise(note.text if note else line)

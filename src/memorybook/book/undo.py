@@ -98,7 +98,7 @@ class _Back:
         return True
 
     def _stand_elsewhere(self, now: Iterable[str | None], texts: Iterable[str | None]) -> bool:
-        """Whether an entry that would come back, or what it says, stands in another document by now."""
+        """Return whether an entry that would come back, or what it says, stands in another document by now."""
         here = [entry for text in now for entry in _entries(self._pages, text)]
         ids = {entry.id for entry in here}
         said = {normalise(entry.text) for entry in here if entry.superseded_by is None}
@@ -138,7 +138,7 @@ class _Back:
         return [change for change in self._changes if change.target == path and change.kind in _LINES]
 
     def _was_made(self, path: str, patch: Patch | None) -> bool:
-        """Whether there was no such document before, as far as one can tell."""
+        """Return whether there was no such document before, as far as one can tell."""
         if patch is not None:
             return patch.before is None
         return all(change.before is None for change in self._of(path))
@@ -225,7 +225,7 @@ class _Back:
         return None if text is None else memory_md.parse_entry(text, modified=self.draft.now)
 
     def _merged(self, change: Applied, before: Entry | None, after: Entry | None, now: Entry | None) -> Entry | None:
-        """The entry without what the operation changed in it, with what was changed in it since."""
+        """Return the entry without what the operation changed in it, with what was changed in it since."""
         today = self.draft.now.date()
         if now is not None and after is not None:
             if abs(fade.strength(now, today) - fade.strength(after, today)) < 1e-6 and now.hits == after.hits:
@@ -277,7 +277,7 @@ def completed(draft: Draft, patches: Sequence[Patch]) -> Callable[[Applied], boo
 
 
 def _is_readable(pages: Pages, path: str) -> bool:
-    """Whether there may be a document at that path; a person may have made a link of it meanwhile."""
+    """Return whether there may be a document at that path; a person may have made a link of it meanwhile."""
     try:
         pages.text(path)
     except InvalidInput:
@@ -316,7 +316,7 @@ def _before(patch: Patch, after: str | None) -> str | None:
 
 
 def _without(path: str, hunks: Sequence[Hunk], text: str | None, then: Any) -> str | None:
-    """The text without these changes; raises _Standing where they are not as they were."""
+    """Return the text without these changes; raises _Standing where they are not as they were."""
     missing = text is None and any(hunk.new for hunk in hunks)
     found = None if missing else taken_back(hunks, text or "")
     if found is None:
@@ -341,7 +341,7 @@ def _fields_back(before: Entry, after: Entry, now: Entry) -> Entry | None:
 
 
 def _says(entry: Entry | None, text: str) -> bool:
-    """Whether the entry makes that statement, and is held true."""
+    """Return whether the entry makes that statement, and is held true."""
     return entry is not None and entry.superseded_by is None and normalise(entry.text) == normalise(text)
 
 
@@ -350,7 +350,7 @@ def _turns_in(change: Applied) -> Sequence[Turn]:
 
 
 def _line_back(change: Applied) -> Applied:
-    """What taking back a change to lines or a whole document is to the journal."""
+    """Return what taking back a change to lines or a whole document is to the journal."""
     if change.kind == "append":
         return Applied(kind="drop", target=change.target, before=change.after, after="", reason=change.reason)
     if change.kind == "drop" and change.after:
@@ -486,7 +486,7 @@ class Writer:
         return Draft(Pages(self._documents, self._transcripts, parse=self._parse, now=self._now()))
 
     def _worked_in(self, draft: Draft, group: Group, actor: str, door: str, kind: str, *, patched: bool) -> _Planned:
-        """The operation of these changes, once they are worked into the draft."""
+        """Return the operation of these changes, once they are worked into the draft."""
         outcomes = tuple(draft.do(change) for change in group.changes)
         applied = tuple(outcome.applied for outcome in outcomes if outcome.applied is not None)
         bury = tuple(group.bury)

@@ -30,14 +30,14 @@ class Given(NamedTuple):
 
 
 def config_dir(env: Mapping[str, str], home: str) -> str:
-    """The user's own settings: `$XDG_CONFIG_HOME/memorybook`, else `~/.config/memorybook`."""
+    """Return the user's own settings: `$XDG_CONFIG_HOME/memorybook`, else `~/.config/memorybook`."""
     folder = env.get("XDG_CONFIG_HOME", "")
     # The XDG specification says that a relative path is to be ignored.
     return os.path.join(folder if os.path.isabs(folder) else os.path.join(home, ".config"), "memorybook")
 
 
 def absolute(path: str, base: str, home: str) -> str:
-    """A path as somebody wrote it in the folder `base`, `~` being `home`."""
+    """Return a path as somebody wrote it in the folder `base`, `~` being `home`."""
     if path == "~" or path.startswith("~/"):
         path = home + path[1:]
     return os.path.abspath(os.path.join(base, os.path.expanduser(path)))
@@ -59,7 +59,7 @@ def of_user(folder: str) -> list[Given]:
 
 
 def user_files(folder: str) -> list[str]:
-    """The settings files in `folder` (see `config_dir`)."""
+    """Return the settings files in `folder` (see `config_dir`)."""
     return [path for name in _USER_FILES if os.path.exists(path := os.path.join(folder, name))]
 
 
@@ -84,7 +84,7 @@ def unread(cwd: str, folder: str, is_ours: Callable[[str], bool]) -> list[str]:
 
 
 def _folders(cwd: str) -> Iterator[str]:
-    """The folder and those above it, up to the git top level."""
+    """Yield the folder and those above it, up to the git top level."""
     folder = os.path.abspath(cwd)
     while True:
         yield folder
@@ -99,7 +99,7 @@ def _those_in(folder: str, names: Iterable[str]) -> list[str]:
 
 
 def _has_section(path: str, is_ours: Callable[[str], bool]) -> bool:
-    """Whether a file of YAML or TOML has a section `memory` with a setting of ours."""
+    """Return whether a file of YAML or TOML has a section `memory` with a setting of ours."""
     import re
 
     with suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
@@ -229,7 +229,7 @@ def record_trust(path: str, folder: str) -> None:
 
 
 def is_trusted(path: str, folder: str) -> bool:
-    """Whether a file with just this content was trusted once."""
+    """Return whether a file with just this content was trusted once."""
     try:
         with open(os.path.join(folder, "trusted"), encoding="utf-8", errors="surrogateescape") as file:
             digests = {line.split(maxsplit=1)[0] for line in file if line.strip()}
@@ -297,7 +297,7 @@ _SWITCHES = {"true": True, "1": True, "yes": True, "on": True, "false": False, "
 
 
 def needs_trust(key: str, value: Any) -> bool:
-    """Whether a project's file may set this only if somebody trusts it."""
+    """Return whether a project's file may set this only if somebody trusts it."""
     if key == "redaction.patterns":  # an expression may mask every word, or never come to an end
         words = value if isinstance(value, list) else [value]
         return any(isinstance(word, str) and word[:1] == word[-1:] == "/" for word in words)
@@ -305,7 +305,7 @@ def needs_trust(key: str, value: Any) -> bool:
 
 
 def value_of(key: str, default: Any, given: Given, home: str) -> Any:
-    """What was given for the setting `key`, in its type and range, paths absolute. Raises ConfigError."""
+    """Return what was given for the setting `key`, in its type and range, paths absolute. Raises ConfigError."""
     try:
         value: Any = _duration(given.value) if key in _DURATIONS else _typed(default, given)
         _check_range(key, value)
@@ -321,7 +321,7 @@ def value_of(key: str, default: Any, given: Given, home: str) -> Any:
 
 
 def _is_secret(key: str, value: Any) -> bool:
-    """Whether no message may show what was given: a key, or an address that may hold one."""
+    """Return whether no message may show what was given: a key, or an address that may hold one."""
     if key.endswith("url"):
         return not isinstance(value, str) or any(mark in value for mark in "@?")
     return key.endswith(("api_key", "auth_token"))
@@ -352,7 +352,7 @@ def _expect(value: Any, fine: bool, wanted: str) -> Any:
 
 
 def _parsed(default: Any, text: str) -> Any:
-    """What a text of the environment or the command line stands for; unreadable text comes back as it is."""
+    """Return what a text of the environment or the command line stands for; unreadable text comes back as it is."""
     if isinstance(default, bool):
         return _SWITCHES.get(text.strip().lower(), text)
     if isinstance(default, tuple):
@@ -405,7 +405,7 @@ def _check_range(key: str, value: Any) -> None:
 
 
 def _is_place(url: str) -> bool:
-    """Whether a database's address is a path, with or without `file:`, or a server's."""
+    """Return whether a database's address is a path, with or without `file:`, or a server's."""
     scheme, colon, rest = url.partition(":")
     if not colon or len(scheme) < 2 or not scheme.replace("+", "").replace("-", "").isalnum():
         return "://" not in url

@@ -47,7 +47,7 @@ from memorybook.text.sentences import (
     is_question,
     quotations,
     sentences,
-    told,
+    statement_in,
 )
 from memorybook.text.tokens import normalise
 from memorybook.text.utterances import correction
@@ -187,7 +187,7 @@ class _Reading:
         listed = sentences(self._said)
         for place, sentence in enumerate(listed):
             after = listed[place + 1].text if place + 1 < len(listed) else ""
-            text = told(sentence)
+            text = statement_in(sentence)
             if text != sentence.text and not states(sentence.text.rstrip("?？吗呢"), self._context.talk):
                 text = ""
             text = text or _plainly(sentence.text) or (sentence.text.rstrip("?？") if leaves_out(sentence.text) else "")

@@ -37,7 +37,7 @@ _DAYS = frozenset({"scored", "last_activated", "expires"})
 
 
 def render(change: Change) -> dict[str, Any]:
-    """The change as a JSON object."""
+    """Return the change as a JSON object."""
     return {"do": type(change).__name__.lower(), **_values(change)}
 
 
@@ -57,7 +57,7 @@ def parse(shown: Mapping[str, Any]) -> Change:
 
 
 def _values(value: Any) -> dict[str, Any]:
-    """The fields of a value that are not as they are by default."""
+    """Return the fields of a value that are not as they are by default."""
     return {
         field.name: _plain(getattr(value, field.name))
         for field in fields(value)
@@ -96,13 +96,13 @@ _TIMES = frozenset({"time", "created", "updated", "ended"})
 
 
 def render_turns(session: Session, turns: Sequence[Turn], *, whole: bool) -> str:
-    """The session and these turns of it; `whole` says that all of it is meant, and not these turns alone."""
+    """Return the session and these turns of it; `whole` says that all of it is meant, and not these turns alone."""
     shown = {"session": _fields_of(session), "turns": [_fields_of(turn) for turn in turns], "whole": whole}
     return json.dumps(shown, separators=(",", ":"), ensure_ascii=False, default=_turn_plain)
 
 
 def parse_turns(text: str) -> tuple[Session, tuple[Turn, ...], bool]:
-    """What `render` was given."""
+    """Return what `render` was given."""
     shown = json.loads(text)
     turns = tuple(Turn(**_turn_fields(turn)) for turn in shown["turns"])
     return Session(**_turn_fields(shown["session"])), turns, shown["whole"]

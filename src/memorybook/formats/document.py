@@ -20,8 +20,8 @@ IGNORED = b"*.md.bak\n"
 """What git is told not to take of a book, where nobody told it anything."""
 
 
-def told_to_ignore(root: str) -> bytes | None:
-    """What git was told to leave out of a book's folder; None if nobody told it anything."""
+def gitignore_of(root: str) -> bytes | None:
+    """Return what git was told to leave out of a book's folder; None if nobody told it anything."""
     try:
         with open(os.path.join(root, ".gitignore"), "rb") as file:
             return file.read()

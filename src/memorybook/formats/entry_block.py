@@ -183,7 +183,7 @@ def _read_title(line: str) -> _Title:
 
 
 def _bracket_flaw(id: str | None, rest: str, cells: list[str]) -> str:
-    """What is wrong with the brackets of a title without a category; "" if it may be free text."""
+    """Return what is wrong with the brackets of a title without a category; "" if it may be free text."""
     opened = id is None and rest.startswith("[")
     if opened and "]" not in rest:
         return "the [ of this title is never closed"
@@ -354,7 +354,7 @@ def made_ids(text: str) -> Iterator[str]:
 
 
 def base36(number: int) -> str:
-    """The last six digits of a number, in base 36."""
+    """Return the last six digits of a number, in base 36."""
     digits = []
     for _ in range(6):
         number, digit = divmod(number, 36)
@@ -485,7 +485,7 @@ def read_fields(body: str, warnings: list[str]) -> dict[str, Any]:
 
 
 def _read_regular(body: str) -> dict[str, Any]:
-    """The fields as a machine writes them, at a third of the cost; raises if anything is unusual."""
+    """Return the fields as a machine writes them, at a third of the cost; raises if anything is unusual."""
     if "&#x" in body or "  " in body or " ;" in body or "\n" in body:
         raise ValueError(body)
     parts = body.strip(" ").split("; ")

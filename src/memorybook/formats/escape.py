@@ -26,12 +26,12 @@ def escape(pattern: str, text: str) -> str:
 
 
 def reference(match: re.Match[str]) -> str:
-    """The matched characters as references."""
+    """Return the matched characters as references."""
     return "".join([f"&#x{ord(char):X};" for char in match[0]])
 
 
 def unescape(text: str) -> str:
-    """The text with its references as characters; one that names no character stays."""
+    """Return the text with its references as characters; one that names no character stays."""
     return _REFERENCE.sub(_character, text) if "&#x" in text else text
 
 
@@ -78,5 +78,5 @@ def fences(text: str) -> Iterator[tuple[int, int]]:
 
 
 def has_open_fence(text: str) -> bool:
-    """Whether a code fence is opened that nothing closes."""
+    """Return whether a code fence is opened that nothing closes."""
     return ("```" in text or "~~~" in text) and any(not end for _, end in fences(text))

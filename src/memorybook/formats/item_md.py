@@ -82,14 +82,14 @@ def path_of(namespace: Sequence[str], key: str) -> str:
 
 @lru_cache(maxsize=5_000)
 def _part(names: tuple[str, ...]) -> str:
-    told = _told("-".join(names))
+    told = _readable_name("-".join(names))
     if names == (told,) and told and not _DEVICES.match(told):
         return told
     return f"{told}={sha256(json.dumps(names).encode()).hexdigest()[:16]}"
 
 
-def _told(name: str) -> str:
-    """The name in lower-case letters, digits, `-` and `_`; such a name itself if no other is written alike."""
+def _readable_name(name: str) -> str:
+    """Return the name in lower-case letters, digits, `-` and `_`; such a name itself if no other is written alike."""
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).upper().casefold().lower())
     plain = "".join([c if c == "_" or _is_written(c) else "-" for c in folded])
     return plain.encode()[:_MOST_BYTES].decode(errors="ignore")
@@ -126,7 +126,7 @@ def render(item: Item, *, texts: Sequence[str] | None = None) -> str:
 
 
 def _leaves(value: Any, place: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """What the value says, with the names above it."""
+    """Yield what the value says, with the names above it."""
     if isinstance(value, dict):
         for name, inner in value.items():
             yield from _leaves(inner, (*place, str(name)))
@@ -138,7 +138,7 @@ def _leaves(value: Any, place: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...
 
 
 def _line(place: Sequence[str], text: str) -> str:
-    """One item of a list; "" for blank text."""
+    """Return one item of a list; "" for blank text."""
     lines = [_plain(line) for line in re.split(r"\r\n?|\n", text.strip())]
     if not any(lines):
         return ""
@@ -147,7 +147,7 @@ def _line(place: Sequence[str], text: str) -> str:
 
 
 def _plain(line: str) -> str:
-    """The line, which begins nothing."""
+    """Return the line, which begins nothing."""
     text = line.lstrip()
     return line[: len(line) - len(text)] + escape(_TEXT, text)
 
@@ -160,7 +160,7 @@ def _on_a_line(name: str) -> str:
 
 
 def parse(text: str) -> Item | None:
-    """The item of a document, from the last JSON in it; None if that is none."""
+    """Return the item of a document, from the last JSON in it; None if that is none."""
     found = _held(text)
     return found[1] if found else None
 
@@ -175,7 +175,7 @@ def readable(text: str) -> str:
 
 
 def _held(text: str) -> tuple[int, Item] | None:
-    """Where the JSON of an item begins, and the item."""
+    """Return where the JSON of an item begins, and the item."""
     last = None
     for last in _FENCE.finditer(text):  # noqa: B007
         pass

@@ -45,7 +45,7 @@ def schema_of(tool: Callable[..., dict[str, Any]]) -> dict[str, Any]:
 
 
 def described_without(description: str, tools: Collection[str]) -> str:
-    """A tool's description without the sentences that name one of these tools."""
+    """Return a tool's description without the sentences that name one of these tools."""
     sentences = description.removesuffix(".").split(". ")
     return ". ".join(one for one in sentences if not any(tool in one for tool in tools)) + "."
 
@@ -77,7 +77,7 @@ ALSO: Mapping[str, tuple[str, ...]] = {
 
 
 def renamed(parameters: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments by the names that the tool gives them; one that is given under both is left to `checked`."""
+    """Return the arguments by the names that the tool gives them; one that is given under both is left to `checked`."""
     properties = parameters["properties"]
     names = {
         given: next((own for own in ALSO.get(given, ()) if own in properties and arguments.get(own) is None), given)
@@ -92,7 +92,7 @@ def renamed(parameters: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict
 
 
 def decoded(name: str, arguments: Mapping[str, Any] | str) -> Mapping[str, Any]:
-    """The arguments of a call of `name` as an object; "" is an empty one. Raises InvalidInput for other text."""
+    """Return the arguments of a call of `name` as an object; "" is an empty one. Raises InvalidInput for other text."""
     if not isinstance(arguments, str):
         return arguments
     try:
@@ -105,7 +105,7 @@ def decoded(name: str, arguments: Mapping[str, Any] | str) -> Mapping[str, Any]:
 
 
 def fits(value: Any, schema: Mapping[str, Any]) -> bool:
-    """Whether the value is of a type that the schema names; a boolean is no number."""
+    """Return whether the value is of a type that the schema names; a boolean is no number."""
     kinds = _kinds(schema)
     if not any(isinstance(value, _PYTHON[kind]) for kind in kinds) or ("boolean" in kinds) != isinstance(value, bool):
         return False
@@ -113,7 +113,7 @@ def fits(value: Any, schema: Mapping[str, Any]) -> bool:
 
 
 def described(schema: Mapping[str, Any]) -> str:
-    """The type that the schema names, in words."""
+    """Return the type that the schema names, in words."""
     words = " or ".join(f"{'an' if kind[0] in 'aio' else 'a'} {kind}" for kind in _kinds(schema))
     return f"{words} of {schema['items']['type']}s" if "items" in schema else words
 
@@ -123,7 +123,7 @@ def _kinds(schema: Mapping[str, Any]) -> Sequence[str]:
 
 
 def private(name: str) -> str:
-    """The parameter that callers know by the name: a word of Python has an underscore there."""
+    """Return the parameter that callers know by the name: a word of Python has an underscore there."""
     return f"{name}_" if keyword.iskeyword(name) else name
 
 

@@ -110,6 +110,6 @@ class Reply:
     cut: bool = False
 
     def message(self) -> dict[str, Any]:
-        """The assistant's message that continues the conversation."""
+        """Return the assistant's message that continues the conversation."""
         calls = [call.json() for call in self.tool_calls]
         return {"role": "assistant", "content": self.text} | ({"tool_calls": calls} if calls else {})

@@ -99,11 +99,11 @@ class MemoryDocument:
         return replace(self, parts=tuple(parts))
 
     def lines_of_people(self) -> set[str]:
-        """The lines outside the managed sections that a person wrote and that say something; headings do not."""
+        """Return the lines outside the managed sections that a person wrote and that say something; headings do not."""
         return {line for part in self.parts if isinstance(part, str) for line in page.said_by_people(part)}
 
     def get(self, id: str) -> Entry | None:
-        """The entry of that id, or None."""
+        """Return the entry of that id, or None."""
         return self._edits[id] if id in self._edits else self._known.get(id)
 
     def with_entry(self, entry: Entry) -> MemoryDocument:
@@ -124,7 +124,7 @@ class MemoryDocument:
         return self if self.get(id) is None else replace(self, _edits={**self._edits, id: None})
 
     def settled(self) -> MemoryDocument:
-        """The same document, to be rewritten if it is `unsettled`."""
+        """Return the same document, to be rewritten if it is `unsettled`."""
         return replace(self, _rewrite=True) if self.unsettled else self
 
     # --- a person's part -----------------------------------------------------------------------
@@ -214,7 +214,7 @@ class MemoryDocument:
         return any(isinstance(part, Section) and part.heading.startswith("# ") for part in self.parts)
 
     def _edited_parts(self) -> list[str | Section]:
-        """The parts with the edits worked in, missing sections made."""
+        """Return the parts with the edits worked in, missing sections made."""
         edits = dict(self._edits)
         parts: list[str | Section] = []
         for part in self.parts:
@@ -308,7 +308,7 @@ def parse(text: str, *, modified: datetime) -> MemoryDocument:
 
 
 def new_id(taken: Container[str]) -> str:
-    """A random id of six characters a-z0-9 that is not among the taken ones."""
+    """Return a random id of six characters a-z0-9 that is not among the taken ones."""
     while True:
         id = base36(int.from_bytes(os.urandom(8), "big"))
         if id not in taken:
@@ -325,7 +325,7 @@ def template(title: str = "Agent Memory", *, language: str = "en") -> str:
 
 
 def archive_path(day: date) -> str:
-    """The document for entries that leave MEMORY.md on that day, `archive/2026-02.md`."""
+    """Return the document for entries that leave MEMORY.md on that day, `archive/2026-02.md`."""
     return f"archive/{day:%Y-%m}.md"
 
 
@@ -338,7 +338,7 @@ def archive_template(path: str) -> str:
 
 
 def render_archive(path: str, entries: Iterator[Entry] | tuple[Entry, ...], *, now: datetime) -> str:
-    """A whole archive of these entries, strongest first. Raises InvalidInput as `archive_template`."""
+    """Return a whole archive of these entries, strongest first. Raises InvalidInput as `archive_template`."""
     document = parse(archive_template(path), modified=now)
     for entry in entries:
         document = document.with_entry(entry)

@@ -51,12 +51,12 @@ class Section(NamedTuple):
 
 
 def raw(part: str | Section) -> str:
-    """The part as it was read."""
+    """Return the part as it was read."""
     return part if isinstance(part, str) else part.heading + "".join([block.raw for block in part.blocks])
 
 
 def is_managed(heading: str) -> bool:
-    """Whether a second-level heading of that name opens a managed section."""
+    """Return whether a second-level heading of that name opens a managed section."""
     return _MANAGED.match(f"## {heading}") is not None
 
 
@@ -174,14 +174,14 @@ class _Reader:
         self._merging = "\n<<<<<<< " in text or "\n>>>>>>> " in text
 
     def prose(self, start: int, end: int) -> str:
-        """The text of a person's part."""
+        """Return the text of a person's part."""
         for stray in re.finditer(_STRAY, self._text[start - 1 : end]):
             line = self._line_of(start + stray.start())
             self.warnings.append((line, "this entry stands outside the managed sections and is not read"))
         return self._text[start:end]
 
     def section(self, start: int, end: int, archived: bool, titles: list[int]) -> Section:
-        """The section whose heading is at `start`."""
+        """Return the section whose heading is at `start`."""
         text = self._text
         body = text.find("\n", start, end) + 1 or end
         cuts = []
@@ -204,7 +204,7 @@ class _Reader:
         return [Block(self._text[start:end], line, reading.entry, reading.settled)]
 
     def _checked(self, block: str, archived: bool) -> Reading:
-        """The block as read; not as an entry in an unfinished merge, not settled with a fence left open."""
+        """Return the block as read; not as an entry in an unfinished merge, not settled with a fence left open."""
         reading = read_entry(block, day=self._day, archived=archived)
         if self._merging and re.search(_MERGE, block[: reading.length]):
             return Reading(None, True, reading.length, (_UNMERGED,))
@@ -256,7 +256,7 @@ def _chunks(text: str) -> tuple[str, list[str]]:
 
 
 def _with_ids(parts: list[str | Section], warnings: list[tuple[int, str]]) -> dict[str, Entry]:
-    """The entries by id; gives one, in place, to each that has none or one that was taken before it."""
+    """Return the entries by id; gives one, in place, to each that has none or one that was taken before it."""
     entries = [block.entry for part in parts if isinstance(part, Section) for block in part.blocks if block.entry]
     known = {entry.id: entry for entry in entries}
     if len(known) == len(entries) and NO_ID not in known:
@@ -308,19 +308,19 @@ _COMMENT = re.compile(r"<!--.*?-->")
 
 
 def stamped(text: str, known: Collection[str]) -> str:
-    """The text with every line that says something stamped as an agent's, but for the known ones."""
+    """Return the text with every line that says something stamped as an agent's, but for the known ones."""
     return "\n".join([line if _is_held(line, known) else _with_stamp(line) for line in text.split("\n")])
 
 
 def by_people(text: str) -> str:
-    """The text without the lines that are stamped as an agent's."""
+    """Return the text without the lines that are stamped as an agent's."""
     if BY_AGENT.strip() not in text:
         return text
     return "\n".join([line for line in text.split("\n") if not line.rstrip().endswith(BY_AGENT.strip())])
 
 
 def said_by_people(text: str) -> set[str]:
-    """The lines that people wrote and that say something, without headings."""
+    """Return the lines that people wrote and that say something, without headings."""
     lines = {line.rstrip() for line in by_people(text).split("\n")}
     return {line for line in lines if not _is_held(line, ()) and not _HEADING.match(line)}
 
@@ -398,7 +398,7 @@ def add_section(text: str, heading: str, item: str, newline: str) -> str:
 
 
 def ended(text: str, newline: str) -> str:
-    """The text with a blank line at its end, so that a heading may follow."""
+    """Return the text with a blank line at its end, so that a heading may follow."""
     if not text.strip("\ufeff") or re.search(r"\n[ \t]*\r?\n\Z", text):
         return text
     return text + (newline if text.endswith("\n") else newline * 2)

@@ -120,7 +120,7 @@ def _front_matter(summary: SessionSummary) -> str:
 
 
 def _value(text: str) -> str:
-    """The text as YAML reads it, too: plain where that is safe, else in double quotes."""
+    """Return the text as YAML reads it, too: plain where that is safe, else in double quotes."""
     escaped = escape(_LINE, text)
     plain = not escaped or _PLAIN.fullmatch(escaped) or _UUID.fullmatch(escaped)
     return escaped if plain else json.dumps(escaped, ensure_ascii=False)
@@ -135,7 +135,7 @@ def _list(items: Iterable[str]) -> str:
 
 
 def _ranges(ids: Iterable[str]) -> Iterator[str]:
-    """The ids in order, three or more that count on from one another as `prefix1..9`."""
+    """Yield the ids in order, three or more that count on from one another as `prefix1..9`."""
     numbered = [(id, match[1], int(match[2])) if (match := _NUMBERED.fullmatch(id)) else (id, None, 0) for id in ids]
     for (prefix, _), run in groupby(enumerate(numbered), key=lambda item: (item[1][1], item[1][2] - item[0])):
         found = [id for _, (id, _, _) in run]
@@ -260,7 +260,7 @@ def node_of(path: str) -> str:
 
 
 def is_uuid(session: str) -> bool:
-    """Whether it names one session of the whole world, and not one of each machine, such as `main`."""
+    """Return whether it names one session of the whole world, and not one of each machine, such as `main`."""
     return _UUID.fullmatch(session) is not None
 
 
@@ -286,7 +286,7 @@ _PATH = re.compile(r"daily/(\d{4}-\d{2}-\d{2})\.md", re.ASCII)
 
 
 def render_line(note: Note) -> str:
-    """The note as one line without a newline: its time in whole seconds, line ends in its text as spaces."""
+    """Return the note as one line without a newline: its time in whole seconds, line ends in its text as spaces."""
     stamp = note.time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ").rjust(20, "0")
     text = escape(UNSAFE, _NEWLINES.sub(" ", note.text.strip()))
     text = _LAST_TAG.sub(reference, text)
@@ -311,7 +311,7 @@ def parse_line(line: str, *, day: date | None = None) -> Note | None:
 
 
 def _without_tags(text: str) -> tuple[str, tuple[str, ...]]:
-    """The text, and the tags that stood behind it."""
+    """Return the text, and the tags that stood behind it."""
     if "#" not in text:
         return text, ()
     words = [word.span() for word in re.finditer(r"\S+", text)]
@@ -342,12 +342,12 @@ def _read_time(line: str, day: date | None) -> tuple[datetime, str] | None:
 
 
 def daily_path(day: date) -> str:
-    """The document for notes of that day, `daily/2026-02-24.md`."""
+    """Return the document for notes of that day, `daily/2026-02-24.md`."""
     return f"daily/{day.isoformat()}.md"
 
 
 def day_of(path: str) -> date | None:
-    """The day of a document of notes; None if the path is another's."""
+    """Return the day of a document of notes; None if the path is another's."""
     match = _PATH.fullmatch(path)
     try:
         return date.fromisoformat(match[1]) if match else None

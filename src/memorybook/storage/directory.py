@@ -90,7 +90,7 @@ class DirectoryDocuments:
             return tuple(walk.found)
 
     def unread(self) -> Sequence[str]:
-        """What looks like a document, or a folder of some, and is none, with the reason, a sentence each."""
+        """Return what looks like a document, or a folder of some, and is none, with the reason, a sentence each."""
         with _refusals(f"the book {self.root!r} cannot be read"):
             walk = Walk({}, time.time_ns())
             walk.all(self.root)
@@ -102,7 +102,7 @@ class DirectoryDocuments:
         if (before := self._before_save(path)) is not None:
             return before
         self._merge_unseen(path)
-        with self._told(path, "read"), self._folder(path) as (folder, name):
+        with self._named_refusals(path, "read"), self._folder(path) as (folder, name):
             data, status = load(folder, name, path)
         return Document(decoded(data), digest(data), status.st_mtime)
 
@@ -155,7 +155,7 @@ class DirectoryDocuments:
         BookLocked, InvalidInput for text that no file can hold, Unavailable if the disk refuses (the old text stays).
         """
         data = encode(text, path)
-        with self._told(path, "written"), self.lock(), self._target(path, create=expect is None) as target:
+        with self._named_refusals(path, "written"), self.lock(), self._target(path, create=expect is None) as target:
             current, _ = target.settle()
             revision = None if current is None else digest(current.data)
             if revision != expect:
@@ -172,7 +172,7 @@ class DirectoryDocuments:
         if "\n" in line or "\r" in line:
             raise InvalidInput(f"a line to append has no line breaks, {line!r} has; fold it or append it line by line")
         data = encode(line, path) + b"\n"
-        with self._told(path, "written"), self.lock(), self._target(path, create=True) as target:
+        with self._named_refusals(path, "written"), self.lock(), self._target(path, create=True) as target:
             if not target.is_ours():
                 current, _ = target.settle()
                 if current is not None and (plain := encode(decoded(current.data), path)) != current.data:
@@ -181,7 +181,7 @@ class DirectoryDocuments:
 
     def remove(self, path: str) -> None:
         """Remove the document and its versions, durably. Raises MissingDocument, UnsafePath, BookLocked."""
-        with self._told(path, "removed"), self.lock(), self._folder(path) as (folder, name):
+        with self._named_refusals(path, "removed"), self.lock(), self._folder(path) as (folder, name):
             descriptor, _ = open_file(folder, name, path)
             os.close(descriptor)
             os.unlink(name, dir_fd=folder)
@@ -267,7 +267,7 @@ class DirectoryDocuments:
             ) from error
 
     def _is_lock(self, descriptor: int) -> bool:
-        """Whether the file that was locked is still the lock: `.memorybook` may have been deleted meanwhile."""
+        """Return whether the file that was locked is still the lock: `.memorybook` may have been deleted meanwhile."""
         try:
             named = os.stat(os.path.join(self.root, STATE, "lock"))
         except FileNotFoundError:
@@ -300,7 +300,7 @@ class DirectoryDocuments:
         if not os.path.isdir(self._versions_of(path)):
             return False
         absent = suppress(MissingDocument)
-        with self._told(path, "merged"), absent, self.lock(timeout=timeout), self._target(path) as target:
+        with self._named_refusals(path, "merged"), absent, self.lock(timeout=timeout), self._target(path) as target:
             return target.settle()[1]
         return False
 
@@ -315,7 +315,7 @@ class DirectoryDocuments:
         """`reconcile` every document that needs it; returns the paths of those that were rewritten."""
         return [info.path for info in self.list() if self.needs_reconcile(info) and self.reconcile(info.path)]
 
-    def _told(self, path: str, verb: str) -> AbstractContextManager[None]:
+    def _named_refusals(self, path: str, verb: str) -> AbstractContextManager[None]:
         return _refusals(f"document {path!r} of the book {self.root!r} cannot be {verb}")
 
     def _versions_of(self, path: str) -> str:
@@ -415,7 +415,7 @@ class DirectoryDocuments:
 
 
 def _text_in(file: str) -> str:
-    """The text of a file of ours, "" if there is none."""
+    """Return the text of a file of ours, "" if there is none."""
     with suppress(FileNotFoundError), open(file, "rb") as data:
         return decoded(data.read())
     return ""
@@ -452,7 +452,7 @@ def _mismatch(path: str, found: str | None, expect: str | None) -> str:
 
 
 def _place_of(root: str) -> tuple[int, int] | None:
-    """Which directory it is; None if there is none."""
+    """Return which directory it is; None if there is none."""
     try:
         status = os.stat(root)
     except OSError:

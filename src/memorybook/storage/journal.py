@@ -17,19 +17,23 @@ from memorybook._light import (
 )
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.storage.journal_rows import (
+    FORGOT,
     MIGRATIONS,
     OPERATION,
     among,
+    changes_that_forgot,
     insert_operation,
     json_of,
     mark_memorized,
     operation_of,
     patch_of,
+    purge,
     unforced,
 )
 from memorybook.storage.sqlite import (
     Connection,
     Store,
+    Tables,
     as_json,
     bindable,
     immediate,
@@ -46,7 +50,6 @@ from memorybook.storage.sqlite import (
 )
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
     from datetime import date, datetime
 
     from memorybook.model import Applied, Operation, Parked, Patch, Proposal, Shown, Spent
@@ -93,9 +96,6 @@ def _proposal(row: tuple[Any, ...]) -> Proposal:
     )
 
 
-_PATCH = "path, before, after, hunks"
-
-
 def new_operation_id(time: datetime) -> str:
     """Return an id such as `20260224-101233123456-9f2c1b`: sorts by time (UTC, microseconds), 24 random bits.
 
@@ -105,7 +105,7 @@ def new_operation_id(time: datetime) -> str:
     return f"{digits[:8]}-{digits[8:]}-{os.urandom(3).hex()}"
 
 
-class SqliteJournal:
+class SqliteJournal(Tables):
     """`Journal` in one SQLite file, created by the first write.
 
     Every method may raise Unavailable (locked by another process for 30 s, unreadable, newer) or Damaged; a damaged
@@ -113,7 +113,7 @@ class SqliteJournal:
     """
 
     def __init__(self, path: str, *, prepare: Callable[[], None] | None = None) -> None:
-        self._store = Store(path, MIGRATIONS, prepare=prepare)
+        super().__init__(Store(path, MIGRATIONS, prepare=prepare))
 
     def begin(
         self,
@@ -168,7 +168,7 @@ class SqliteJournal:
         return self._operations("WHERE done=0 ORDER BY seq")
 
     def operation(self, id: str) -> Operation:
-        """The operation of that id. Raises NotFound."""
+        """Return the operation of that id. Raises NotFound."""
         found = self._operations("WHERE id=?", (bindable(id),))
         if not found:
             raise _no_operation(id)
@@ -193,12 +193,12 @@ class SqliteJournal:
         return self._operations(which, (*values, rows), target if alone else None)
 
     def patches(self, operation: str) -> Sequence[Patch]:
-        """How the operation (id) changed documents; none for one of an older journal. Raises NotFound."""
-        db = self._store.existing()
-        row = None if db is None else db.first("SELECT seq FROM operations WHERE id=?", (bindable(operation),))
-        if db is None or row is None:
+        """Return how the operation (id) changed documents; none for one of an older journal. Raises NotFound."""
+        row = self._first("SELECT seq FROM operations WHERE id=?", (bindable(operation),))
+        if row is None:
             raise _no_operation(operation)
-        return [patch_of(p) for p in db.execute(f"SELECT {_PATCH} FROM patches WHERE operation=? ORDER BY n", row)]
+        query = "SELECT path, before, after, hunks FROM patches WHERE operation=? ORDER BY n"
+        return [patch_of(patch) for patch in self._rows(query, row)]
 
     def undone(self) -> Mapping[str, str]:
         """Ids of the operations that are undone, and not redone since, with the id of what undid each."""
@@ -206,9 +206,8 @@ class SqliteJournal:
         return {} if db is None else _undone(db)
 
     def usage(self, operation: str) -> Mapping[str, Any] | None:
-        """What the LLM calls of an operation (id) used; None if it made none. Raises NotFound."""
-        db = self._store.existing()
-        row = None if db is None else db.first("SELECT usage FROM operations WHERE id=?", (bindable(operation),))
+        """Return the usage of an operation's (id) LLM calls; None if it made none. Raises NotFound."""
+        row = self._first("SELECT usage FROM operations WHERE id=?", (bindable(operation),))
         if row is None:
             raise _no_operation(operation)
         return json_of(row[0])
@@ -237,15 +236,12 @@ class SqliteJournal:
         )
 
     def buries(self) -> bool:
-        """Whether there is any tombstone, standing or not. Cheap."""
-        db = self._store.existing()
+        """Return whether there is any tombstone, standing or not. Cheap."""
         any_of = "SELECT 1 FROM tombstones UNION ALL SELECT 1 FROM tombstones_unkeyed LIMIT 1"
-        return db is not None and db.first(any_of) is not None
+        return self._first(any_of) is not None
 
     def forgotten(self) -> Sequence[Sequence[Applied]]:
-        """What was forgotten by operations that are not undone, and not purged: their changes, each operation's."""
-        from memorybook.storage.journal_rows import FORGOT, changes_that_forgot
-
+        """Return the changes, by operation, of what was forgotten by operations neither undone nor purged."""
         db = self._store.existing()
         if db is None or db.first(f"SELECT 1 FROM changes WHERE {FORGOT} LIMIT 1") is None:
             return []
@@ -263,39 +259,8 @@ class SqliteJournal:
         Questions go by `asks` (default `holds`). Operations keep kinds, targets and times. Return how many rows of each
         table lost something; `vacuum` overwrites what is left in the file.
         """
-        from memorybook.storage.journal_rows import purge
-
         db = self._store.existing()
         return {} if db is None else purge(db, targets, holds, operations, asks)
-
-    def copying(self, path: str) -> AbstractContextManager[bool]:
-        """Copy it as of the beginning of the block into the new file `path`, complete at the end of the block.
-
-        Writers do not wait. False, and no file, if there is no journal yet.
-        """
-        from memorybook.storage.snapshot import copying
-
-        return copying(self._store, path)
-
-    def check_copy(self, path: str) -> None:
-        """Raise Unavailable unless the file is a sound copy as `copying` makes it, with just its tables."""
-        from memorybook.storage.snapshot import check_copy
-
-        check_copy(path, MIGRATIONS)
-
-    def vacuum(self) -> bool:
-        """Let no byte of what was deleted be left in the files; False if another process still needs some."""
-        from memorybook.storage.snapshot import vacuum
-
-        return vacuum(self._store.existing())
-
-    def fault(self, *, thorough: bool = False) -> str:
-        """What is wrong with the database, see `Store.fault`; "" if nothing is."""
-        return self._store.fault(thorough=thorough)
-
-    def close(self) -> None:
-        """Release what is held; closing twice does nothing."""
-        self._store.close()
 
     # --- work to try again ---------------------------------------------------------------------
 
@@ -324,15 +289,10 @@ class SqliteJournal:
         return _parked(found)
 
     def parked(self, *, kind: str | None = None, due: datetime | None = None) -> Sequence[Parked]:
-        """What is parked, oldest first; of one kind, and what may be tried at the time `due`, if these are given."""
-        db = self._store.existing()
-        if db is None:
-            return []
-        rows = db.execute(f"SELECT {_PARKED} FROM parked ORDER BY since, id")
-        found = [_parked(row) for row in rows]
+        """Return what is parked, oldest first; of one kind, and what may be tried at the time `due`, if given."""
         return [
             each
-            for each in found
+            for each in map(_parked, self._rows(f"SELECT {_PARKED} FROM parked ORDER BY since, id"))
             if (kind is None or each.kind == kind) and (due is None or each.next is None or each.next <= due)
         ]
 
@@ -364,16 +324,12 @@ class SqliteJournal:
     def proposals(
         self, *, state: str | None = "open", kind: str | None = None, limit: int | None = None
     ) -> Sequence[Proposal]:
-        """Proposals, oldest first; of one state (None: of all) and one kind, at most `limit`."""
-        db = self._store.existing()
-        if db is None:
-            return []
-        rows = db.execute(
+        """Return proposals, oldest first; of one state (None: of all) and one kind, at most `limit`."""
+        query = (
             f"SELECT {_PROPOSAL} FROM proposals WHERE (?1 IS NULL OR state=?1) AND (?2 IS NULL OR kind=?2)"
-            " ORDER BY seq LIMIT ?3",
-            (state, maybe_bindable(kind), row_limit(limit)),
+            " ORDER BY seq LIMIT ?3"
         )
-        return [_proposal(row) for row in rows]
+        return [_proposal(row) for row in self._rows(query, (state, maybe_bindable(kind), row_limit(limit)))]
 
     def decide(self, id: str, state: str, *, time: datetime, operation: str | None = None) -> None:
         """Settle an open proposal: `accepted`, `rejected`, `withdrawn`. Raises NotFound; Conflict if it is settled."""
@@ -393,19 +349,14 @@ class SqliteJournal:
     # --- what was memorized --------------------------------------------------------------------
 
     def memorized(self, session: str, digest: str) -> str | None:
-        """Id of the operation that memorized this content ("" if nothing came of it); None if it is new."""
-        db = self._store.existing()
-        if db is None:
-            return None
-        found = db.first(
-            "SELECT operation FROM memorized WHERE session=? AND digest=?", (bindable(session), bindable(digest))
-        )
+        """Return the operation (id) that memorized this content ("" if nothing came of it); None if it is new."""
+        query = "SELECT operation FROM memorized WHERE session=? AND digest=?"
+        found = self._first(query, (bindable(session), bindable(digest)))
         return None if found is None else readable(found[0])
 
     def all_memorized(self, session: str) -> frozenset[str]:
-        """Every content of the session that was memorized."""
-        db = self._store.existing()
-        rows = () if db is None else db.execute("SELECT digest FROM memorized WHERE session=?", (bindable(session),))
+        """Return every content of the session that was memorized."""
+        rows = self._rows("SELECT digest FROM memorized WHERE session=?", (bindable(session),))
         return frozenset(readable(digest) for (digest,) in rows)
 
     def mark_memorized(self, session: str, *digests: str, operation: str, time: datetime) -> None:
@@ -414,9 +365,8 @@ class SqliteJournal:
             mark_memorized(db, session, digests, operation, stamp(time))
 
     def reached(self, session: str) -> int:
-        """Position of the turn up to which the session was memorized; -1 if nothing of it was."""
-        db = self._store.existing()
-        row = None if db is None else db.first("SELECT position FROM reached WHERE session=?", (bindable(session),))
+        """Return the position of the turn up to which the session was memorized; -1 for nothing."""
+        row = self._first("SELECT position FROM reached WHERE session=?", (bindable(session),))
         return -1 if row is None else int(row[0])
 
     def reach(self, session: str, position: int, *, time: datetime) -> None:
@@ -443,15 +393,11 @@ class SqliteJournal:
             )
 
     def spent(self, day: date) -> Spent:
-        """What LLM calls used on that day."""
+        """Return the usage of LLM calls on that day."""
         from memorybook.model import Spent
 
-        db = self._store.existing()
         query = "SELECT calls, failed, input_tokens, output_tokens FROM spent WHERE day=?"
-        row = None if db is None else db.first(query, (day.isoformat(),))
-        if row is None:
-            return Spent()
-        calls, failed, given, made = row
+        calls, failed, given, made = self._first(query, (day.isoformat(),)) or (0, 0, 0, 0)
         return Spent(calls=calls, failed=failed, input_tokens=given, output_tokens=made)
 
     # --- which prompts an entry entered --------------------------------------------------------
@@ -482,13 +428,10 @@ class SqliteJournal:
         return {readable(entry): count for entry, count in rows}
 
     def prompts_of(self, id: str) -> Sequence[Shown]:
-        """The last prompts that the entry entered, newest first."""
+        """Return the last prompts that the entry entered, newest first."""
         from memorybook.model import Shown
 
-        db = self._store.existing()
-        if db is None:
-            return []
-        rows = db.execute(
+        rows = self._rows(
             "SELECT time, session, query FROM prompts WHERE entry=? ORDER BY seq DESC LIMIT ?",
             (bindable(id), PROMPTS_KEPT),
         )
@@ -529,7 +472,7 @@ def _bury(db: Connection, digests: Iterable[str], operation: str, reason: str, t
 
 
 def _keyed_with(db: Connection) -> Callable[[str], str]:
-    """The keyed digest of a digest: HMAC-SHA256, begun once, as many are asked for at a time."""
+    """Return the keyed digest of a digest: HMAC-SHA256, begun once, as many are asked for at a time."""
     from hashlib import sha256
 
     [(key,)] = db.execute("SELECT key FROM secret")

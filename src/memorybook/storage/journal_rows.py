@@ -187,7 +187,7 @@ _MOST_VALUES = 500
 
 
 def json_of(value: object) -> Mapping[str, Any] | None:
-    """The object in a JSON column; None for NULL."""
+    """Return the object in a JSON column; None for NULL."""
     return None if value is None else object_of(value)  # type: ignore[arg-type]
 
 
@@ -223,7 +223,7 @@ FORGOT = "purged=0 AND (reason='forgotten' OR reason LIKE 'asked to be forgotten
 
 
 def changes_that_forgot(db: Connection, undone: Mapping[str, str]) -> list[list[Applied]]:
-    """Those changes of operations that are not undone, by operation."""
+    """Return those changes of operations that are not undone, by operation."""
     found: dict[str, list[Applied]] = {}
     rows = db.execute(
         f"SELECT operations.id, {', '.join(f'changes.{name}' for name in CHANGE.split(', '))} FROM changes"
@@ -292,7 +292,7 @@ def _change_row(change: Applied) -> tuple[str | bytes | int | None, ...]:
 
 
 def patch_of(row: tuple[Any, ...]) -> Patch:
-    """A patch of a row `path, before, after, hunks`."""
+    """Return a patch of a row `path, before, after, hunks`."""
     from memorybook.model import Patch
 
     path, before, after, hunks = row
@@ -441,7 +441,7 @@ def _parked(db: Connection, holds: Holds) -> int:
 
 
 def _without(value: Any, holds: Holds) -> Any:
-    """The JSON value without the members of lists that hold it; a text that holds it elsewhere is emptied."""
+    """Return the JSON value without the members of lists that hold it; a text that holds it elsewhere is emptied."""
     import json
 
     if isinstance(value, list):
@@ -460,7 +460,7 @@ def _of(db: Connection, table: str, targets: Collection[str]) -> int:
 
 
 def _said(value: Any) -> str:
-    """The text in a column, or all the texts in the JSON that it is, a line each."""
+    """Return the text in a column, or all the texts in the JSON that it is, a line each."""
     text = maybe_readable(value) or ""
     return "\n".join(_texts_in(text))
 

@@ -124,7 +124,7 @@ class Walk:
             self.listed[above] = here
 
     def file(self, root: str, above: str, name: str) -> DocumentInfo | None:
-        """One file looked at anew, in a folder that an earlier pass went through; None if it is no document."""
+        """Return one file looked at anew, in a folder that an earlier pass went through; None if it is no document."""
         try:
             status = os.lstat(os.path.join(root, above, name))
         except (FileNotFoundError, NotADirectoryError):
@@ -151,7 +151,7 @@ class Walk:
 
 
 def _looked_into(above: str, name: str, status: os.stat_result, mark: _Mark, just_now: bool) -> _Known | None:
-    """What a listing tells of a regular file; None if `read` would not open it."""
+    """Return what a listing tells of a regular file; None if `read` would not open it."""
     path = above + name
     if not is_safe_name(name) or status.st_nlink != 1 or status.st_size > MAX_BYTES:
         return None
@@ -329,7 +329,7 @@ def _identity(status: os.stat_result) -> tuple[int, int]:
 
 
 def _is_local(root: str) -> bool:
-    """Whether all of the book is on one local file system. Raises OSError."""
+    """Return whether all of the book is on one local file system. Raises OSError."""
     descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         with open(f"/proc/self/fdinfo/{descriptor}", "rb") as about:
@@ -346,7 +346,7 @@ def _is_local(root: str) -> bool:
 
 
 def _unescaped(place: bytes) -> bytes:
-    r"""A path of `mountinfo`, where a space is written as `\040`."""
+    r"""Return a path of `mountinfo`, where a space is written as `\040`."""
     first, *rest = place.split(b"\\")
     return first + b"".join(bytes([int(part[:3], 8)]) + part[3:] for part in rest)
 
@@ -362,7 +362,7 @@ def _libc() -> CDLL:
 
 
 def _called(result: int) -> int:
-    """What a function of the system returned. Raises OSError."""
+    """Return what a function of the system returned. Raises OSError."""
     if result < 0:
         from ctypes import get_errno
 

@@ -47,7 +47,7 @@ def stamp(status: os.stat_result) -> str:
 
 
 def is_safe_name(name: str) -> bool:
-    """Whether a file or folder of that name may be part of a document path. Fast for plain names."""
+    """Return whether a file or folder of that name may be part of a document path. Fast for plain names."""
     stem = name.removesuffix(".md")
     plain = stem.isascii() and stem.replace("-", "").replace("_", "").isalnum()
     if plain and len(name) <= MAX_PART_CHARACTERS:
@@ -56,7 +56,7 @@ def is_safe_name(name: str) -> bool:
 
 
 def flaw(path: str) -> str:
-    """What makes `path` unfit to name a document, as the end of a sentence; "" if nothing does."""
+    """Return what makes `path` unfit to name a document, as the end of a sentence; "" if nothing does."""
     if not path.endswith(".md"):
         return "does not end in .md"
     if path.startswith("~"):
@@ -73,7 +73,7 @@ def flaw(path: str) -> str:
 
 
 def split_path(path: str) -> list[str]:
-    """The parts of a document path. Raises UnsafePath that says what is wrong with it."""
+    """Return the parts of a document path. Raises UnsafePath that says what is wrong with it."""
     if not isinstance(path, str):
         raise UnsafePath(f"a document path is text, not {type(path).__name__}: {path!r}")
     if wrong := flaw(path):
@@ -207,7 +207,7 @@ def refuse(error: OSError, path: str) -> None:
 
 
 def load(folder: int, name: str, path: str) -> Loaded:
-    """The whole file, read from one descriptor, again if it changed meanwhile. Raises like `open_file`."""
+    """Return the whole file, read from one descriptor, again if it changed meanwhile. Raises like `open_file`."""
     descriptor, before = open_file(folder, name, path)
     try:
         for _ in range(4):
@@ -253,7 +253,7 @@ def read_all(descriptor: int, size: int) -> bytes:
 
 
 def encode(text: str, path: str) -> bytes:
-    """The document's bytes. Raises InvalidInput for text that no file can hold, or that is too long."""
+    """Return the document's bytes. Raises InvalidInput for text that no file can hold, or that is too long."""
     try:
         data = text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError as error:
@@ -288,7 +288,7 @@ def decoded(data: bytes) -> str:
 
 
 def _chinese(data: bytes) -> str:
-    """The bytes as GB 18030, if that makes words of Chinese characters, not one here and there; else ""."""
+    """Return the bytes as GB 18030, if that makes words of Chinese characters, not one here and there; else ""."""
     try:
         text = data.decode("gb18030")
     except UnicodeDecodeError:
@@ -301,7 +301,7 @@ def _chinese(data: bytes) -> str:
 
 
 def digest(data: bytes) -> str:
-    """The revision of a document with these bytes: the first 128 bits of SHA-256, in hex."""
+    """Return the revision of a document with these bytes: the first 128 bits of SHA-256, in hex."""
     from hashlib import sha256
 
     return sha256(data).hexdigest()[:32]

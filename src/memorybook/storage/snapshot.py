@@ -74,7 +74,7 @@ def _copy_pages(source: Connection, path: str) -> None:
 
 def _copy_rows(store: Store, path: str) -> None:
     """Copy the tables of a server's database, row by row."""
-    copied = Store(path, store._migrations)
+    copied = Store(path, store.migrations)
     source = store.snapshot()
     try:
         target = copied.created()

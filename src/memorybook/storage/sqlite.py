@@ -38,6 +38,7 @@ from memorybook.errors import Damaged as Damaged
 from memorybook.errors import InvalidInput, Unavailable
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
     from datetime import datetime
 
 
@@ -46,7 +47,7 @@ Value = str | bytes | int | float | None
 
 
 def bindable(text: str) -> str | bytes:
-    """The text as SQLite can hold it: as it is, or as bytes if it has surrogates, which UTF-8 cannot say."""
+    """Return the text as SQLite can hold it: as it is, or as bytes if it has surrogates, which UTF-8 cannot say."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -65,7 +66,7 @@ def maybe_readable(value: Value) -> str | None:
 
 
 def readable(value: Value) -> str:
-    """The text that `bindable` was given; "" for NULL."""
+    """Return the text that `bindable` was given; "" for NULL."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "surrogatepass")
     return "" if value is None else str(value)
@@ -82,7 +83,7 @@ def as_json(value: object) -> str | bytes:
 
 
 def from_json(value: Value) -> Any:
-    """What `as_json` was given; most lists and objects in the columns are empty. Raises Damaged."""
+    """Return what `as_json` was given; most lists and objects in the columns are empty. Raises Damaged."""
     text = readable(value)
     if text in _EMPTY:
         return _EMPTY[text]()
@@ -144,7 +145,7 @@ def maybe_stamp(time: datetime | None) -> str | None:
 
 
 def time_of(value: str) -> datetime:
-    """What `stamp` was given, in UTC. Raises Damaged for what it cannot have made."""
+    """Return what `stamp` was given, in UTC. Raises Damaged for what it cannot have made."""
     from datetime import datetime
 
     try:
@@ -159,7 +160,7 @@ def maybe_time_of(value: str | None) -> datetime | None:
 
 
 def row_limit(limit: int | None) -> int:
-    """The operand of LIMIT for "at most so many", None for all. Raises InvalidInput below 0."""
+    """Return the operand of LIMIT for "at most so many", None for all. Raises InvalidInput below 0."""
     if limit is not None and limit < 0:
         raise InvalidInput(f"limit {limit} is negative; give 0 or more, or none for all")
     return -1 if limit is None else limit
@@ -182,12 +183,12 @@ class Seal(NamedTuple):
 
 
 def mark_of(path: str) -> str:
-    """The file with what the last commit to the database at `path` left."""
+    """Return the file with what the last commit to the database at `path` left."""
     return f"{path}.mark"
 
 
 def read_mark(path: str) -> Seal | None:
-    """What the last commit left; None if nobody knows."""
+    """Return what the last commit left; None if nobody knows."""
     try:
         descriptor = os.open(mark_of(path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -231,7 +232,7 @@ def rename_if_behind(connection: Connection, path: str) -> None:
 
 
 def seal_fault(connection: Connection | None, path: str, known: Seal | None) -> str:
-    """What is wrong with a database of which `left` told `known` just before, one sentence; "" if nothing is."""
+    """Return what is wrong with a database of which `left` told `known` just before, one sentence; "" if nothing is."""
     if known is None:
         return ""
     row = None if connection is None else connection.first("SELECT name, commits FROM seal")
@@ -356,7 +357,7 @@ class Connection:
             return self.raw.executemany(sql, rows).fetchall()
 
     def first(self, sql: str, values: Values = ()) -> Row | None:
-        """The first row, or None if there is none."""
+        """Return the first row, or None if there is none."""
         with self.lock, translated(self):
             cursor = self.raw.execute(sql, values)
             row = cursor.fetchone()
@@ -378,7 +379,7 @@ class Connection:
             return raw.changes()
 
     def stream(self, sql: str, values: Values = ()) -> Iterator[Row]:
-        """Rows one by one, all from one snapshot; only for a connection that nobody else uses meanwhile."""
+        """Yield rows one by one, all from one snapshot; only for a connection that nobody else uses meanwhile."""
         with translated(self):
             yield from self.raw.execute(sql, values)
 
@@ -529,7 +530,7 @@ class Store:
     ) -> None:
         self.path = os.path.abspath(path)
         self._prepare = prepare or (lambda: None)
-        self._migrations = migrations
+        self.migrations = migrations
         self._timeout = timeout
         self._lock = RLock()
         self._connection: Connection | None = None
@@ -537,7 +538,7 @@ class Store:
         self._closed = False
 
     def existing(self) -> Connection | None:
-        """The connection for reading; None while there is no database. Raises Unavailable, Damaged."""
+        """Return the connection for reading; None while there is no database. Raises Unavailable, Damaged."""
         try:
             found = os.stat(self.path)
         except FileNotFoundError:
@@ -554,7 +555,7 @@ class Store:
             return self._connection
 
     def created(self) -> Connection:
-        """The connection for writing; makes the database. Raises Unavailable, Damaged."""
+        """Return the connection for writing; makes the database. Raises Unavailable, Damaged."""
         connection = self.existing()
         if connection is None:
             self._prepare()
@@ -570,7 +571,7 @@ class Store:
             self._connection = None
         connection = self._connect()
         try:
-            migrate(connection, self._migrations)
+            migrate(connection, self.migrations)
             if not connection.remote and connection.first("SELECT 1 FROM sqlite_schema WHERE name='seal'"):
                 with suppress(Unavailable):  # one that is only read
                     rename_if_behind(connection, self.path)
@@ -585,7 +586,7 @@ class Store:
         return Connection(self.path, durable=True, timeout=self._timeout)
 
     def snapshot(self) -> Connection:
-        """A connection of the caller's own, to be closed by them, all of whose reading is of this moment."""
+        """Return a connection of the caller's own, to be closed by them, all of whose reading is of this moment."""
         connection = connect(self.path, durable=True, readonly=True)
         connection.execute("BEGIN")
         return connection
@@ -603,7 +604,7 @@ class Store:
             return seal_fault(connection, self.path, known)
         anew = connect(self.path, durable=True, readonly=True)
         try:
-            if missing := _schema(tuple(self._migrations)).difference(anew.execute(_NAMES)):
+            if missing := _schema(tuple(self.migrations)).difference(anew.execute(_NAMES)):
                 raise Damaged(f"the database {self.path!r} has no {' '.join(min(missing))}; {_way_out(self.path)}")
             if found := seal_fault(anew, self.path, known):
                 return found
@@ -622,6 +623,52 @@ class Store:
             if self._connection is not None:
                 self._connection.close()
                 self._connection = None
+
+
+class Tables:
+    """Base of what keeps its tables in a `Store`."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def _rows(self, sql: str, values: Values = ()) -> list[Row]:
+        """Return the rows of a query; none while there is no database."""
+        db = self._store.existing()
+        return [] if db is None else db.execute(sql, values)
+
+    def _first(self, sql: str, values: Values = ()) -> Row | None:
+        """Return the first row of a query, if there is a database and a row."""
+        db = self._store.existing()
+        return None if db is None else db.first(sql, values)
+
+    def copying(self, path: str) -> AbstractContextManager[bool]:
+        """Copy it as of the beginning of the block into the new file `path`, complete at the end of the block.
+
+        Writers do not wait. False, and no file, if there is nothing yet.
+        """
+        from memorybook.storage.snapshot import copying
+
+        return copying(self._store, path)
+
+    def check_copy(self, path: str) -> None:
+        """Raise Unavailable unless the file is a sound copy as `copying` makes it, with just its tables."""
+        from memorybook.storage.snapshot import check_copy
+
+        check_copy(path, self._store.migrations)
+
+    def vacuum(self) -> bool:
+        """Leave no byte of what was deleted in the files; False if another process still needs some."""
+        from memorybook.storage.snapshot import vacuum
+
+        return vacuum(self._store.existing())
+
+    def fault(self, *, thorough: bool = False) -> str:
+        """Return what is wrong with the database, see `Store.fault`; "" if nothing is."""
+        return self._store.fault(thorough=thorough)
+
+    def close(self) -> None:
+        """Release what is held; closing twice does nothing."""
+        self._store.close()
 
 
 _NAMES = "SELECT type, name FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'"
@@ -694,7 +741,7 @@ _MISTAKES = (apsw.MisuseError, apsw.BindingsError, apsw.ThreadingViolationError,
 
 
 def _ours(error: apsw.Error, connection: Connection) -> Unavailable | None:
-    """The error a user should see; None if it can only be a mistake in here."""
+    """Return the error a user should see; None if it can only be a mistake in here."""
     path = connection.path
     if isinstance(error, (apsw.BusyError, apsw.LockedError)):
         return Unavailable(f"the database {path!r} is locked by another process; try again when it is done")

@@ -109,7 +109,7 @@ class Versions:
         os.close(self.folder)
 
     def record(self) -> Record:
-        """What was left last; all unknown if there is nothing or it is damaged."""
+        """Return what was left last; all unknown if there is nothing or it is damaged."""
         if self._record is None:
             self._record = self._read_record()
         return self._record
@@ -151,7 +151,7 @@ class Versions:
         self.add(data, stamp)
 
     def newest(self) -> bytes | None:
-        """The state the document was left in last; None if that is not known. Takes no lock."""
+        """Return the state the document was left in last; None if that is not known. Takes no lock."""
         record = self.record()
         found = self._read(record.latest) if record.is_known else None
         return None if found is None else found.data
@@ -176,7 +176,7 @@ class Versions:
         return True
 
     def load(self) -> list[Version]:
-        """All versions that are sound, newest first."""
+        """Return all versions that are sound, newest first."""
         return [version for name in sorted(self._names(), reverse=True) if (version := self._read(name))]
 
     def _names(self) -> list[str]:
@@ -223,13 +223,13 @@ def discard_all(folder: str, backup: str) -> int:
 
 
 def parse_record(line: bytes) -> Record:
-    """The record in these bytes; all unknown if they are none."""
+    """Return the record in these bytes; all unknown if they are none."""
     fields = line.decode("ascii", "replace").split()
     return Record(*fields) if len(fields) == len(Record._fields) else Record()
 
 
 def newest_of(versions: Sequence[Version]) -> bytes | None:
-    """The state the document was left in last; None without versions."""
+    """Return the state the document was left in last; None without versions."""
     return next((version.data for version in versions if version.stood), None)
 
 
@@ -289,7 +289,7 @@ def _states(version: Version, lines: Counter[bytes]) -> Iterator[tuple[int, int]
 
 
 def _unlike(line: bytes, left: Counter[bytes]) -> int:
-    """What one more line says against a state; it is no longer left then."""
+    """Return what one more line says against a state; it is no longer left then."""
     if not line.strip():
         return 0
     if not left[line]:
@@ -327,11 +327,11 @@ class Target:
         self.versions = versions
 
     def load(self) -> Loaded | None:
-        """The document as it stands, None if there is none. Raises UnsafePath."""
+        """Return the document as it stands, None if there is none. Raises UnsafePath."""
         return load_if_any(self.folder, self.name, self.path)
 
     def is_ours(self) -> bool:
-        """Whether the document is as it was left, or was never written here and has no versions."""
+        """Return whether the document is as it was left, or was never written here and has no versions."""
         record = self.versions.record()
         try:
             now = stamp(os.stat(self.name, dir_fd=self.folder, follow_symlinks=False))
@@ -340,7 +340,7 @@ class Target:
         return now == record.stamp
 
     def settle(self) -> tuple[Loaded | None, bool]:
-        """The document with all saves merged in (None: there is none), and whether it was rewritten for that."""
+        """Return the document with all saves merged in (None: there is none), and whether it was rewritten for that."""
         merged = False
         for _ in range(_ROUNDS):
             try:
@@ -404,7 +404,7 @@ class Target:
             self.versions.keep_lost(newest, now)
 
     def _with_late_save(self, text: bytes, late: bytes) -> bytes:
-        """The text with what somebody saved into a file that was no longer the document."""
+        """Return the text with what somebody saved into a file that was no longer the document."""
         base = base_of(self.versions.load(), late)
         return text if base is None or base.restored else self._merge(base.data, text, late)
 
@@ -547,7 +547,7 @@ def _quiet(load: Callable[[], Loaded | None], newest: bytes) -> Loaded | None:
 
 
 def _looks_cut(data: bytes, newest: bytes) -> bool:
-    """Whether an editor that empties the file and then fills it may be half-way."""
+    """Return whether an editor that empties the file and then fills it may be half-way."""
     return newest.startswith(data) or newest[-1:] == b"\n" != data[-1:]
 
 

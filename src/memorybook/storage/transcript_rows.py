@@ -141,7 +141,7 @@ def check(session: Session, turns: Sequence[Turn]) -> None:
 
 
 def session_row(session: Session) -> list[Value]:
-    """The columns `SESSION` of a session. Raises InvalidInput for a time without timezone."""
+    """Return the columns `SESSION` of a session. Raises InvalidInput for a time without timezone."""
     texts = (session.uuid, session.name, session.title, session.summary, session.path)
     times = (session.created, session.updated, session.ended)
     place = (session.source, session.channel, session.chat_id)
@@ -149,7 +149,7 @@ def session_row(session: Session) -> list[Value]:
 
 
 def session_of(row: Sequence[Any], turn_ids: tuple[str, ...]) -> Session:
-    """The session with these columns `SESSION`."""
+    """Return the session with these columns `SESSION`."""
     from memorybook.model import Session
 
     uuid, name, title, summary, path, created, updated, ended, source, channel, chat_id = row
@@ -170,7 +170,7 @@ def session_of(row: Sequence[Any], turn_ids: tuple[str, ...]) -> Session:
 
 
 def widened(before: Session, after: Session) -> Session:
-    """The session as `after` says, from the earlier beginning to the later end."""
+    """Return the session as `after` says, from the earlier beginning to the later end."""
     from dataclasses import replace
 
     created = [time for time in (before.created, after.created) if time is not None]
@@ -184,7 +184,7 @@ def widened(before: Session, after: Session) -> Session:
 
 
 def split(turns: Sequence[Turn], count: int, size: int) -> tuple[list[Turn], list[list[Turn]]]:
-    """The replies that go on with a chat of `count` replies and `size` characters, then new chats."""
+    """Return the replies that go on with a chat of `count` replies and `size` characters, then new chats."""
     groups: list[list[Turn]] = [[]]
     for turn in turns:
         reply = turn.role in REPLIES
@@ -199,7 +199,7 @@ def split(turns: Sequence[Turn], count: int, size: int) -> tuple[list[Turn], lis
 
 
 def chat_row(turns: Sequence[Turn]) -> list[Value]:
-    """The columns `CHAT` of a chat of these turns, at least one."""
+    """Return the columns `CHAT` of a chat of these turns, at least one."""
     head, replies = (None, turns) if turns[0].role in REPLIES else (turns[0], turns[1:])
     said = as_json([reply_of(turn) for turn in replies])
     if head is None:
@@ -210,7 +210,7 @@ def chat_row(turns: Sequence[Turn]) -> list[Value]:
 
 
 def reply_of(turn: Turn) -> dict[str, Any]:
-    """A reply as it stands in `ai_replies`."""
+    """Return a reply as it stands in `ai_replies`."""
     return {
         "id": turn.id,
         "role": turn.role,
@@ -224,7 +224,7 @@ def reply_of(turn: Turn) -> dict[str, Any]:
 
 
 def turns_of(session: str, chat: Sequence[Any]) -> Iterator[Turn]:
-    """The turns of a chat, given its columns `CHAT`."""
+    """Yield the turns of a chat, given its columns `CHAT`."""
     from memorybook.model import Turn
 
     turn_id, speaker, role, text, calls, replies, position, metadata, created = chat
@@ -255,17 +255,17 @@ def turns_of(session: str, chat: Sequence[Any]) -> Iterator[Turn]:
 
 
 def marks(columns: str) -> str:
-    """As many `?` as there are columns."""
+    """Return as many `?` as there are columns."""
     return ", ".join("?" for _ in columns.split(", "))
 
 
 def times_of(turns: Sequence[Turn]) -> list[str]:
-    """Times of the turns that have one, as text."""
+    """Return times of the turns that have one, as text."""
     return [stamp(turn.time) for turn in turns if turn.time is not None]
 
 
 def last_time(turns: Sequence[Turn]) -> str | None:
-    """The latest of `times_of`; None if no turn has one."""
+    """Return the latest of `times_of`; None if no turn has one."""
     return max(times_of(turns), default=None)
 
 
@@ -331,7 +331,7 @@ def summarized(db: Connection, number: int, session: str, turn_id: str | None) -
 
 
 def as_embedding(model: Value, dimensions: Value, vector: Value) -> SummaryEmbedding | None:
-    """The columns `EMBEDDING` as a vector; None if there is none."""
+    """Return the columns `EMBEDDING` as a vector; None if there is none."""
     from memorybook.formats.document import SummaryEmbedding
 
     if not (isinstance(vector, bytes) and isinstance(dimensions, int)):
@@ -350,7 +350,7 @@ def set_embedding(db: Connection, table: str, number: int, embedding: SummaryEmb
 
 
 def _unknown(db: Connection, number: int, turns: Sequence[Turn]) -> list[Turn]:
-    """The turns whose ids are not in the session, the first of each id."""
+    """Return the turns whose ids are not in the session, the first of each id."""
     first: dict[str, Turn] = {}
     for turn in turns:
         first.setdefault(turn.id, turn)
@@ -379,7 +379,7 @@ def placed(db: Connection, number: int, turns: Sequence[Turn], *, back: bool) ->
 
 
 def _end(db: Connection, number: int) -> int:
-    """The position after the session's last turn."""
+    """Return the position after the session's last turn."""
     [(last,)] = db.execute("SELECT max(position) FROM turns WHERE session=?", (number,))
     return 0 if last is None else int(last) + 1
 

@@ -8,9 +8,8 @@ from memorybook._light import TYPE_CHECKING, Callable, Iterable, Iterator, Mappi
 from memorybook.errors import ConfigError, Conflict, Damaged, NotFound
 from memorybook.storage.sqlite import (
     Connection,
-    Row,
     Store,
-    Values,
+    Tables,
     as_json,
     bindable,
     immediate,
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
     from memorybook.model import Session, Turn
 
 
-class SqliteTranscripts:
+class SqliteTranscripts(Tables):
     """`Transcripts` in one SQLite file, created by the first append, or in a `Store` of these tables.
 
     Every method may raise Unavailable (locked by another process for 30 s, unreadable, newer) or Damaged; a damaged
@@ -59,7 +58,7 @@ class SqliteTranscripts:
     """
 
     def __init__(self, path: str | Store, *, prepare: Callable[[], None] | None = None) -> None:
-        self._store = Store(path, MIGRATIONS, prepare=prepare) if isinstance(path, str) else path
+        super().__init__(Store(path, MIGRATIONS, prepare=prepare) if isinstance(path, str) else path)
         self.server = "" if os.path.isabs(self._store.path) else self._store.path
 
     # --- writing ---
@@ -206,7 +205,7 @@ class SqliteTranscripts:
     # --- reading ---
 
     def session(self, name: str) -> Session:
-        """The session by uuid, or by name if only one has it. Raises NotFound, Conflict (several)."""
+        """Return the session by uuid, or by name if only one has it. Raises NotFound, Conflict (several)."""
         db = self._store.existing()
         if db is None:
             raise _no_session(name)
@@ -411,40 +410,6 @@ class SqliteTranscripts:
         )
         return {readable(turn): readable(summary) for turn, summary in rows}
 
-    def copying(self, path: str) -> AbstractContextManager[bool]:
-        """Copy it as of the beginning of the block into the new file `path`, complete at the end of the block.
-
-        Writers do not wait. False, and no file, if there are none yet.
-        """
-        from memorybook.storage.snapshot import copying
-
-        return copying(self._store, path)
-
-    def check_copy(self, path: str) -> None:
-        """Raise Unavailable unless the file is a sound copy as `copying` makes it, with just its tables."""
-        from memorybook.storage.snapshot import check_copy
-
-        check_copy(path, MIGRATIONS)
-
-    def vacuum(self) -> bool:
-        """Let no byte of what was removed be left in the files; False if another process still needs some."""
-        from memorybook.storage.snapshot import vacuum
-
-        return vacuum(self._store.existing())
-
-    def fault(self, *, thorough: bool = False) -> str:
-        """What is wrong with the database, see `Store.fault`; "" if nothing is."""
-        return self._store.fault(thorough=thorough)
-
-    def close(self) -> None:
-        """Release what is held; closing twice does nothing."""
-        self._store.close()
-
-    def _rows(self, sql: str, values: Values = ()) -> list[Row]:
-        """Return the rows of a query; none while there is no database."""
-        db = self._store.existing()
-        return [] if db is None else db.execute(sql, values)
-
     def _of(self, session: str) -> Connection:
         """Return the connection for a session that must be there. Raises NotFound."""
         db = self._store.existing()
@@ -583,7 +548,7 @@ _POSITION = CHAT.split(", ").index("position")
 
 
 def changed(snapshot: Connection, after: int) -> Iterator[tuple[Session, Turn]]:
-    """Turns with a revision above `after`, each with its session, without `turn_ids`; closes the snapshot."""
+    """Yield turns with a revision above `after`, each with its session, without `turn_ids`; closes the snapshot."""
     sessions: dict[int, Session] = {}
     turns: dict[str, Turn] = {}
     current = -1
@@ -615,7 +580,7 @@ _LAST = "g"
 
 
 def _may_begin_uuid(text: str) -> bool:
-    """Whether a text is the beginning of a UUID in lower case, long enough for a short name."""
+    """Return whether a text is the beginning of a UUID in lower case, long enough for a short name."""
     return SHORTEST <= len(text) <= 36 and all(
         (char == "-") == (place in _HYPHENS) and char in _DIGITS for place, char in enumerate(text)
     )

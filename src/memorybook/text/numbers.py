@@ -53,7 +53,7 @@ _MEASURE = lazily(
 
 
 def number(text: str) -> int:
-    """A number in digits, in Chinese numerals, or below a hundred in English words; raises KeyError for none.
+    """Return a number in digits, in Chinese numerals, or below a hundred in English words; raises KeyError for none.
 
     >>> number("7"), number("三十一"), number("an"), number("twenty-five")
     (7, 31, 1, 25)
@@ -74,7 +74,7 @@ def figures(text: str) -> list[Figure]:
 
 
 def _found(text: str) -> Iterator[tuple[re.Match[str], set[float], bool]]:
-    """Each number with the values that it may have, and whether it is one for sure."""
+    """Yield each number with the values that it may have, and whether it is one for sure."""
     clocks = list(_CLOCK.finditer(text))
     for match in clocks:  # the hour in both ways of counting
         hour, minute = int(match["hour"]), int(match["minute"])
@@ -100,7 +100,7 @@ def _found(text: str) -> Iterator[tuple[re.Match[str], set[float], bool]]:
 
 
 def han_number(text: str) -> float | None:
-    """The value of Chinese numerals, 三千五 and digits read out included; None for what has none.
+    """Return the value of Chinese numerals, 三千五 and digits read out included; None for what has none.
 
     >>> han_number("三百"), han_number("一万二"), han_number("二〇二六")
     (300.0, 12000.0, 2026.0)

@@ -33,12 +33,12 @@ class Hunk(NamedTuple):
 
 
 def fingerprint(text: str | None) -> str | None:
-    """A digest of the text, 128 bits in hex; None for no text."""
+    """Return a digest of the text, 128 bits in hex; None for no text."""
     return None if text is None else sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def diff(before: str | None, after: str | None) -> list[Hunk]:
-    """The hunks that make `after` of `before`, in order; no text counts as the empty one."""
+    """Return the hunks that make `after` of `before`, in order; no text counts as the empty one."""
     old, new = _lines(before), _lines(after)
     hunks = []
     for start, end, other, other_end in _joined(_differences(old, new)):
@@ -60,7 +60,7 @@ def appended(before: str | None, lines: Sequence[str]) -> tuple[str, list[Hunk]]
 
 
 def forward(hunks: Sequence[Hunk], before: str | None) -> str:
-    """The text after, from exactly the text before."""
+    """Return the text after, from exactly the text before."""
     lines = _lines(before)
     for hunk in reversed(hunks):
         lines[hunk.start : hunk.start + len(hunk.old)] = hunk.new
@@ -68,7 +68,7 @@ def forward(hunks: Sequence[Hunk], before: str | None) -> str:
 
 
 def backward(hunks: Sequence[Hunk], after: str | None) -> str:
-    """The text before, from exactly the text after."""
+    """Return the text before, from exactly the text after."""
     lines = _lines(after)
     for hunk in hunks:
         lines[hunk.start : hunk.start + len(hunk.new)] = hunk.old
@@ -87,12 +87,12 @@ def taken_back(hunks: Sequence[Hunk], text: str) -> str | None:
 
 
 def pack(hunks: Sequence[Hunk]) -> bytes:
-    """The hunks as bytes."""
+    """Return the hunks as bytes."""
     return zlib.compress(json.dumps(hunks, separators=(",", ":")).encode(), 1)
 
 
 def unpack(packed: bytes) -> list[Hunk]:
-    """The hunks in these bytes."""
+    """Return the hunks in these bytes."""
     return [
         Hunk(start, tuple(old), tuple(new), above, below)
         for start, old, new, above, below in json.loads(zlib.decompress(packed))
@@ -124,7 +124,7 @@ def _occurrences(wanted: list[str], lines: Sequence[str]) -> Iterator[int]:
 
 
 def _joined(spans: Iterator[tuple[int, int, int, int]]) -> Iterator[tuple[int, int, int, int]]:
-    """The spans, with those that touch as one."""
+    """Yield the spans, with those that touch as one."""
     last: tuple[int, int, int, int] | None = None
     for span in spans:
         if last is not None and (last[1], last[3]) == (span[0], span[2]):
@@ -138,7 +138,7 @@ def _joined(spans: Iterator[tuple[int, int, int, int]]) -> Iterator[tuple[int, i
 
 
 def _differences(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int, int, int]]:
-    """Spans (start, end) of `old` and (start, end) of `new` that differ; what lies between them is equal."""
+    """Yield spans (start, end) of `old` and (start, end) of `new` that differ; what lies between them is equal."""
     here, end, other_end = 0, len(old), len(new)
     while end and other_end and old[end - 1] == new[other_end - 1]:
         end, other_end = end - 1, other_end - 1
@@ -172,7 +172,7 @@ def _anchors(old: Sequence[str], new: Sequence[str], start: int, end: int, other
 
 
 def _rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The longest run of pairs, in order, whose second numbers rise."""
+    """Return the longest run of pairs, in order, whose second numbers rise."""
     tops: list[int] = []
     piles: list[int] = []
     before: list[int] = []
@@ -221,7 +221,7 @@ def _places(text: str, part: str) -> Iterator[int]:
 
 
 def inserted(text: str, line: int, new: str) -> str:
-    """The text with a new line after that many of its lines. Raises InvalidInput if it has fewer."""
+    """Return the text with a new line after that many of its lines. Raises InvalidInput if it has fewer."""
     lines = text.removesuffix("\n").split("\n") if text else []
     if not 0 <= line <= len(lines):
         raise InvalidInput(f"Invalid `insert_line` parameter: {line}. It should be within the range [0, {len(lines)}].")

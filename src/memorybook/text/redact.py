@@ -47,7 +47,7 @@ _SEPARATORS = str.maketrans("", "", " \u00a0-")
 
 
 def find(text: str) -> Iterator[tuple[int, int, str]]:
-    """Spans `(start, end, kind)` of numbers whose check digits are right."""
+    """Yield spans `(start, end, kind)` of numbers whose check digits are right."""
     if not _ENOUGH.search(text):
         return
     for found in _IBAN.finditer(text):
@@ -60,7 +60,7 @@ def find(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _iban_end(text: str, found: re.Match[str]) -> int:
-    """Where the account number ends that begins there, for words may follow; 0 if it is none."""
+    """Return where the account number ends that begins there, for words may follow; 0 if it is none."""
     length = _COUNTRIES.get(found[0][:2].upper(), 0)
     places = [at for at in range(*found.span()) if text[at].isalnum()][:length]
     if not length or len(places) < length or re.match("[A-Za-z0-9]", text[places[-1] + 1 : places[-1] + 2]):
@@ -147,7 +147,7 @@ def _keys(text: str) -> Iterator[Block]:
 
 
 def _end_of(text: str, line: re.Match[str]) -> int:
-    """Where the lines end that begin with this one: as wide as it, and one that is less wide."""
+    """Return where the lines end that begin with this one: as wide as it, and one that is less wide."""
     width, at = line.end() - line.start(), line.end()
     while True:
         near = [*_LINE.finditer(text, at, at + _DRESS + width + 2)]
@@ -162,7 +162,7 @@ def _end_of(text: str, line: re.Match[str]) -> int:
 
 
 def _others(text: str, secret_in: Callable[[str], str]) -> Iterator[Block]:
-    """What a `data:` URL or a long run says, or that it says nothing."""
+    """Yield what a `data:` URL or a long run says, or that it says nothing."""
     for url in _DATA_URL.finditer(text):
         content = url[0].partition(";base64,")[2]
         kind = "private-key" if _is_key(_decoded(content[:80])) else _secret(content, secret_in)
@@ -199,7 +199,7 @@ def _named(text: str, start: int, secret_in: Callable[[str], str]) -> str:
 
 
 def _wrapped_end(text: str, run: re.Match[str]) -> int:
-    """Where a run ends that goes on in lines of the same width, with nothing around them."""
+    """Return where a run ends that goes on in lines of the same width, with nothing around them."""
     width = run.end() - run.start()
     more = re.compile(
         rf"(?:\r?\n[A-Za-z0-9+/]{{{width}}}(?![A-Za-z0-9+/]))*(?:\r?\n[A-Za-z0-9+/]{{1,{width}}})?={{0,2}}"
@@ -209,7 +209,7 @@ def _wrapped_end(text: str, run: re.Match[str]) -> int:
 
 
 def _is_key(data: bytes) -> bool:
-    """Whether these bytes are the beginning of a private key."""
+    """Return whether these bytes are the beginning of a private key."""
     return data.startswith(_OPENSSH) or _DER_KEY.match(data) is not None
 
 
@@ -220,7 +220,7 @@ def _decoded(text: str) -> bytes:
 
 
 def _is_text(data: bytes) -> bool:
-    """Whether these bytes are the beginning of a text; its last letter may be cut."""
+    """Return whether these bytes are the beginning of a text; its last letter may be cut."""
     if len(data) < 8 or _CONTROL.search(data):
         return False
     try:
@@ -313,12 +313,12 @@ _SEALED = frozenset({"encrypted_content", "signature", "thought_signature", "tho
 
 
 def _is_one_secret(text: str) -> bool:
-    """Whether a string that stands under the name of a secret is one, not a sentence about it."""
+    """Return whether a string that stands under the name of a secret is one, not a sentence about it."""
     return len(text) >= 4 and len(text.split()) == 1 and not is_stand_in(text) and not _MARK.fullmatch(text)
 
 
 def _around(text: str, own: Sequence[re.Pattern[str]], masked: list[Masked]) -> Iterator[str]:
-    """The piece of text with its secrets replaced, what is base64 as a whole or not at all."""
+    """Yield the piece of text with its secrets replaced, what is base64 as a whole or not at all."""
     at = 0
     for start, end, kind in blocks(text, _first_kind):
         yield _mask(text[at:start], own, masked)
@@ -334,7 +334,7 @@ def _first_kind(text: str) -> str:
 
 
 def _mask(text: str, own: Sequence[re.Pattern[str]], masked: list[Masked]) -> str:
-    """The piece of text with its secrets replaced; what was masked is added to `masked`."""
+    """Return the piece of text with its secrets replaced; what was masked is added to `masked`."""
     spans = sorted(_spans(text, own))
     if not spans:
         return text

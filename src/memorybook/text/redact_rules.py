@@ -211,7 +211,7 @@ SHORT_RULES: tuple[Rule, ...] = (
 
 @lru_cache(maxsize=128)
 def compiled(pattern: str) -> re.Pattern[str]:
-    """The pattern compiled once, when a text first needs it."""
+    """Return the pattern compiled once, when a text first needs it."""
     return re.compile(pattern)
 
 
@@ -317,7 +317,7 @@ def is_stand_in(value: str) -> bool:
 
 
 def is_name(value: str) -> bool:
-    """Whether it is three or more words of letters in one case, as variables and pages are named, set to little.
+    """Return whether it is three or more words of letters in one case, as variables and pages are named, set to little.
 
     >>> is_name("HF_HUB_ENABLE_HF_TRANSFER=1"), is_name("pypi-publish-action"), is_name("ghp_abcdefghijklmnopqrst")
     (True, True, False)
@@ -327,7 +327,7 @@ def is_name(value: str) -> bool:
 
 
 def is_random(value: str) -> bool:
-    """Whether a machine made it: changes between cases and digits, or letters that no language puts together.
+    """Return whether a machine made it: changes between cases and digits, or letters that no language puts together.
 
     >>> is_random("x7Kq2mZp9"), is_random("getUserName"), is_random("sk-learn-contrib")
     (True, False, False)
@@ -339,17 +339,17 @@ def is_random(value: str) -> bool:
 
 
 def is_unspoken(value: str) -> bool:
-    """Whether it is a run of letters that nobody could read out."""
+    """Return whether it is a run of letters that nobody could read out."""
     return len(value) >= 8 and value.isascii() and value.isalpha() and _UNSPOKEN.search(value.lower()) is not None
 
 
 def is_hex(value: str) -> bool:
-    """Whether it is a UUID or 16 or more hexadecimal digits, as ids and hashes are too."""
+    """Return whether it is a UUID or 16 or more hexadecimal digits, as ids and hashes are too."""
     return _HEX.fullmatch(value) is not None
 
 
 def look(value: str) -> int:
-    """What the value looks like: `ORDINARY` to `RANDOM`, see there."""
+    """Return what the value looks like: `ORDINARY` to `RANDOM`, see there."""
     if len(value) < 4:
         return ORDINARY
     if value.isalpha():
@@ -373,5 +373,5 @@ def look(value: str) -> int:
 
 
 def _looks_computed(value: str) -> bool:
-    """Whether it is an expression or assignment (a+b=c, f=x*2, n>=8) and not a word."""
+    """Return whether it is an expression or assignment (a+b=c, f=x*2, n>=8) and not a word."""
     return any(mark in value for mark in ("==", "!=", "+=", "&&", "||", "=")) or "(" in value

@@ -404,7 +404,7 @@ def _holds(text: str, words: Iterable[str]) -> bool:
 
 
 def fold(text: str) -> str:
-    """The text as it is screened: what looks the same is the same, what is invisible is gone."""
+    """Return the text as it is screened: what looks the same is the same, what is invisible is gone."""
     if not text.isascii():
         from unicodedata import normalize
 
@@ -428,7 +428,7 @@ def _hides(text: str) -> bool:
 
 
 def _is_talk(folded: str, start: int, end: int) -> bool:
-    """Whether the sentence around a match talks about such attempts."""
+    """Return whether the sentence around a match talks about such attempts."""
     opening = max(folded.rfind(mark, max(0, start - 120), start) for mark in (". ", "! ", "? ", "\n", "。", "！", "？"))
     closing = [at for mark in (". ", "\n", "。", "！", "？") if (at := folded.find(mark, end, end + 80)) >= 0]
     sentence = folded[max(opening, start - 120, 0) : min([*closing, end + 80])]

@@ -168,13 +168,13 @@ class _Reader:
         self._advance(1)
 
     def _goes_on(self) -> bool:
-        """Whether the open list item continues behind the blank line at hand."""
+        """Return whether the open list item continues behind the blank line at hand."""
         following = self.lines[self.at + 1] if self.at + 1 < len(self.lines) else ""
         return self._item and _INDENTED.match(following) is not None and following.strip() != ""
 
 
 def _title(text: str) -> str:
-    """What stands behind the marks of a heading, without the marks that may close it."""
+    """Return what stands behind the marks of a heading, without the marks that may close it."""
     title = text.rstrip(" \t\r").lstrip(" \t")
     opened = title.rstrip("#")
     return opened if not opened or opened[-1] in " \t" else title
@@ -189,7 +189,7 @@ def _together(lines: Sequence[str], group: Sequence[Block], first_line: int) -> 
 
 
 def _cut(lines: Sequence[str], block: Block, limit: int, first_line: int) -> Iterator[Block]:
-    """A block that is too long, in pieces of whole sentences (of code: whole lines) as far as they fit."""
+    """Yield a block that is too long, in pieces of whole sentences (of code: whole lines) as far as they fit."""
     text = "\n".join(lines[block.start - first_line : block.end - first_line + 1])
     line, counted = block.start, 0
     for start, end in _spans(text, limit, code=block.code):
@@ -227,7 +227,7 @@ def _stops(text: str, *, code: bool) -> Iterator[int]:
 
 
 def _break_at(text: str, start: int, at: int) -> int:
-    """The last blank before `at`, so that no word is cut; `at` itself if there is none nearby."""
+    """Return the last blank before `at`, so that no word is cut; `at` itself if there is none nearby."""
     blank = text.rfind(" ", max(start + 1, at - 80), at)
     return blank if blank > start else at
 
@@ -324,7 +324,7 @@ def _entry(path: str, located: Located) -> Passage:
 
 
 def _written(path: str, text: str, first_line: int) -> Iterator[Passage]:
-    """What a person wrote, item by item; an item that is too long is cut."""
+    """Yield what a person wrote, item by item; an item that is too long is cut."""
     from memorybook.formats.sections import BY_AGENT
 
     apart = [block._replace(run=run) for run, block in enumerate(blocks(text, first_line=first_line))]
@@ -370,7 +370,7 @@ def _fenced_lines(text: str) -> set[int]:
 
 
 def _note(path: str, day: date | None, number: int, line: str) -> Passage | None:
-    """The note in a line, with blank text if it says nothing; None if there is none."""
+    """Return the note in a line, with blank text if it says nothing; None if there is none."""
     note = _parse_line()(line, day=day)
     if note is None:
         return None
@@ -414,14 +414,14 @@ def _session(path: str, text: str) -> Iterator[Passage]:
 
 
 def _title_block(text: str, title: str) -> Block:
-    """The title where it stands as a block of its own, for a summary that has nothing else to say."""
+    """Return the title where it stands as a block of its own, for a summary that has nothing else to say."""
     line = next((number for number, line in enumerate(text.split("\n"), 1) if title in line), 1)
     return Block(line, line, title, "", 0)
 
 
 @lru_cache(maxsize=64)
 def _place(heading: str) -> str:
-    """Where a section of that title goes, asked of the format itself: `items`, `turns` or `` (the summary)."""
+    """Return where a section of that title goes, asked of the format itself: `items`, `turns` or `` (the summary)."""
     from memorybook.formats import session_md
 
     read = session_md.parse(f"## {heading}\n\n- x\n")
@@ -450,7 +450,7 @@ def _day_in(text: str) -> str | None:
 
 
 def _is_day(written: str) -> bool:
-    """Whether the calendar has it: the 30th of February may stand in the name of a file."""
+    """Return whether the calendar has it: the 30th of February may stand in the name of a file."""
     from datetime import date
 
     try:

@@ -76,7 +76,7 @@ def _clock(hour: int, half: str | None) -> int:
 
 
 def _moment(year: int, month: int, day: int, hour: int = 0, minute: int = 0, second: int = 0) -> datetime | None:
-    """The naive moment, if there is such a day; hour 24 is the next day's midnight."""
+    """Return the naive moment, if there is such a day; hour 24 is the next day's midnight."""
     if hour > 24 or minute > 59:
         return None
     try:
@@ -140,7 +140,7 @@ def _offset(text: str) -> timezone:
 
 
 def _other(text: str) -> datetime | None:
-    """What dateutil makes of it, if it would say the same on another day and with the day put first."""
+    """Return what dateutil makes of it, if it would say the same on another day and with the day put first."""
     if not re.search(r"\d", text):
         return None
     import warnings

@@ -205,7 +205,7 @@ def is_telling(word: str) -> bool:
 
 
 def is_stop_word(word: str) -> bool:
-    """Whether a token takes no part in a question that has others."""
+    """Return whether a token takes no part in a question that has others."""
     return word in _STOP_WORDS
 
 
@@ -235,7 +235,7 @@ def text_digest(text: str) -> str:
 
 @once
 def _blake2b() -> type[blake2b]:
-    """A search needs no hashes."""
+    """Return a search needs no hashes."""
     from hashlib import blake2b
 
     return blake2b
@@ -271,7 +271,7 @@ def without_names(text: str, names: Iterable[str]) -> str:
 
 
 def is_question(text: str) -> bool:
-    """Whether something is asked in the text, in English or Chinese, with or without a question mark."""
+    """Return whether something is asked in the text, in English or Chinese, with or without a question mark."""
     if "?" in text or "？" in text or "؟" in text:
         return _ASKED.search(text) is not None
     return _asking().match(text) is not None or (not text.isascii() and _asking_in_chinese().search(text) is not None)
@@ -295,7 +295,7 @@ def count_tokens(text: str) -> int:
 
 
 def _is_plain(word: str) -> bool:
-    """Whether an ASCII word is one chunk for sure: letters and digits, at most with an apostrophe in it."""
+    """Return whether an ASCII word is one chunk for sure: letters and digits, at most with an apostrophe in it."""
     head, mark, tail = word.partition("'")
     return len(word) < _MAX_TOKEN and head.isalnum() and (not mark or tail.isalnum())
 
@@ -320,7 +320,7 @@ _tokens_of = _Pieces().__getitem__  # a look-up in C: twice as fast as a memo th
 
 
 def _chunks(piece: str) -> Sequence[str]:
-    """The chunks of a piece of any text without white space; most are one, with punctuation around it."""
+    """Return the chunks of a piece of any text without white space; most are one, with punctuation around it."""
     bare = piece.strip(_EDGES)
     return (bare,) if bare.isalnum() and len(bare) <= _MAX_TOKEN else _ANY_CHUNK.findall(piece)
 
@@ -382,7 +382,7 @@ _words: Callable[[str], tuple[str, ...]] = Memo(_words_of, _KNOWN_PIECES).__geti
 
 
 def _word(low: str) -> str:
-    """One lower-case word as a token: without accents where that leaves ASCII, stemmed."""
+    """Return one lower-case word as a token: without accents where that leaves ASCII, stemmed."""
     if not low.isascii():
         from unicodedata import combining, normalize
 
@@ -425,13 +425,13 @@ def _without(text: str, name: str) -> str:
 
 
 def _in_word(mark: str) -> bool:
-    """Whether a character goes on with a name in Latin script; "" does not."""
+    """Return whether a character goes on with a name in Latin script; "" does not."""
     return (mark.isascii() and (mark.isalnum() or mark == "_")) or "\u00c0" <= mark <= "\u024f"
 
 
 @once
 def _asking() -> re.Pattern[str]:
-    """An English question without its mark, from start to end."""
+    """Return an English question without its mark, from start to end."""
     subject = "(?:i|you|we|they|he|she|it|there|any|anyone|someone)"
     return lazily(
         r"(?i)\A\W*(?:(?:and|so|but|ok|okay|hey|hi|well|please)\W+)*"
@@ -443,7 +443,7 @@ def _asking() -> re.Pattern[str]:
 
 @once
 def _asking_in_chinese() -> re.Pattern[str]:
-    """A Chinese question without its mark, by its words."""
+    """Return a Chinese question without its mark, by its words."""
     return lazily(
         r"吗[\s。.!！~～…]*(?:\Z|\n)|\A[^\n，。,]{1,6}(?<![着正还])呢[\s。.~～…]*\Z"
         r"|\A(?![^\n]*(?:没什么|没有?谁|[谁哪](?:里|儿|个)?都|什么都|怎么都|不管|无论|不知道|不记得))[^\n。！!]{0,80}"

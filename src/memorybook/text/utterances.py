@@ -22,7 +22,7 @@ _OPENING = lazily(rf"\W*(?:{CUE})了?[\s,:，：.!！…—–-]*")
 
 
 def takes_back(text: str) -> bool:
-    """Whether a text, English or Chinese, says in one of its sentences that what was said before is not so.
+    """Return whether a text, English or Chinese, says in one of its sentences that what was said before is not so.
 
     >>> takes_back("scratch that, 7314"), takes_back("Friday. No wait, Monday."), takes_back("No idea where it is")
     (True, True, False)
@@ -33,7 +33,7 @@ def takes_back(text: str) -> bool:
 
 
 def correction(sentence: str) -> str | None:
-    """What a sentence says instead, if it begins by taking back what was said before it; None if it does not.
+    """Return what a sentence says instead, if it begins by taking back what was said before it; None if it does not.
 
     >>> correction("no wait, Monday"), correction("打错，9208"), correction("No idea where it is")
     ('Monday', '9208', None)
@@ -58,7 +58,7 @@ _EMPTY = lazily(
 
 
 def says_something(text: str) -> bool:
-    """Whether a text, English or Chinese, says more than that it was heard.
+    """Return whether a text, English or Chinese, says more than that it was heard.
 
     >>> [says_something(text) for text in ("Noted,", "OK.", "(left out on request)", "OK, at nine.", "No.")]
     [False, False, False, True, True]
@@ -106,7 +106,7 @@ def only_asks(text: str) -> bool:
 
 
 def _asks(sentence: str) -> bool:
-    """Whether a sentence asks, and no clause of it states something."""
+    """Return whether a sentence asks, and no clause of it states something."""
     if not _is_asked(sentence):
         return False
     clauses = [clause for clause in _CLAUSES.split(sentence) if clause.strip()]

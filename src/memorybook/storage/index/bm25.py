@@ -100,7 +100,7 @@ def statistics(db: Connection) -> Statistics:
 
 
 def terms(db: Connection, words: Collection[str]) -> dict[str, Term]:
-    """Those of the words (at most some thousands) that stand anywhere."""
+    """Return those of the words (at most some thousands) that stand anywhere."""
     marks = ", ".join("?" * len(words))
     rows = db.execute(f"SELECT term, id, holding, passages, codes FROM terms WHERE term IN ({marks})", tuple(words))
     return {term: Term(*rest) for term, *rest in rows}
@@ -135,7 +135,7 @@ def _tally(all_of: Statistics, postings: int, allowed: Collection[int] | None) -
 
 
 def holding(postings: Postings, words: Iterable[Term | None], passages: Collection[int]) -> dict[int, int]:
-    """Which of the words each of these passages holds: bit i for the i-th; None is a word that nobody holds.
+    """Return which of the words each of these passages holds: bit i for the i-th; None is a word that nobody holds.
 
     Raises CorruptError as `best` does.
     """
@@ -153,7 +153,7 @@ def holding(postings: Postings, words: Iterable[Term | None], passages: Collecti
 
 
 def _among(wanted: list[int]) -> Callable[[bytes], Iterable[int]]:
-    """Which of the wanted, that ascend, are among passages as postings hold them."""
+    """Return which of the wanted, that ascend, are among passages as postings hold them."""
     np = arrays(len(wanted) * _SOUGHT)
     if np is None:
         return lambda passages: _found(wanted, memoryview(passages).cast("I"))
@@ -162,7 +162,7 @@ def _among(wanted: list[int]) -> Callable[[bytes], Iterable[int]]:
 
 
 def _found(wanted: list[int], held: memoryview[int]) -> Iterable[int]:
-    """Those of the wanted that are in `held`; both ascend."""
+    """Return those of the wanted that are in `held`; both ascend."""
     if len(held) < len(wanted) * _SEARCH:
         return set(wanted).intersection(held)
     places = ((passage, bisect_left(held, passage)) for passage in wanted)
@@ -180,7 +180,7 @@ class Postings:
         self._read: dict[int, tuple[bytes, bytes]] = {}
 
     def whole(self, term: Term) -> tuple[bytes, bytes]:
-        """Passages (32 bits each, ascending) and codes (16 bits each) of all of a word's postings."""
+        """Return passages (32 bits each, ascending) and codes (16 bits each) of all of a word's postings."""
         found = self._read.get(term.id)
         if found is None:
             first, rows = term.id * SPAN, []
@@ -227,7 +227,7 @@ class _Tally(Protocol):
     closed: bool
 
     def __len__(self) -> int:
-        """Passages in it, once it is closed."""
+        """Return passages in it, once it is closed."""
 
     def close(self, count: int, bound: float, left: int) -> None:
         """Close or narrow it if the `count` best are beyond the reach of others, unless that costs more than it saves.
@@ -239,10 +239,10 @@ class _Tally(Protocol):
         """Add a word, or all its postings that may be of passages in here."""
 
     def listed(self) -> str:
-        """The passages in it as JSON, once it is closed."""
+        """Return the passages in it as JSON, once it is closed."""
 
     def best(self, count: int) -> dict[int, float]:
-        """The best."""
+        """Return the best."""
 
 
 class _Gains(dict[int, float]):
@@ -416,13 +416,13 @@ def _largest(scores: Any, most: float, count: int) -> Any:
 
 
 def _once(np: Any, values: Any) -> Any:
-    """The values, each once, ascending."""
+    """Return the values, each once, ascending."""
     values = np.sort(values)
     return values[np.diff(values, prepend=-1) > 0]
 
 
 def _both(np: Any, one: Any, other: Any) -> tuple[Any, Any]:
-    """Where in each of two ascending arrays the values are that are in both."""
+    """Return where in each of two ascending arrays the values are that are in both."""
     if not len(one) or not len(other):
         return [], []
     if len(one) > len(other):
@@ -484,11 +484,11 @@ class Words:
         self._of_piece = Memo(self._joined, _KNOWN_PIECES).__getitem__
 
     def numbered(self, text: str) -> bytes:
-        """The words of a text in order, with repetition, each by its number here, of 32 bits."""
+        """Return the words of a text in order, with repetition, each by its number here, of 32 bits."""
         return b"".join(map(self._of_piece, text.split())) if text.isascii() else self._joined(text)
 
     def all(self) -> list[str]:
-        """Every word so far at the place of its number."""
+        """Return every word so far at the place of its number."""
         return [*self._numbers]
 
 
@@ -539,7 +539,7 @@ def remove(db: Connection, words: Words, passages: Passages) -> None:
 
 
 def _grouped(words: Words, passages: Passages) -> dict[str, _Packed]:
-    """The postings of each word, ascending."""
+    """Return the postings of each word, ascending."""
     words_in_all = sum(map(len, passages.values())) // _NUMBER
     np = arrays(_SORTED * words_in_all) if words_in_all > _FEW else None
     known = words.all()
@@ -584,7 +584,7 @@ def _all_at_once(np: Any, passages: Passages) -> Iterator[tuple[int, _Packed]]:
 
 
 def _kept(term: int, held: bytes, codes: bytes, fresh: _Packed, full: list[tuple[int, bytes, bytes]]) -> _Packed:
-    """What stays in the word's row after these postings; what is too much for it is added to `full`."""
+    """Return what stays in the word's row after these postings; what is too much for it is added to `full`."""
     held, codes = held + fresh[0], codes + fresh[1]
     while len(codes) > 2 * BLOCK:
         first = term * SPAN + int.from_bytes(held[:4], byteorder)
@@ -594,7 +594,7 @@ def _kept(term: int, held: bytes, codes: bytes, fresh: _Packed, full: list[tuple
 
 
 def _taken(block: _Block, passage: int) -> bool:
-    """Whether the passage was in the block; it is not any more."""
+    """Return whether the passage was in the block; it is not any more."""
     held, codes = block
     at = bisect_left(held, passage)
     if at == len(held) or held[at] != passage:

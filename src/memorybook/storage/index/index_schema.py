@@ -156,7 +156,7 @@ def _drop(connection: Connection) -> None:
 
 
 def inode(path: str) -> tuple[int, int] | None:
-    """What the path names now, to compare with what was opened; None if nothing."""
+    """Return what the path names now, to compare with what was opened; None if nothing."""
     try:
         status = os.stat(path)
     except OSError:
@@ -203,7 +203,7 @@ def _free_name(path: str) -> str:
 
 
 def noted(connection: Connection, name: str) -> Any:
-    """What `meta` says under a name that every index has. Raises apsw.CorruptError if it is not there."""
+    """Return what `meta` says under a name that every index has. Raises apsw.CorruptError if it is not there."""
     return _only(connection.first("SELECT value FROM meta WHERE name=?", (name,)), name)
 
 
@@ -227,14 +227,14 @@ def born(connection: Connection) -> str:
 
 
 def passage_of(row: Sequence[Value]) -> Passage:
-    """The passage in a row of `COLUMNS`."""
+    """Return the passage in a row of `COLUMNS`."""
     if not _BYTES.isdisjoint(map(type, row)):
         row = [readable(value) if type(value) is bytes else value for value in row]
     return tuple.__new__(Passage, (*row[:-2], row[-2] == 1, row[-1] or 0))  # `_make` takes three times as long
 
 
 def row_of(passage: Passage) -> tuple[Value, ...]:
-    """What to bind for `FIELDS`."""
+    """Return what to bind for `FIELDS`."""
     return tuple([bindable(value) if type(value) is str and not value.isascii() else value for value in passage])
 
 
@@ -244,7 +244,7 @@ def listed(numbers: Iterable[int]) -> str:
 
 
 def passages(connection: Connection, numbers: Iterable[int]) -> dict[int, Passage]:
-    """Passages by id; those that do not exist are missing."""
+    """Return passages by id; those that do not exist are missing."""
     rows: list[Row] = connection.execute(
         f"SELECT p.id, {COLUMNS} FROM passages AS p WHERE p.id IN (SELECT value FROM json_each(?))", (listed(numbers),)
     )
@@ -279,7 +279,7 @@ def idf(passages: int, holding: int) -> float:
 
 
 def bm25_idf(passages: int, holding: int) -> float:
-    """The idf inside BM25: log((N - n + .5) / (n + .5)), at least 1e-6."""
+    """Return the idf inside BM25: log((N - n + .5) / (n + .5)), at least 1e-6."""
     value = log((passages - holding + 0.5) / (holding + 0.5))
     return value if value > 0 else 1e-6
 
@@ -294,7 +294,7 @@ def searched(holding: Mapping[str, int], total: int) -> dict[str, int]:
 
 
 def names(speakers: Iterable[str]) -> list[str]:
-    """Those of the speakers that are names of somebody, not mere roles."""
+    """Return those of the speakers that are names of somebody, not mere roles."""
     return [speaker for speaker in speakers if speaker.lower() not in _ROLES]
 
 
@@ -305,7 +305,7 @@ def question_vector(embedder: Embedder, question: str, speakers: Iterable[str]) 
 
 
 def inline(embedder: Embedder) -> float:
-    """How many waiting texts a sync may embed by itself: `Embedder.inline`, without it all or none."""
+    """Return how many waiting texts a sync may embed by itself: `Embedder.inline`, without it all or none."""
     return float(getattr(embedder, "inline", inf if embedder.local else 0))
 
 
@@ -321,7 +321,7 @@ def neighbour_places(found: Mapping[int, Passage], *legs: Mapping[int, float]) -
 
 
 def admits(query: Query, passage: Passage, session_name: str) -> bool:
-    """Whether the query's filters let the passage through; `session_name` is the name of its session."""
+    """Return whether the query's filters let the passage through; `session_name` is the name of its session."""
     day = passage.date
     return (
         (query.category is None or passage.category == query.category)
@@ -356,7 +356,7 @@ def filters(query: Query) -> tuple[str, list[str | bytes]]:
 
 
 def revision_of(transcripts: Transcripts, known: int | None) -> tuple[int | None, tuple[str, ...]]:
-    """The transcripts' revision, with no reason; if they cannot be read, the one known, with the reason."""
+    """Return the transcripts' revision, with no reason; if they cannot be read, the one known, with the reason."""
     try:
         return transcripts.revision(), ()
     except Unavailable as error:
@@ -371,7 +371,7 @@ class TurnsUnread(Exception):
 
 
 def changes_of(transcripts: Transcripts, after: int) -> TurnChanges:
-    """What changed in the transcripts after a revision. It, and reading its turns, raises TurnsUnread."""
+    """Return what changed in the transcripts after a revision. It, and reading its turns, raises TurnsUnread."""
     try:
         changes = transcripts.changes(after)
     except Unavailable as error:
@@ -387,6 +387,6 @@ def _read(turns: Iterable[tuple[Session, Turn]]) -> Iterator[tuple[Session, Turn
 
 
 def paused_reason(name: str, reason: str, seconds: float) -> str:
-    """The sentence for `degraded` when the vector leg is left out."""
+    """Return the sentence for `degraded` when the vector leg is left out."""
     again = f"; tried again in {max(1, round(seconds))} s" if seconds > 0 else ""
     return f"searched by words alone, the embedder {name!r} cannot be used: {reason}{again}"

@@ -145,7 +145,7 @@ class _Outcome:
             self._progress(self.done)
 
     def draft(self, passage: Passage) -> _Draft:
-        """The passage as a draft of the batch at hand."""
+        """Return the passage as a draft of the batch at hand."""
         indexed_text, dense_text = _texts_of()
         dense = dense_text(passage)
         self._coming.append(dense)
@@ -235,7 +235,7 @@ def _plan(
 
 
 def _added(path: str, text: str, known: Known) -> tuple[Passage, ...] | None:
-    """The passages that came with what was appended, if the document is as the index has it but for that."""
+    """Return the passages that came with what was appended, if the document is as the index has it but for that."""
     from memorybook.storage.safe_open import digest
     from memorybook.text.splitting import split_added
 
@@ -297,7 +297,7 @@ def _differing(
 
 
 def _content(passage: Passage) -> tuple[str, str]:
-    """What is indexed and what is embedded of a passage."""
+    """Return what is indexed and what is embedded of a passage."""
     indexed_text, dense_text = _texts_of()
     return indexed_text(passage), dense_text(passage)
 
@@ -414,7 +414,7 @@ def _place_turns(connection: Connection, words: bm25.Words, batch: list[_Drafted
 
 
 def _turn_rows(connection: Connection, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], tuple[int, Passage]]:
-    """Those of these turns (session, turn) that are there, with their ids."""
+    """Return those of these turns (session, turn) that are there, with their ids."""
     rows = connection.executemany(
         f"SELECT p.session, p.turn, p.id, {COLUMNS} FROM passages AS p"
         " WHERE p.session=? AND p.turn=? AND p.source='turn'",
@@ -492,7 +492,7 @@ def _insert(connection: Connection, words: bm25.Words, drafts: list[_Draft]) -> 
 
 
 def _texts(connection: Connection, digests: list[str]) -> dict[str, int]:
-    """The number of each text that is embedded, given now or long ago."""
+    """Return the number of each text that is embedded, given now or long ago."""
     rows = connection.execute(
         "INSERT INTO texts (digest) SELECT value FROM json_each(?) WHERE true"
         " ON CONFLICT DO UPDATE SET digest=digest RETURNING digest, id",
@@ -591,7 +591,7 @@ class Table:
         return changed, gone
 
     def _has(self, info: DocumentInfo) -> bool:
-        """Whether there is such a row of a path that SQLite holds as bytes."""
+        """Return whether there is such a row of a path that SQLite holds as bytes."""
         path = bindable(info.path)
         return isinstance(path, bytes) and (path, info.size, info.stamp) in self._rows
 
@@ -658,7 +658,7 @@ def _counter(
 
 
 def is_whole(db: Connection) -> bool:
-    """Whether a sync ever came to its end, so that nothing is missing but what changed since."""
+    """Return whether a sync ever came to its end, so that nothing is missing but what changed since."""
     return db.first("SELECT 1 FROM meta WHERE name='whole'") is not None
 
 

@@ -93,7 +93,7 @@ class ScanIndex:
             return report._replace(pending_vectors=self._pending(), degraded=tuple(degraded))
 
     def candidates(self, query: Query) -> Candidates:
-        """What both legs find, as of the last sync."""
+        """Return what both legs find, as of the last sync."""
         with self._lock:
             everything = self._everything()
             asked = query_words(query.text)
@@ -125,7 +125,7 @@ class ScanIndex:
             )
 
     def turns(self, spans: Iterable[tuple[str, int, int]]) -> Sequence[Passage]:
-        """Turns of sessions (uuid), see `Index.turns`."""
+        """Return turns of sessions (uuid), see `Index.turns`."""
         with self._lock:
             passages = [item.passage for item in self._turns.values()]
         found = []
@@ -328,5 +328,5 @@ def _best(scores: Mapping[int, float], count: int) -> dict[int, float]:
 
 
 def _place(item: _Indexed) -> tuple[str | None, int] | None:
-    """Where a turn stands: its session and position there."""
+    """Return where a turn stands: its session and position there."""
     return (item.passage.session, item.passage.position) if item.passage.source == "turn" else None

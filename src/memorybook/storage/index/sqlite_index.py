@@ -112,13 +112,13 @@ class SqliteIndex:
         return self._mended(lambda db: self._sync(db, documents, transcripts))
 
     def candidates(self, query: Query) -> Candidates:
-        """What both legs find, as of the last sync, all from one snapshot."""
+        """Return what both legs find, as of the last sync, all from one snapshot."""
         if self._blank and self._absent:
             return Candidates((), (), {}, None, "sqlite_fts" if self._embedder is None else "sqlite_hybrid")
         return self._mended(lambda db: self._find(db, query))
 
     def turns(self, spans: Iterable[tuple[str, int, int]]) -> Sequence[Passage]:
-        """Turns of sessions (uuid), see `Index.turns`."""
+        """Return turns of sessions (uuid), see `Index.turns`."""
         if self._blank and self._absent:
             return ()
         wanted = list(spans)
@@ -332,7 +332,7 @@ class SqliteIndex:
         return _Leg(vector_files.register(db, embedder), None, (reason,))
 
     def _scanning(self, db: Connection, leg: _Leg) -> vector_files.Scanning | None:
-        """The built-in scan, begun; None if it is not what finds the nearest."""
+        """Return the built-in scan, begun; None if it is not what finds the nearest."""
         if leg.model is None or leg.vector is None or (self._extension is not None and not self._extension.failure):
             return None
         return self._vectors.scan(db, leg.model, Question(leg.vector))
@@ -418,7 +418,7 @@ def _extension(path: str) -> VecExtension:
 
 
 def _is_damage(error: Exception) -> bool:
-    """Whether a new file would help; not if the disk is full, rights are missing or somebody else writes."""
+    """Return whether a new file would help; not if the disk is full, rights are missing or somebody else writes."""
     cause = error if isinstance(error, apsw.Error) else error.__cause__
     if isinstance(cause, apsw.ReadOnlyError):
         return getattr(cause, "extendedresult", 0) == apsw.SQLITE_READONLY_DBMOVED

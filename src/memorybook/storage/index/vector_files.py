@@ -128,7 +128,7 @@ class Scanning:
             self._found[1 + number] = file.scan(self.question)
 
     def finished(self) -> list[Scan]:
-        """All rows compared, with this thread's help; once only."""
+        """Return all rows compared, with this thread's help; once only."""
         try:
             self._work()
         finally:
@@ -151,7 +151,7 @@ class Vectors:
         self._tails: dict[tuple[str, int, int, int], Tail] = {}
 
     def path(self, generation: int) -> str:
-        """The file of that generation."""
+        """Return the file of that generation."""
         return os.path.join(self._folder, f"{self._prefix}{generation}")
 
     def forget(self) -> None:
@@ -226,7 +226,7 @@ class Vectors:
         return after
 
     def intact(self, connection: Connection, model: Model) -> bool:
-        """Whether every file that the database counts on is there as it was written, and can be read."""
+        """Return whether every file that the database counts on is there as it was written, and can be read."""
         return not self._harmed(connection, model)
 
     def _harmed(self, connection: Connection, model: Model) -> list[Segment]:
@@ -299,7 +299,7 @@ class Vectors:
                 return
 
     def bytes(self) -> int:
-        """What the vector files take on disk."""
+        """Return what the vector files take on disk."""
         return sum(stamp.size for _, stamp in self._present())
 
     def discard_uncounted(self, connection: Connection) -> None:
@@ -317,7 +317,7 @@ class Vectors:
                 discard(path)
 
     def _is_ours(self, name: str) -> bool:
-        """Whether it is a name that we give: with a generation, and a process that is at work on it."""
+        """Return whether it is a name that we give: with a generation, and a process that is at work on it."""
         number, *rest = name.removeprefix(self._prefix).split(".")
         process = len(rest) == 2 and rest[0].isdecimal() and rest[1] == "tmp"
         return name.startswith(self._prefix) and number.isdecimal() and (not rest or process)
@@ -343,7 +343,7 @@ def _next_generation(connection: Connection) -> int:
 
 
 def segments(connection: Connection, model: int) -> list[Segment]:
-    """The vector files of a model, in the order of their ids."""
+    """Return the vector files of a model, in the order of their ids."""
     rows = connection.execute(
         "SELECT generation, after, upto, rows, size, written FROM segments WHERE model=? ORDER BY after", (model,)
     )
@@ -359,7 +359,7 @@ def _count(connection: Connection, model: Model, after: int, upto: int) -> int:
 
 
 def _embedded(connection: Connection, model: Model, block: Block) -> set[int]:
-    """Those of its texts, and maybe others, that have a vector in the database."""
+    """Return those of its texts, and maybe others, that have a vector in the database."""
     texts = block.texts
     rows = connection.execute(
         "SELECT text FROM embeddings WHERE model=? AND text BETWEEN ? AND ?", (model.id, min(texts), max(texts))
@@ -387,7 +387,7 @@ def _read(connection: Connection, model: Model, after: int, upto: int) -> Iterat
 
 
 def passage_count(connection: Connection) -> int:
-    """How many passages there are."""
+    """Return how many passages there are."""
     return int(noted(connection, "passages"))
 
 
@@ -496,7 +496,7 @@ def embed_pending(
 
 
 def at_once(embedder: Embedder) -> int:
-    """Texts embedded, and committed, at a time: they take a fraction of a second."""
+    """Return texts embedded, and committed, at a time: they take a fraction of a second."""
     return _SLOW if embedder.local and inline(embedder) < inf else BATCH[embedder.local]
 
 
@@ -514,7 +514,7 @@ def tidy(connection: Connection, model: Model, vectors: Vectors, made: int = ALL
 
 
 def any_vector(connection: Connection, model: Model) -> bool:
-    """Whether there is any vector of that model to compare with."""
+    """Return whether there is any vector of that model to compare with."""
     found = connection.first("SELECT 1 FROM embeddings WHERE model=? AND vector IS NOT NULL LIMIT 1", (model.id,))
     return found is not None
 
@@ -540,7 +540,7 @@ def nearest(
 
 
 def texts_of(connection: Connection, where: str, values: Sequence[Value]) -> set[int]:
-    """Texts of the passages that a condition (over `passages AS p`) admits."""
+    """Return texts of the passages that a condition (over `passages AS p`) admits."""
     return {text for (text,) in connection.execute(f"SELECT p.dense FROM passages AS p WHERE {where}", values)}
 
 

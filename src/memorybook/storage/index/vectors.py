@@ -113,7 +113,7 @@ class Question:
 
 
 def stamp_of(path: str) -> Stamp | None:
-    """The file's stamp; None if there is none."""
+    """Return the file's stamp; None if there is none."""
     try:
         status = os.stat(path)
     except OSError:
@@ -146,7 +146,7 @@ class VectorFile:
         self._lower = whole[low:].cast("B", (rows, dimensions))
 
     def scan(self, question: Question) -> list[Scan]:
-        """All its rows compared with the question."""
+        """Return all its rows compared with the question."""
         dots, start, scans = _compare(self._matrix, question.packed, "dot"), 0, []
         for rows, unit in self.block.runs:
             upto = start + rows
@@ -177,7 +177,7 @@ class VectorFile:
         return b"".join(block.low[cut] for cut in cuts), b"".join(block.high[cut] for cut in cuts)
 
     def floats(self, places: Sequence[int]) -> bytes:
-        """The rows at these places as float32, each number divided by its unit."""
+        """Return the rows at these places as float32, each number divided by its unit."""
         numpy = arrays(len(places) * self._width * _JOINED)
         if numpy is not None:
             high, low = (numpy.asarray(matrix)[places] for matrix in (self._matrix, self._lower))
@@ -214,7 +214,7 @@ class Tail:
             )
 
     def scan(self, question: Question) -> list[Scan]:
-        """All rows that it holds now compared with the question."""
+        """Return all rows that it holds now compared with the question."""
         _, texts, data = self._held
         if not texts:
             return []
@@ -230,7 +230,7 @@ class FloatRows:
         self._data, self._size = data, size
 
     def floats(self, places: Sequence[int]) -> bytes:
-        """The rows at these places."""
+        """Return the rows at these places."""
         size = self._size
         return b"".join(self._data[place * size : (place + 1) * size] for place in places)
 
@@ -259,7 +259,7 @@ def best(scans: Sequence[Scan], count: int, allowed: set[int] | None = None) -> 
 
 
 def _sample(scans: Sequence[Scan], step: int) -> list[float]:
-    """Every so many of the similarities, the largest first."""
+    """Return every so many of the similarities, the largest first."""
     numpy = arrays(sum(len(scan.dots) for scan in scans) // step * _SORTED)
     if numpy is None:
         return sorted((dot * s.unit + s.offset for s in scans for dot in s.dots[::step].tolist()), reverse=True)
@@ -269,7 +269,7 @@ def _sample(scans: Sequence[Scan], step: int) -> list[float]:
 
 
 def _reaching(scan: Scan, floor: float, allowed: set[int] | None) -> list[Chosen]:
-    """The rows of at least that similarity whose texts are allowed."""
+    """Return the rows of at least that similarity whose texts are allowed."""
     rows, start, texts, dots, unit, offset = scan
     if floor > -inf:
         places: Iterable[int] = _at_least(dots, (floor - offset) / unit)
@@ -361,7 +361,7 @@ def block_of(texts: Iterable[int], rows: bytes) -> Block:
 
 
 def _peak(data: bytes) -> float:
-    """The largest absolute value of these float32 numbers."""
+    """Return the largest absolute value of these float32 numbers."""
     numbers = memoryview(data).cast("f")
     numpy = arrays(len(numbers) * _LOST)
     if numpy is None:

@@ -127,7 +127,7 @@ def spans_of(when: When, today: date | None, years: Iterable[int], near: Iterabl
 
 
 def shifted(day: date, months: int) -> tuple[int, int]:
-    """The year and the month so many months away."""
+    """Return the year and the month so many months away."""
     year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
     return year, month + 1
 
@@ -175,7 +175,7 @@ def _within(when: When, today: date | None, year: int, month: int, near: Iterabl
 
 
 def _reach(year: int, month: int, count: int = 1) -> Span:
-    """The first and the last day of so many months from that one on."""
+    """Return the first and the last day of so many months from that one on."""
     after = date(*shifted(date(year, month, 1), count), 1)
     return date(year, month, 1).toordinal(), after.toordinal() - 1
 
@@ -311,7 +311,7 @@ def days_of(words: str, today: date) -> Span | None:
 
 
 def spans_in(question: str, today: date) -> tuple[Span, ...]:
-    """Every span of days that the question names and that has begun, in order; as `days_of` reads them."""
+    """Return every span of days that the question names and that has begun, in order; as `days_of` reads them."""
     return tuple(sorted({span for _, span in days_at(question, today)}))
 
 
@@ -335,7 +335,7 @@ def without_days(words: str, today: date) -> str:
 
 
 def days_at(words: str, today: date) -> list[tuple[Span, Span]]:
-    """The spans that have begun by today, each after its place: its first character and the one after it."""
+    """Return the spans that have begun by today, each after its place: its first character and the one after it."""
     found = _named(words) if may_name_days(words) else []
     for level in (SURE, ALONE):
         named = [when for when in found if when.level == level]
@@ -355,7 +355,7 @@ def _named(words: str) -> list[When]:
 
 
 def _of_any_year(when: When) -> bool:
-    """Whether a phrase leaves open of which year it is."""
+    """Return whether a phrase leaves open of which year it is."""
     yearly = when.month or when.term or when.holiday
     left = when.year is None and when.years is None and when.which is None
     return bool(yearly and left) or (when.until is not None and _of_any_year(when.until))
@@ -368,7 +368,7 @@ def _is_to_come(when: When) -> bool:
 
 
 def _spans(when: When, years: Sequence[int], today: date | None) -> list[Span]:
-    """The days of a phrase, of one that leaves its week or month open the newest that have begun."""
+    """Return the days of a phrase, of one that leaves its week or month open the newest that have begun."""
     now = None if today is None else today.toordinal()
     if when.until is not None:
         spans = _range(when.but(until=None, since=False), when.until, years, today)
@@ -386,7 +386,7 @@ def _spans(when: When, years: Sequence[int], today: date | None) -> list[Span]:
 
 
 def _is_open(when: When) -> bool:
-    """Whether a phrase leaves its week or month open, or the year of a part of it."""
+    """Return whether a phrase leaves its week or month open, or the year of a part of it."""
     if when.weekday is not None:
         return when.weeks is None and when.away is None
     return bool(when.open) or (when.day is not None and when.month is None and when.months is None)
@@ -437,7 +437,7 @@ class Named(NamedTuple):
 
 
 def named(text: str) -> list[Named]:
-    """The dates that a text names by the calendar, in full or in part."""
+    """Return the dates that a text names by the calendar, in full or in part."""
     return [
         Named(one.year, one.month, one.day, one.start, one.end)
         for one in phrases(text)
@@ -446,7 +446,7 @@ def named(text: str) -> list[Named]:
 
 
 def meant(text: str, said: date) -> set[Span]:
-    """The spans of days that a text said on that day may mean; that day itself always."""
+    """Return the spans of days that a text said on that day may mean; that day itself always."""
     if not 10 <= said.year <= 9_990:
         return set()  # nobody says anything then; the calendar ends too near
     now = said.toordinal()
@@ -460,7 +460,7 @@ def meant(text: str, said: date) -> set[Span]:
 
 
 def _possible(one: When, said: date) -> Iterator[Span]:
-    """The days that a phrase can mean, its missing parts taken from around the day it was said on."""
+    """Yield the days that a phrase can mean, its missing parts taken from around the day it was said on."""
     now = said.toordinal()
     if one.weekday is not None:
         for day in range(now - 14, now + 15):
@@ -538,12 +538,12 @@ def due(text: str, today: date) -> date | None:
 
 
 def _is_denied(when: When, text: str) -> bool:
-    """Whether a day is named only to say that it is another one: `not on Friday`, `moved from Friday`, 周五改到."""
+    """Return whether a day is named only to say that it is another: `not on Friday`, `moved from Friday`, 周五改到."""
     return _DENIED.search(text[: when.start]) is not None or _LEFT.match(text, when.end) is not None
 
 
 def _last(when: When, text: str, today: date) -> Span | None:
-    """The days at the end of which something is to be done; None for what tells no such end."""
+    """Return the days at the end of which something is to be done; None for what tells no such end."""
     now = today.toordinal()
     if when.away is not None:
         if when.lately or not when.unit or when.same is not None:

@@ -163,7 +163,7 @@ def _part(text: str) -> str:
 
 
 def _away(text: str) -> tuple[float, float]:
-    """The least and the most that a number in words may be."""
+    """Return the least and the most that a number in words may be."""
     if "couple" in text:
         return 2, 2
     if "few" in text or text in ("several", "几", "数", "好几", "好数"):
