@@ -21,7 +21,7 @@ from memorybook.entries.background_tasks import Finished, Keeper, Running
 from memorybook.errors import Conflict, InvalidInput, MemoryBookError, NotFound, Unavailable, error_of
 from memorybook.exchange.output_file import put_in_place, refusals
 from memorybook.memory import Memory
-from memorybook.validate import day_of
+from memorybook.validate import day_of, renamed
 
 if TYPE_CHECKING:
     import ssl
@@ -55,7 +55,7 @@ def _verb(method: Callable[Concatenate[Any, P], R], *, reads: bool = False) -> C
 
     @wraps(method)
     def asked(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        given = _signature(method).bind(self, *args, **kwargs).arguments
+        given = _signature(method).bind(self, *args, **renamed(_signature(method).parameters, kwargs)).arguments
         return cast("R", self._ask(method, {name: given[name] for name in list(given)[1:]}, reads=reads))
 
     return cast("Callable[Concatenate[Client, P], R]", asked)

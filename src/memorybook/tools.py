@@ -418,22 +418,23 @@ TOOLS: Mapping[str, Tool] = {
 def call(memory: Memory, name: str, arguments: Mapping[str, Any] | str, *, for_model: bool = False) -> dict[str, Any]:
     """Call a tool by name; while memory is switched off it does nothing and says so.
 
-    Arguments are as `schema` has them, or under the names of `json_schema.ALSO`; an object or its JSON as models write
-    it; None is as good as left out. With
-    `for_model` a search returns only the hits that a model can use, see `recall.tool_results.select`.
+    Arguments are as `schema` has them, or under the names of `validate.ALSO`; an object or its JSON as models write
+    it; None is as good as left out. With `for_model` a search returns only the hits that a model can use, see
+    `recall.tool_results.select`.
 
     Raises:
         InvalidInput: No such tool, an argument it does not have, one that is missing, or of another type.
         MemoryBookError: What the tool raises.
     """
     from memorybook.errors import InvalidInput
-    from memorybook.formats.json_schema import checked, decoded, private, renamed
+    from memorybook.formats.json_schema import checked, decoded, private
+    from memorybook.validate import renamed
 
     tool = TOOLS.get(name)
     if tool is None:
         raise InvalidInput(f"no tool {name!r}: there are {', '.join(TOOLS)}")
     parameters = schema(name)["parameters"]
-    given = checked(name, parameters, renamed(parameters, decoded(name, arguments)))
+    given = checked(name, parameters, renamed(parameters["properties"], decoded(name, arguments)))
     if for_model and tool in (memory_search, recall_memory):
         from memorybook.search.tool_results import search_for_model
 

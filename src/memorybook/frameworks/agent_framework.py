@@ -8,7 +8,7 @@ from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
 from memorybook.agent.toolset import AgentTool, tools_of
-from memorybook.entries.remember import Mask
+from memorybook.entries.mask import Mask
 from memorybook.errors import MissingExtra
 from memorybook.formats.messages_json import role_of
 from memorybook.frameworks.external_session import HostedItem, HostedSession
@@ -84,7 +84,7 @@ def book_tools(memory: Memory, names: Collection[str] | None = None) -> list[af.
 
 def _tool(tool: AgentTool) -> af.FunctionTool:
     def called(**arguments: Any) -> str:
-        return tool.told(arguments)
+        return tool.answer(arguments)
 
     told = tool.schema
     return af.FunctionTool(name=told.name, description=told.description, func=called, input_model=dict(told.parameters))

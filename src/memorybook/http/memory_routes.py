@@ -12,7 +12,7 @@ from memorybook.http import schemas
 from memorybook.http.error_responses import Refusal, only_a_person
 from memorybook.http.json_wire import shown
 from memorybook.memory import Memory
-from memorybook.validate import asked_importance
+from memorybook.validate import asked_importance, renamed
 
 _TEXTS = {"type": "array", "items": {"type": "string"}}
 _OBJECTS = {"type": "array", "items": {"type": "object"}}
@@ -134,6 +134,7 @@ def told(name: str) -> Verb:
 def call(memory: Memory, name: str, arguments: Mapping[str, Any], *, show: Callable[[Any], Any] = shown) -> Any:
     """What the verb answers, as JSON. Raises what it raises, InvalidInput for other arguments than it takes."""
     verb = told(name)
+    arguments = renamed(verb.parameters["properties"], arguments)
     given = checked(name, verb.parameters, arguments)
     given |= {each: None for each in verb.nullable & arguments.keys() if arguments[each] is None}
     check(memory, name, given)
