@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from memorybook.errors import Unavailable
 from memorybook.storage.safe_open import claimed
-from memorybook.storage.snapshot import checkpoint
 from memorybook.storage.sqlite import (
     Connection,
     Damaged,
@@ -30,6 +29,7 @@ from memorybook.storage.sqlite import (
     reading,
     user_version,
 )
+from memorybook.storage.tables import checkpoint
 
 FORKS = """
 import os, sys

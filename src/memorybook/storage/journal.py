@@ -33,7 +33,6 @@ from memorybook.storage.journal_rows import (
 from memorybook.storage.sqlite import (
     Connection,
     Store,
-    Tables,
     as_json,
     bindable,
     immediate,
@@ -48,6 +47,7 @@ from memorybook.storage.sqlite import (
     stamp,
     time_of,
 )
+from memorybook.storage.tables import Tables
 
 if TYPE_CHECKING:
     from datetime import date, datetime

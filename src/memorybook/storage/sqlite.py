@@ -38,7 +38,6 @@ from memorybook.errors import Damaged as Damaged
 from memorybook.errors import InvalidInput, Unavailable
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
     from datetime import datetime
 
 
@@ -623,52 +622,6 @@ class Store:
             if self._connection is not None:
                 self._connection.close()
                 self._connection = None
-
-
-class Tables:
-    """Base of what keeps its tables in a `Store`."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def _rows(self, sql: str, values: Values = ()) -> list[Row]:
-        """Return the rows of a query; none while there is no database."""
-        db = self._store.existing()
-        return [] if db is None else db.execute(sql, values)
-
-    def _first(self, sql: str, values: Values = ()) -> Row | None:
-        """Return the first row of a query, if there is a database and a row."""
-        db = self._store.existing()
-        return None if db is None else db.first(sql, values)
-
-    def copying(self, path: str) -> AbstractContextManager[bool]:
-        """Copy it as of the beginning of the block into the new file `path`, complete at the end of the block.
-
-        Writers do not wait. False, and no file, if there is nothing yet.
-        """
-        from memorybook.storage.snapshot import copying
-
-        return copying(self._store, path)
-
-    def check_copy(self, path: str) -> None:
-        """Raise Unavailable unless the file is a sound copy as `copying` makes it, with just its tables."""
-        from memorybook.storage.snapshot import check_copy
-
-        check_copy(path, self._store.migrations)
-
-    def vacuum(self) -> bool:
-        """Leave no byte of what was deleted in the files; False if another process still needs some."""
-        from memorybook.storage.snapshot import vacuum
-
-        return vacuum(self._store.existing())
-
-    def fault(self, *, thorough: bool = False) -> str:
-        """Return what is wrong with the database, see `Store.fault`; "" if nothing is."""
-        return self._store.fault(thorough=thorough)
-
-    def close(self) -> None:
-        """Release what is held; closing twice does nothing."""
-        self._store.close()
 
 
 _NAMES = "SELECT type, name FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'"

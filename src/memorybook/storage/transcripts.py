@@ -9,7 +9,6 @@ from memorybook.errors import ConfigError, Conflict, Damaged, NotFound
 from memorybook.storage.sqlite import (
     Connection,
     Store,
-    Tables,
     as_json,
     bindable,
     immediate,
@@ -18,6 +17,7 @@ from memorybook.storage.sqlite import (
     row_limit,
     stamp,
 )
+from memorybook.storage.tables import Tables, checkpoint
 from memorybook.storage.transcript_rows import (
     CHAT,
     EMBEDDING,
@@ -117,8 +117,6 @@ class SqliteTranscripts(Tables):
 
         The text is overwritten on disk. A chat's summary goes with any of its turns; the session's stays.
         """
-        from memorybook.storage.snapshot import checkpoint
-
         db = self._store.existing()
         if db is None:
             return 0
@@ -147,8 +145,6 @@ class SqliteTranscripts(Tables):
         Title and summary of the session become those of `now` where they are those of `then`; turns that are not as in
         `old`, and all else of the session, are left as they are. Chats' summaries that told of the turns go.
         """
-        from memorybook.storage.snapshot import checkpoint
-
         db = self._store.existing()
         if db is None:
             return 0

@@ -1,19 +1,22 @@
-"""Copies of databases as they are at one moment, while others go on to write to them."""
+"""What every store of tables does: queries, copies of one moment while others write, and erasing for good."""
 
 from __future__ import annotations
 
-from urllib.parse import quote
-
 import apsw
 
-from memorybook._light import Any, Iterator, Sequence, contextmanager
-from memorybook.storage.sqlite import Connection, Damaged, Store, connect, immediate, reading, translated
+from memorybook._light import TYPE_CHECKING, Any, Iterator, Sequence, contextmanager
+from memorybook.storage.sqlite import Connection, Damaged, Row, Store, Values, connect, immediate, reading, translated
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
 
 _READ_ONLY = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
 
 
 def check_copy(path: str, migrations: Sequence[str]) -> None:
     """Raise Damaged unless the file is a sound database as `copying` makes it, with just the tables of a version."""
+    from urllib.parse import quote
+
     found, fresh = apsw.Connection(f"file:{quote(path)}?immutable=1", flags=_READ_ONLY), apsw.Connection(":memory:")
     try:
         [(version,)] = found.execute("PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA user_version")
@@ -123,3 +126,43 @@ def checkpoint(connection: Connection) -> bool:
         finally:
             raw.set_busy_timeout(connection.timeout_milliseconds)
         return row is not None and row[0] == 0
+
+
+class Tables:
+    """Base of what keeps its tables in a `Store`."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def _rows(self, sql: str, values: Values = ()) -> list[Row]:
+        """Return the rows of a query; none while there is no database."""
+        db = self._store.existing()
+        return [] if db is None else db.execute(sql, values)
+
+    def _first(self, sql: str, values: Values = ()) -> Row | None:
+        """Return the first row of a query, if there is a database and a row."""
+        db = self._store.existing()
+        return None if db is None else db.first(sql, values)
+
+    def copying(self, path: str) -> AbstractContextManager[bool]:
+        """Copy it as of the beginning of the block into the new file `path`, complete at the end of the block.
+
+        Writers do not wait. False, and no file, if there is nothing yet.
+        """
+        return copying(self._store, path)
+
+    def check_copy(self, path: str) -> None:
+        """Raise Unavailable unless the file is a sound copy as `copying` makes it, with just its tables."""
+        check_copy(path, self._store.migrations)
+
+    def vacuum(self) -> bool:
+        """Leave no byte of what was deleted in the files; False if another process still needs some."""
+        return vacuum(self._store.existing())
+
+    def fault(self, *, thorough: bool = False) -> str:
+        """Return what is wrong with the database, see `Store.fault`; "" if nothing is."""
+        return self._store.fault(thorough=thorough)
+
+    def close(self) -> None:
+        """Release what is held; closing twice does nothing."""
+        self._store.close()
