@@ -97,7 +97,7 @@ class Context(NamedTuple):
 
     def alone(self, work: str) -> AbstractContextManager[bool]:
         """Whether nobody else, in any process or thread, does this work until the block ends; never waits."""
-        from memorybook.storage.process_lock import claimed
+        from memorybook.storage.safe_open import claimed
 
         with suppress(Unavailable):  # whoever cannot write shares the work with nobody
             self.book.documents.prepare()

@@ -25,7 +25,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound, Unavailable, UnsafePath
 from memorybook.exchange.output_file import alone_in, put_in_place, refusals, remove, sync
 from memorybook.exchange.peer_folders import book_id, is_document
-from memorybook.formats.document import IGNORED, MAX_BYTES, told_to_ignore
+from memorybook.formats.document import IGNORED, MAX_BYTES, gitignore_of
 
 if TYPE_CHECKING:
     from memorybook.context import Context
@@ -223,7 +223,7 @@ def _strangers(root: str, known: set[str]) -> list[str]:
         folders[:] = sorted(name for name in folders if name not in (_STATE, ".git"))
         for name in sorted(names):
             path = os.path.relpath(os.path.join(folder, name), root)
-            if path == ".gitignore" and told_to_ignore(root) == IGNORED:
+            if path == ".gitignore" and gitignore_of(root) == IGNORED:
                 continue
             if path.replace(os.sep, "/") not in known and not name.endswith(_OURS):
                 found.append(path)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memorybook.book.commit import ATTEMPTS
+from memorybook.book.undo import ATTEMPTS
 from memorybook.entries.mask import Mask
 from memorybook.entries.read import folder_of
 from memorybook.errors import BookLocked, Conflict, InvalidInput, NotFound, Unavailable

@@ -32,7 +32,7 @@ from memorybook.forget.tombstones import (
     unnamed,
     without_forgotten,
 )
-from memorybook.formats import memory_md, notes
+from memorybook.formats import memory_md, session_md
 from memorybook.formats.messages_json import CAME_IN, ImportedSession
 from memorybook.formats.session_md import parse
 from memorybook.formats.sessions_json import Exported
@@ -649,7 +649,7 @@ def _of_page(context: Context, page: Page, mask: Mask, name: str, skipped: list[
                 _key(one),
             )
         else:
-            path, line = notes.daily_path(context.book.day(note.time)), notes.render_line(note)
+            path, line = session_md.daily_path(context.book.day(note.time)), session_md.render_line(note)
             yield _Wish(
                 Append(path=path, line=line, reason=f"imported from {name}"), note.text, digest(f"{path}\0{note.text}")
             )

@@ -17,9 +17,8 @@ from unicodedata import normalize
 from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound, Unavailable
 from memorybook.formats import session_md
 from memorybook.model import Entry, SessionSummary
-from memorybook.storage.new_file import own_folder
 from memorybook.storage.replace import temporary, write_aside, write_plain
-from memorybook.storage.safe_open import discard, flaw, is_safe_name, load, load_if_any, open_folder
+from memorybook.storage.safe_open import discard, flaw, is_safe_name, load, load_if_any, open_folder, own_folder
 from memorybook.text.tokens import text_digest
 
 if TYPE_CHECKING:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Set
-from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Set
 
-from memorybook._light import lazily
-from memorybook.book.pages import is_page
+from memorybook._light import TYPE_CHECKING, Collection, Iterable, Iterator, NamedTuple, lazily, suppress
+from memorybook.book.transaction import is_page
 from memorybook.entries.read import turn_of
 from memorybook.errors import InvalidInput, MissingDocument, NotFound, Unavailable
 from memorybook.exchange.export import renew
@@ -18,7 +16,7 @@ from memorybook.forget.finder import Finder
 from memorybook.forget.found import Found, together
 from memorybook.forget.tombstones import tombstones_of, turn_key
 from memorybook.forget.topic import Topic
-from memorybook.formats import notes, session_md
+from memorybook.formats import session_md
 from memorybook.formats.messages_json import CAME_IN
 from memorybook.model import Change, Drop, EditTurns, Entry, RemoveTurns, Session, Turn
 from memorybook.prompt import session_start_cache
@@ -161,7 +159,7 @@ def _session_keys(context: Context, meant: Meant) -> Iterator[str]:
 
 
 def _said(path: str, line: str) -> str:
-    note = notes.parse_line(line, day=notes.day_of(path))
+    note = session_md.parse_line(line, day=session_md.day_of(path))
     return note.text if note else line
 
 

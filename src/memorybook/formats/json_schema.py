@@ -45,17 +45,13 @@ def schema_of(tool: Callable[..., dict[str, Any]]) -> dict[str, Any]:
 
 
 def described_without(description: str, tools: Collection[str]) -> str:
-    """A tool's description without the sentences that name one of these tools."""
+    """Return a tool's description without the sentences that name one of these tools."""
     sentences = description.removesuffix(".").split(". ")
     return ". ".join(one for one in sentences if not any(tool in one for tool in tools)) + "."
 
 
 def checked(name: str, parameters: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a call of `name`, without those that are None.
-
-    Raises:
-        InvalidInput: One that the schema of its parameters does not have, one that is missing, or of another type.
-    """
+    """Return the arguments of a call of `name` without None. Raises InvalidInput for what its schema does not allow."""
     properties = parameters["properties"]
     for given in arguments.keys() - properties.keys():
         raise InvalidInput(f"{name} takes no {given!r}: it takes {', '.join(properties) or 'nothing'}")
@@ -70,7 +66,7 @@ def checked(name: str, parameters: Mapping[str, Any], arguments: Mapping[str, An
 
 
 def decoded(name: str, arguments: Mapping[str, Any] | str) -> Mapping[str, Any]:
-    """The arguments of a call of `name` as an object; "" is an empty one. Raises InvalidInput for other text."""
+    """Return the arguments of a call of `name` as an object; "" is an empty one. Raises InvalidInput for other text."""
     if not isinstance(arguments, str):
         return arguments
     try:
@@ -83,7 +79,7 @@ def decoded(name: str, arguments: Mapping[str, Any] | str) -> Mapping[str, Any]:
 
 
 def fits(value: Any, schema: Mapping[str, Any]) -> bool:
-    """Whether the value is of a type that the schema names; a boolean is no number."""
+    """Return whether the value is of a type that the schema names; a boolean is no number."""
     kinds = _kinds(schema)
     if not any(isinstance(value, _PYTHON[kind]) for kind in kinds) or ("boolean" in kinds) != isinstance(value, bool):
         return False
@@ -91,7 +87,7 @@ def fits(value: Any, schema: Mapping[str, Any]) -> bool:
 
 
 def described(schema: Mapping[str, Any]) -> str:
-    """The type that the schema names, in words."""
+    """Return the type that the schema names, in words."""
     words = " or ".join(f"{'an' if kind[0] in 'aio' else 'a'} {kind}" for kind in _kinds(schema))
     return f"{words} of {schema['items']['type']}s" if "items" in schema else words
 
@@ -101,7 +97,7 @@ def _kinds(schema: Mapping[str, Any]) -> Sequence[str]:
 
 
 def private(name: str) -> str:
-    """The parameter that callers know by the name: a word of Python has an underscore there."""
+    """Return the parameter that callers know by the name: a word of Python has an underscore there."""
     return f"{name}_" if keyword.iskeyword(name) else name
 
 

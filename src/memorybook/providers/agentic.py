@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from memorybook import validate
-from memorybook.book.commit import ATTEMPTS
+from memorybook.book.undo import ATTEMPTS
 from memorybook.entries.candidate import Candidate
 from memorybook.entries.evolve import Evolved, evolve
 from memorybook.entries.extract import entities_of

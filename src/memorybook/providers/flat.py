@@ -14,7 +14,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook.book import fade
-from memorybook.book.commit import ATTEMPTS
+from memorybook.book.undo import ATTEMPTS
 from memorybook.entries.combine import lowest
 from memorybook.entries.mask import Mask
 from memorybook.entries.merge_plan import Proposed
@@ -51,9 +51,9 @@ from memorybook.search.snippets import CLOSE, OPEN
 from memorybook.sessions.dialogue import CLOSE as TALK_END
 from memorybook.sessions.dialogue import OPEN as TALK
 from memorybook.sessions.turns import zone_of
-from memorybook.text.blocks import blocks
 from memorybook.text.screen import screen
 from memorybook.text.sentences import is_chinese
+from memorybook.text.splitting import blocks
 from memorybook.text.tokens import count_tokens, digest, language_of, normalise
 
 if TYPE_CHECKING:

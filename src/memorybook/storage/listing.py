@@ -8,19 +8,42 @@ passes this kernel: on local file systems, not on what a server or another syste
 from __future__ import annotations
 
 import os
+import stat
 import sys
 import time
 from _thread import allocate_lock
-from collections.abc import Iterator
-from ctypes import CDLL, c_char_p, c_int, c_uint32, get_errno
-from functools import lru_cache
 from struct import Struct
-from typing import TYPE_CHECKING
 
-from memorybook.storage.directory import Listed, Walk
+from memorybook._light import TYPE_CHECKING, Callable, Iterator, once, suppress
+from memorybook.errors import MissingDocument, UnsafePath
+from memorybook.formats.document import DocumentInfo
+from memorybook.storage.safe_open import (
+    MAX_BYTES,
+    MAX_PARTS,
+    MAX_PATH_BYTES,
+    file_flaw,
+    flaw,
+    is_safe_name,
+    open_folder,
+    stamp,
+)
 
 if TYPE_CHECKING:
-    from memorybook.formats.document import DocumentInfo
+    from ctypes import CDLL
+
+STATE = ".memorybook"
+"""The folder of machine state in a book."""
+
+_Mark = tuple[int, int, int, int]
+
+_Known = tuple[_Mark, DocumentInfo]
+
+Listed = dict[str, dict[str, _Known]]
+"""What a listing saw: folder -> name -> size, change times and inode, with what was told of it."""
+
+_TICK = 20_000_000  # ns; kernels stamp files with a clock that stands still for up to 10 ms
+
+_HOUR = 3_600_000_000_000
 
 TRUSTED = 60.0
 """Seconds after which everything is looked at anyway."""
@@ -38,11 +61,112 @@ _LARGEST = _EVENT.size + 256
 _BUFFER = 65_536
 
 
-def watched(root: str, listed: Listed) -> Watched | None:
-    """The documents of the book at `root`; None if the kernel does not tell of all that happens there.
+class Walk:
+    """One pass over all folders: every document's status is read, but only new ones are looked into.
 
-    `listed` is what the last listing saw.
+    `before` is the last pass's `listed`, `now` in ns; `enter` is called with every folder (descriptor, path).
+    Afterwards `found` holds the documents, `racy` those changed just now as (folder, name), `unread` sentences about
+    files that are none; `plain` is False if a file has several names.
     """
+
+    def __init__(self, before: Listed, now: int, enter: Callable[[int, str], None] | None = None) -> None:
+        self.found: list[DocumentInfo] = []
+        self.listed: Listed = {}
+        self.racy: set[tuple[str, str]] = set()
+        self.plain = True
+        self.unread: list[str] = []
+        self._before = before
+        self._racy = (now - _TICK, now + _HOUR)
+        self._enter = enter
+
+    def all(self, root: str) -> None:
+        """Look through the book; nothing is found if there is none. Raises OSError."""
+        with suppress(FileNotFoundError):
+            self._through(os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), "", MAX_PARTS)
+
+    def _through(self, folder: int, above: str, depth: int) -> None:
+        """Look through `folder`, which is closed, and all below; `above` is its path with its slash."""
+        before, here = self._before.get(above, {}), {}
+        low, high = self._racy
+        try:
+            if self._enter is not None:
+                self._enter(folder, above)
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    name = entry.name
+                    known = before.get(name)
+                    if known is None and not name.endswith(".md"):
+                        self._below(folder, entry, above, depth)
+                        continue
+                    try:
+                        status = entry.stat(follow_symlinks=False)
+                    except FileNotFoundError:
+                        continue
+                    mark = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+                    just_now = low < mark[2] < high
+                    if known is None or known[0] != mark or just_now:
+                        if not stat.S_ISREG(status.st_mode):
+                            self._below(folder, entry, above, depth)
+                            continue
+                        known = _looked_into(above, name, status, mark, just_now)
+                    if known is None:
+                        self.plain = self.plain and status.st_nlink == 1
+                        self.unread.append(f"{above}{name} is not read: it {_flaw_of(above, name, status)}")
+                        continue
+                    self.found.append(known[1])
+                    if just_now:
+                        self.racy.add((above, name))
+                    else:
+                        here[name] = known
+        finally:
+            os.close(folder)
+        if here:
+            self.listed[above] = here
+
+    def file(self, root: str, above: str, name: str) -> DocumentInfo | None:
+        """Return one file looked at anew, in a folder that an earlier pass went through; None if it is no document."""
+        try:
+            status = os.lstat(os.path.join(root, above, name))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        if not name.endswith(".md") or not stat.S_ISREG(status.st_mode):
+            return None
+        mark = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+        just_now = self._racy[0] < mark[2] < self._racy[1]
+        if just_now:
+            self.racy.add((above, name))
+        self.plain = self.plain and status.st_nlink == 1
+        known = _looked_into(above, name, status, mark, just_now)
+        return None if known is None else known[1]
+
+    def _below(self, folder: int, entry: os.DirEntry[str], above: str, depth: int) -> None:
+        """Look through what may be a folder, unless it is a book; one that is gone or no folder is passed over."""
+        if not entry.is_dir(follow_symlinks=False):
+            if entry.name[0] != "." and (entry.name.endswith(".md") or (entry.is_symlink() and entry.is_dir())):
+                self.unread.append(f"{above}{entry.name} is not read: it is a link, or no file")
+        elif depth > 1 and entry.is_dir(follow_symlinks=False) and is_safe_name(name := entry.name):
+            with suppress(FileNotFoundError, MissingDocument, UnsafePath):
+                if not os.access(f"{name}/{STATE}", os.F_OK, dir_fd=folder):
+                    self._through(open_folder(folder, [name], name), f"{above}{name}/", depth - 1)
+
+
+def _looked_into(above: str, name: str, status: os.stat_result, mark: _Mark, just_now: bool) -> _Known | None:
+    """Return what a listing tells of a regular file; None if `read` would not open it."""
+    path = above + name
+    if not is_safe_name(name) or status.st_nlink != 1 or status.st_size > MAX_BYTES:
+        return None
+    if len(path) * 4 > MAX_PATH_BYTES < len(path.encode()):
+        return None
+    return mark, DocumentInfo(path, status.st_size, "" if just_now else stamp(status), status.st_mtime)
+
+
+def _flaw_of(above: str, name: str, status: os.stat_result) -> str:
+    """Why `_looked_into` tells nothing of a file, as the end of a sentence."""
+    return flaw(above + name) or file_flaw(status)
+
+
+def watched(root: str, listed: Listed) -> Watched | None:
+    """Return the watched documents at `root`; None if the kernel does not tell of all that happens there."""
     try:
         return Watched(root, Queue(), listed) if sys.platform == "linux" and _is_local(root) else None
     except (OSError, AttributeError):  # no such file in /proc, no such function, no queue left
@@ -50,16 +174,7 @@ def watched(root: str, listed: Listed) -> Watched | None:
 
 
 class Watched:
-    """The documents of a book; made by `watched`. Safe to share between threads, but not with a forked child.
-
-    Args:
-        root: The book's directory.
-        queue: Where the kernel tells; closed by `close`, or when it has no room for another folder.
-        listed: See `watched`.
-
-    Attributes:
-        process: Whose it is.
-    """
+    """The documents of a book, watched; safe between threads, not in a forked child (`process`)."""
 
     def __init__(self, root: str, queue: Queue, listed: Listed) -> None:
         self.process = os.getpid()
@@ -73,10 +188,9 @@ class Watched:
         self._until = 0.0
 
     def list(self) -> tuple[DocumentInfo, ...]:
-        """Every document as of now; the same object as before if nothing changed. Raises OSError.
+        """Return every document; the same object as before if nothing changed. Raises OSError.
 
-        What the kernel does not tell of (a second name of a file elsewhere, something mounted over a
-        folder) is noticed within a minute.
+        What the kernel does not tell of (hard links, mounts) is noticed within a minute.
         """
         with self._lock:  # whoever reads what happened works it in before anybody else answers
             touched = self._queue.touched(self._root) if self._queue is not None else None
@@ -138,10 +252,7 @@ class Watched:
 
 
 class Queue:
-    """What the kernel tells of the folders that are added. Raises OSError if this user has too many.
-
-    Not safe to share between threads; what is not closed is when it is forgotten.
-    """
+    """The kernel's events of the added folders; not for several threads. Raises OSError."""
 
     def __init__(self) -> None:
         self._descriptor = -1
@@ -154,10 +265,7 @@ class Queue:
         self._root, self._folders = None, {}
 
     def add(self, folder: int, above: str) -> None:
-        """Be told of an open folder; `above` is its path with its slash, "" for the root.
-
-        What is seen in there from now on, and changes later, is told. Raises OSError if no more are allowed.
-        """
+        """Watch an open folder; `above` is its path with its slash, "" for the root. Raises OSError."""
         opened = b"/proc/self/fd/%d" % folder
         number = _called(_libc().inotify_add_watch(self._descriptor, opened, _FILE_CHANGED | _ONLY_FOLDERS))
         self._folders[number] = above
@@ -165,10 +273,7 @@ class Queue:
             self._root = _identity(os.fstat(folder))
 
     def touched(self, root: str) -> set[tuple[str, str]] | None:
-        """Files, as (path of the folder with its slash, name), that may have changed since the last call.
-
-        None if more may have changed, or if `root` is another folder by now than the one that was added.
-        """
+        """Return files, as (folder with its slash, name), changed since the last call; None if more may be."""
         files, enough = set(), True
         for number, mask, name in _events(self._read()):
             above = self._folders.get(number)
@@ -224,7 +329,7 @@ def _identity(status: os.stat_result) -> tuple[int, int]:
 
 
 def _is_local(root: str) -> bool:
-    """Whether all of the book is on one local file system. Raises OSError."""
+    """Return whether all of the book is on one local file system. Raises OSError."""
     descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         with open(f"/proc/self/fdinfo/{descriptor}", "rb") as about:
@@ -241,13 +346,15 @@ def _is_local(root: str) -> bool:
 
 
 def _unescaped(place: bytes) -> bytes:
-    r"""A path of `mountinfo`, where a space is written as `\040`."""
+    r"""Return a path of `mountinfo`, where a space is written as `\040`."""
     first, *rest = place.split(b"\\")
     return first + b"".join(bytes([int(part[:3], 8)]) + part[3:] for part in rest)
 
 
-@lru_cache(maxsize=1)
+@once
 def _libc() -> CDLL:
+    from ctypes import CDLL, c_char_p, c_int, c_uint32
+
     libc = CDLL(None, use_errno=True)
     libc.inotify_init1.argtypes = [c_int]
     libc.inotify_add_watch.argtypes = [c_int, c_char_p, c_uint32]
@@ -255,7 +362,9 @@ def _libc() -> CDLL:
 
 
 def _called(result: int) -> int:
-    """What a function of the system returned. Raises OSError."""
+    """Return what a function of the system returned. Raises OSError."""
     if result < 0:
+        from ctypes import get_errno
+
         raise OSError(get_errno(), os.strerror(get_errno()))
     return result
