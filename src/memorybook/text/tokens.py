@@ -350,7 +350,7 @@ def _characters(run: str) -> list[str]:
 
 @once
 def _synonyms() -> Mapping[str, Sequence[tuple[str, str]]]:
-    """`text.synonyms.BEGINNING`, which English does not need."""
+    """`BEGINNING`, which English does not need."""
     return BEGINNING
 
 
