@@ -1,4 +1,4 @@
-"""Taking an operation back: whole documents to the byte where nobody touched them since, else change by change."""
+"""Write operations to a book and undo them: byte for byte where nothing changed since, else change by change."""
 
 from __future__ import annotations
 

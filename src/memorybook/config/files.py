@@ -1,7 +1,4 @@
-"""The files that settings come from: where they are, what they hold, which are trusted.
-
-Names and values are `memorybook.config.settings`'s; here a setting is what somebody wrote.
-"""
+"""The files that settings come from, which of them are trusted, and the values that each setting allows."""
 
 from __future__ import annotations
 

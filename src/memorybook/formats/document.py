@@ -1,6 +1,6 @@
-"""What a store of documents tells of one: in a listing, and as read.
+"""Values that stores exchange: documents in a listing and as read, changes of transcripts, summaries.
 
-Apart from the seams in `memorybook.protocols`, so that a cold search need not make those.
+Apart from `memorybook.protocols`, so that a cold search need not load those.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reading a document of entries: where its sections begin, and what stands in them."""
+"""The parts of a document of entries: managed sections, and the prose and list items of a person."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents kept true by what the kernel tells of them, so that a process that lists often need not ask every file.
+"""List a book's documents: by walking its folders, or by what the kernel tells of them to a process that lists often.
 
 Linux puts an event into the queue of whoever watches a folder before the call that changed something in
 there returns, so whoever has read the queue knows all that was done before. That holds where every change

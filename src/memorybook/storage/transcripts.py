@@ -1,4 +1,4 @@
-"""Sessions and their turns, word for word, in SQLite; the tables are told in `memorybook.storage.transcript_rows`."""
+"""Sessions and their turns, verbatim, in SQLite; the tables are in `memorybook.storage.transcript_rows`."""
 
 from __future__ import annotations
 

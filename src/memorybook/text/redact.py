@@ -1,8 +1,8 @@
 """Secrets are masked on every way in, so that a book never holds one.
 
-Rules of five kinds: for keys and pictures in base64 (`redact_base64`), for shapes that a provider prints
+Rules of five kinds: for keys and pictures in base64 (`blocks`), for shapes that a provider prints
 (`redact_rules`), for values that a sentence or an assignment gives away (`redact_context`), for numbers with check
-digits (`redact_numbers`), and patterns from the settings. Nothing finds every secret; what is found is replaced by
+digits (`redact`), and patterns from the settings. Nothing finds every secret; what is found is replaced by
 `[REDACTED:kind]` and reported, without its value.
 """
 

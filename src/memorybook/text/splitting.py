@@ -1,4 +1,4 @@
-"""Turns and documents' pieces as passages: what the index stores, matches and embeds."""
+"""Split documents into passages: Markdown into blocks, blocks into what the index stores and embeds."""
 
 from __future__ import annotations
 

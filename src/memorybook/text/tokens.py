@@ -11,7 +11,7 @@ from operator import add
 
 import Stemmer
 
-from memorybook._light import TYPE_CHECKING, Callable, Iterable, Mapping, Memo, Sequence, lazily, once
+from memorybook._light import TYPE_CHECKING, Callable, Iterable, Memo, Sequence, lazily, once
 
 if TYPE_CHECKING:
     import re
@@ -336,7 +336,7 @@ def _mixed(chunk: str) -> list[str]:
 
 def _characters(run: str) -> list[str]:
     """Characters of a CJK run with the bigram of each and its follower between them."""
-    pairs, synonyms = [*map(add, run, run[1:])], _synonyms()
+    pairs, synonyms = [*map(add, run, run[1:])], BEGINNING
     if not synonyms.keys().isdisjoint(pairs):
         for pair in pairs:
             for word, first in synonyms.get(pair, ()):
@@ -346,12 +346,6 @@ def _characters(run: str) -> list[str]:
     found[::2] = run
     found[1::2] = pairs
     return found
-
-
-@once
-def _synonyms() -> Mapping[str, Sequence[tuple[str, str]]]:
-    """`text.synonyms.BEGINNING`, which English does not need."""
-    return BEGINNING
 
 
 def _words_of(chunk: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Whether a text only asks, and tells nothing itself."""
+"""What an utterance does: asks, corrects what was said before, or says nothing but that it was heard."""
 
 from __future__ import annotations
 

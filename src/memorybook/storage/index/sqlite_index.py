@@ -1,4 +1,4 @@
-"""The index in SQLite: postings for words, an exact scan for vectors, healed from the truth when it is damaged."""
+"""The index in SQLite: words by BM25, vectors by scan or sqlite-vec, rebuilt from the documents when it is damaged."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class SqliteIndex:
         self._age: str | None = None
         self._truth: tuple[Documents, Transcripts] | None = None
         self.most = inf
-        """Bytes of new text, about, that a sync brings in; it leaves more (see `freshness.Difference.is_more`)."""
+        """Bytes of new text, about, that a sync brings in; it leaves more (see `Difference.is_more`)."""
         self.behind = False
         """Whether the last sync left something."""
         self._blank = False
