@@ -1,15 +1,24 @@
-"""What the verbs of `Memory` answer, besides a search's `memorybook.search.types.Answer`.
+"""What the verbs of `Memory` return, besides a search's `memorybook.search.types.Answer`, and their JSON.
 
-Frozen values with a `json()` that every door shows as it is.
+Each is a frozen value. Its `json()` is what tools and the command line show. `to_json`, `from_json` and `schema_of`
+walk the annotations of any of them: the lossless form that the server and `memorybook.client` speak, in which a record
+is the object of its fields, a tuple an array, a time its ISO form. Unknown fields are ignored and missing ones take
+their default, so that a server and a client may be of different versions.
 """
 
 from __future__ import annotations
 
+import types
+import typing
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from datetime import date, datetime
+from functools import cache
+from importlib import import_module
+from sys import modules
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from memorybook.formats.llm_messages import Usage
     from memorybook.model import Applied, Entry, Operation, Shown, Turn
     from memorybook.search.types import Hit
@@ -516,3 +525,134 @@ class Imported(NamedTuple):
             "summaries": list(self.summaries),
             "formats": list(self.formats),
         }
+
+
+# --- JSON by annotations -----------------------------------------------------------------------------
+
+_MODULES = (
+    "results formats.document search.types model text.days.spans sessions.detect sessions.recall_types "
+    "formats.llm_messages entries.documents prompt.inject entries.review entries.revise entries.store_task "
+    "entries.tidy entries.match exchange.export exchange.backup protocols"
+)
+"""Modules with the types that annotations name, also those that are imported for type checkers only."""
+
+
+def to_json(value: Any) -> Any:
+    """Return the value as JSON holds it. Raises TypeError for one that no verb returns."""
+    if value is None or isinstance(value, str | int | float):
+        return value
+    kind: Any = type(value)
+    if (names := _fields(kind)) is not None:
+        return {name: to_json(getattr(value, name)) for name in names}
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return {str(name): to_json(each) for name, each in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
+        return [to_json(each) for each in value]
+    raise TypeError(f"a {kind.__name__} cannot be sent as JSON")
+
+
+def from_json(kind: Any, value: Any) -> Any:
+    """Return the value of that type that `to_json` wrote. Raises ValueError for anything else."""
+    try:
+        return _reader(kind)(value)
+    except (AttributeError, LookupError, TypeError) as error:
+        raise ValueError(f"{value!r:.80} is no {getattr(kind, '__name__', kind)} ({error!r})") from None
+
+
+def schema_of(kind: Any, records: MutableMapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON Schema of what `to_json` writes of a type; the records it refers to are added to `records`."""
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (types.UnionType, typing.Union):
+        return {"anyOf": [schema_of(each, records) for each in arguments]}
+    if origin is Literal:
+        return {"type": "string", "enum": list(arguments)}
+    if origin in (tuple, list, Sequence):
+        if origin is tuple and arguments[-1] is not ...:
+            parts = [schema_of(each, records) for each in arguments]
+            return {"type": "array", "prefixItems": parts, "minItems": len(parts), "maxItems": len(parts)}
+        return {"type": "array", "items": schema_of(arguments[0], records)}
+    if origin in (dict, Mapping):
+        return {"type": "object", "additionalProperties": schema_of(arguments[1], records)}
+    if isinstance(kind, type) and issubclass(kind, date):
+        return {"type": "string"}
+    if (names := _fields(kind)) is not None:
+        name = f"{kind.__module__.removeprefix('memorybook.')}.{kind.__name__}"
+        if name not in records:
+            records[name] = {}  # a record may contain itself
+            hints = hints_of(kind)
+            properties = {each: schema_of(hints[each], records) for each in names}
+            records[name] = {"type": "object", "properties": properties, "required": list(names)}
+        return {"$ref": f"#/components/schemas/{name}"}
+    simple = {str: "string", int: "integer", float: "number", bool: "boolean", types.NoneType: "null"}
+    return {"type": simple[kind]} if kind in simple else {}
+
+
+def hints_of(annotated: Any) -> dict[str, Any]:
+    """Return the types that a record or a method is annotated with."""
+    own = vars(modules[annotated.__module__])
+    return typing.get_type_hints(annotated, own, {**_names(), **own})
+
+
+@cache
+def _names() -> dict[str, Any]:
+    found: dict[str, Any] = {"Mapping": Mapping, "date": date, "datetime": datetime, "results": modules[__name__]}
+    found |= {"Action": str, "Scene": str, "Source": str, "Function": Any}  # only type checkers see what these are
+    for module in _MODULES.split():
+        found = vars(import_module(f"memorybook.{module}")) | found
+    return found
+
+
+@cache
+def _reader(kind: Any) -> Callable[[Any], Any]:
+    """Return the function that makes a value of that type from its JSON."""
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (types.UnionType, typing.Union):
+        return _union_reader(arguments)
+    if origin is tuple:
+        readers = [_reader(each) for each in arguments if each is not ...]
+        if arguments[-1] is ...:
+            return lambda value: tuple(map(readers[0], value))
+        return lambda value: tuple(reader(found) for reader, found in zip(readers, value, strict=True))
+    if origin in (dict, Mapping):
+        each = _reader(arguments[1])
+        return lambda value: {name: each(found) for name, found in value.items()}
+    if isinstance(kind, type) and issubclass(kind, date):
+        return kind.fromisoformat
+    if (names := _fields(kind)) is not None:
+        hints = hints_of(kind)
+        known = {name: _reader(hints[name]) for name in names}
+        return lambda value: kind(**{name: known[name](value[name]) for name in known.keys() & value.keys()})
+    return float if kind is float else lambda value: value
+
+
+def _union_reader(kinds: Sequence[Any]) -> Callable[[Any], Any]:
+    """Read None, a record whose required fields are all there, or else the type that is no record."""
+    records = [(_required(kind), _reader(kind)) for kind in kinds if _fields(kind) is not None]
+    others = [_reader(kind) for kind in kinds if _fields(kind) is None and kind is not types.NoneType]
+
+    def read(value: Any) -> Any:
+        if value is None:
+            return None
+        fit = [reader for required, reader in records if isinstance(value, dict) and required <= value.keys()]
+        if not fit and not others:
+            raise TypeError("its fields are those of no record")
+        return (fit or others)[0](value)
+
+    return read
+
+
+@cache
+def _fields(kind: Any) -> tuple[str, ...] | None:
+    """Return the names of a record's fields; None for any other type."""
+    if isinstance(kind, type) and is_dataclass(kind):
+        return tuple(field.name for field in fields(kind))
+    return getattr(kind, "_fields", None) if isinstance(kind, type) and issubclass(kind, tuple) else None
+
+
+def _required(kind: Any) -> frozenset[str]:
+    """Return the fields without a default."""
+    if is_dataclass(kind):
+        return frozenset(field.name for field in fields(kind) if field.default is field.default_factory is MISSING)
+    return frozenset(name for name in _fields(kind) or () if name not in kind._field_defaults)

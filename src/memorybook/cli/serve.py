@@ -44,15 +44,14 @@ def _serve(call: Call) -> dict[str, Any] | None:
     logins = Logins()
     url = uvicorn_server.url_of(listening, settings)
 
-    def started() -> None:
-        told = {"url": url, "login": f"{url}/?token={logins.link()}", "root": books.root, "token": token}
-        if call.options.json:
-            call.write_json(told)
-        else:
-            write(_told(told))
-        call.flush()
-
-    uvicorn_server.Server(build_app(books, logins), settings, started).run(sockets=[listening])
+    told = {"url": url, "login": f"{url}/?token={logins.link()}", "root": books.root, "token": token}
+    if call.options.json:
+        call.write_json(told)
+    else:
+        write(_told(told))
+    call.flush()
+    with uvicorn_server.clean_exit():
+        uvicorn_server.server_of(build_app(books, logins), settings).run(sockets=[listening])
     return None
 
 

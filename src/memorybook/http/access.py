@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memorybook.http.api_tokens import OWNER, Caller
-from memorybook.http.error_responses import Refusal, refuse
+from memorybook.http.http_messages import Refusal, refuse
 
 PUBLIC = frozenset({"/livez", "/healthz", "/readyz"})
 """What anybody may ask: it says nothing of what is kept."""

@@ -16,17 +16,15 @@ from starlette.responses import Response
 
 from memorybook.config.settings import machine_paths
 from memorybook.errors import MemoryBookError
-from memorybook.http import archives, document_routes, entry_routes, health, session_routes, tenants, tool_routes
+from memorybook.http import admin_routes, routes
 from memorybook.http.access import PUBLIC, Access, Gate, Logins, names_of
-from memorybook.http.error_responses import Refusal, handle
-from memorybook.http.limits import Heads, Limits
+from memorybook.http.http_messages import Refusal, handle
 from memorybook.http.mcp_route import McpApp
-from memorybook.http.tracing import Metrics, Tracing
+from memorybook.http.middleware import Heads, Limits, Metrics, Tracing
+from memorybook.http.rest_api import API
 
 if TYPE_CHECKING:
     from memorybook.http.books import Books
-
-API = "/api/v1"
 
 
 def build_app(books: Books, logins: Logins) -> FastAPI:
@@ -48,10 +46,10 @@ def build_app(books: Books, logins: Logins) -> FastAPI:
     app.state.books = books
     app.state.metrics = Metrics()
     api = APIRouter(prefix=API)
-    for part in (tool_routes, document_routes, entry_routes, session_routes, archives, tenants):
-        api.include_router(part.router)
+    api.include_router(routes.router)
     app.include_router(api)
-    app.include_router(health.router)
+    app.include_router(admin_routes.router)
+    app.include_router(admin_routes.probes)
     app.state.mcp = McpApp(books)
     app.router.routes.append(app.state.mcp.route())
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]
@@ -71,7 +69,9 @@ def build_app(books: Books, logins: Logins) -> FastAPI:
 def _described(app: FastAPI) -> dict[str, Any]:
     """The description of the API, with the token that it wants."""
     described = FastAPI.openapi(app)
-    described.setdefault("components", {})["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    components = described.setdefault("components", {})
+    components.setdefault("schemas", {}).update(routes.RECORDS)
+    components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     described["security"] = [{"token": []}]
     for path in PUBLIC:
         described["paths"][path]["get"]["security"] = []
@@ -106,7 +106,7 @@ def _allowed(app: FastAPI, path: str) -> list[str]:
 
 def _fits(place: str, path: str) -> bool:
     """Whether the path is of that place; that of a document and the name of a session may have slashes."""
-    pattern = re.sub(r"\\{(path|session)\\}", ".+", re.escape(place))
+    pattern = re.sub(r"\\{(path|session|which)\\}", ".+", re.escape(place))
     return re.fullmatch(re.sub(r"\\{\w+\\}", "[^/]+", pattern), path) is not None
 
 

@@ -20,7 +20,7 @@ from memorybook.config.project import tenant_key
 from memorybook.context import MACHINE
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound, Unavailable
 from memorybook.http.api_tokens import Caller, Tokens, no_tenant
-from memorybook.http.error_responses import Refusal, too_many_at_a_time
+from memorybook.http.http_messages import Refusal, too_many_at_a_time
 from memorybook.memory import Memory
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from memorybook.http.books import Books
-from memorybook.http.error_responses import Refusal
+from memorybook.http.http_messages import Refusal
 from memorybook.mcp import build
 from memorybook.memory import Memory
 
