@@ -568,7 +568,7 @@ def test_whatever_commands_draw_has_its_chinese() -> None:
     assert {one for one in drawn_words._SENTENCES if one not in constants | receipts} == set()
 
 
-DRAWN_BY = ("call", "recall_commands", "forget_commands", "history_commands", "keep", "review_commands", "show")
+DRAWN_BY = ("call", "conversations", "write", "review_commands", "upkeep", "show")
 
 
 def test_a_talk_as_json_is_one_document(talk: Talk, service: Service) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memorybook.cli import demo_story
+from memorybook.cli import demo as demo_story
 from memorybook.cli.demo import _Stage
 from memorybook.errors import Unavailable
 

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.cli import VERBS, show
+from memorybook.cli import show
 from memorybook.cli.call import Call, terminal_width
+from memorybook.cli.verbs import VERBS
 from memorybook.text.visible import visible
 
 HIT = {

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from memorybook.cli import ALIASES, VERBS
 from memorybook.cli.call import Call
+from memorybook.cli.verbs import ALIASES, VERBS
 from memorybook.config.settings import OFF
 
 

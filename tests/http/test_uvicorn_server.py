@@ -182,6 +182,7 @@ def until(holds: Any, seconds: float = 20) -> None:
 
 
 def test_requests_have_ids_and_are_counted(one: Served) -> None:
+    assert one.client.post("/init").status_code == 200
     assert one.client.get("/entries", headers={"X-Request-ID": "a b"}).headers["X-Request-ID"] != "a b"
     assert one.client.get("/entries", headers={"X-Request-ID": "abc.1"}).headers["X-Request-ID"] == "abc.1"
     told = one.client.get(f"{one.url}/metrics").text

@@ -8,7 +8,6 @@ named, or was there.
 from __future__ import annotations
 
 import os
-import sys
 
 from memorybook._light import TYPE_CHECKING, Any, NamedTuple
 
@@ -90,14 +89,10 @@ def answer(words: Sequence[str]) -> None:
     try:
         config = load(cwd=cwd, env=os.environ)
     except (MemoryBookError, OSError):
-        from memorybook.hooks import unsettled
-
-        config, readable = unsettled.settings(cwd)
+        config, readable = settings(cwd)
     root, found = locate(config, cwd=cwd, book=asked.book)
     keep(root, found)
     if readable and _any_unsettled(root):
-        from memorybook.hooks.unsettled import settle
-
         settle(root)
     if config.enabled and os.path.isdir(root):
         _carry_out(asked, told, config, root, readable)
@@ -126,6 +121,8 @@ def _carry_out(asked: Asked, told: Mapping[str, Any], config: Config, root: str,
         # a host that writes no transcript of a session means it to leave nothing
         _keep(asked, kind, told, config, root, "" if readable else UNSETTLED)
     if readable and asked.ingest and kind in INGEST:
+        from memorybook.hooks.background import ingest_aside
+
         ingest_aside(root)
 
 
@@ -188,6 +185,56 @@ def _is_told(asked: Asked, told: Mapping[str, Any], root: str) -> bool:
     except OSError:  # then a model is rather told twice than never
         pass
     return False
+
+
+# --- events while the settings cannot be read -------------------------------------------------------
+
+
+def settings(cwd: str) -> tuple[Config, bool]:
+    """The settings there, whether they can be read: else what is known of them, see `config.where`."""
+    from memorybook.config.settings import load, where
+    from memorybook.errors import MemoryBookError, MissingExtra
+
+    try:
+        try:
+            return load(cwd=cwd, env=os.environ), True
+        except MissingExtra:
+            from memorybook.hooks.background import find_dependencies
+
+            find_dependencies()
+            return load(cwd=cwd, env=os.environ), True
+    except (MemoryBookError, OSError):
+        return where(cwd=cwd, env=os.environ), False
+
+
+def settle(root: str) -> None:
+    """Have the events of a book that are unsettled taken in with the others, or drop them."""
+    from memorybook.sessions import event_queue
+
+    machine = os.path.join(root, ".memorybook")
+    for name in event_queue.names(machine, part=event_queue.UNSETTLED):
+        cwd = (event_queue.read(machine, name, part=event_queue.UNSETTLED) or {}).get("cwd") or os.getcwd()
+        config, readable = settings(cwd)
+        if readable and config.enabled and config.auto_capture_on_new_session:
+            event_queue.settle(machine, name)
+        elif readable:
+            event_queue.remove(machine, name, part=event_queue.UNSETTLED)
+
+
+def waiting(cwd: str, *, book: str | None, project: str | None) -> str:
+    """Why events wait in the book meant there, while the settings cannot be read; "" if none do."""
+    from memorybook.config.project import book_root
+    from memorybook.config.settings import where
+    from memorybook.errors import InvalidInput
+    from memorybook.sessions import event_queue
+    from memorybook.sessions.ingest import waits
+
+    try:
+        root = book_root(where(cwd=cwd, env=os.environ), cwd=cwd, book=book, project=project)
+    except InvalidInput:
+        return ""
+    count = len(event_queue.names(os.path.join(root, ".memorybook"), part=event_queue.UNSETTLED))
+    return waits(count) if count else ""
 
 
 # --- reading ---------------------------------------------------------------------------------------
@@ -285,39 +332,3 @@ def _masked(text: str, config: Config) -> str:
         return redact(text, config.redaction.patterns).text
     except ConfigError:  # a pattern that nobody can use is told where settings are
         return redact(text).text
-
-
-def ingest_aside(root: str) -> None:
-    """Take in what waits in the spool in a process of its own."""
-    from memorybook.sessions.event_queue import names
-
-    if names(os.path.join(root, ".memorybook")):
-        _aside(root, "hook", "ingest")
-
-
-def catch_up_aside(root: str) -> None:
-    """Bring the index up to date in a process of its own, one at a time; where that cannot be, nothing is done."""
-    from fcntl import LOCK_EX, LOCK_NB, flock
-
-    from memorybook._light import suppress
-
-    path = os.path.join(root, ".memorybook", "catching-up.lock")
-    with suppress(OSError):
-        lock = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        try:
-            flock(lock, LOCK_EX | LOCK_NB)
-            os.set_inheritable(lock, True)  # so it is held until that process has ended
-            _aside(root, "sync")
-        finally:
-            os.close(lock)
-
-
-def _aside(root: str, *words: str) -> None:
-    """Start a command on the book, which goes on when the host has ended."""
-    # -P: what lies in the folder that the host works in is never imported
-    command = [sys.executable, "-P", "-m", "memorybook", "--book", root, "--quiet", *words]
-    silent = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0) for stream in range(3)]
-    try:
-        os.posix_spawn(sys.executable, command, os.environ, file_actions=silent, setsid=True)
-    except NotImplementedError:  # a system that has no such flag: then it ends with the host's group, if that is ended
-        os.posix_spawn(sys.executable, command, os.environ, file_actions=silent)

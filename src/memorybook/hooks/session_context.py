@@ -5,9 +5,6 @@ All of it stands between the book's markers, as data: they let capture cut it ou
 
 from __future__ import annotations
 
-import os
-import sys
-
 from memorybook._light import TYPE_CHECKING, Any
 from memorybook.errors import MemoryBookError
 from memorybook.prompt import session_start_cache
@@ -67,7 +64,7 @@ def context(kind: str, told: Mapping[str, Any], config: Config, root: str) -> st
     index.most = AT_ONCE
     text = _found(memory, asked[:LONGEST_QUERY], session)
     if getattr(index, "behind", False):
-        from memorybook.hooks.event import catch_up_aside
+        from memorybook.hooks.background import catch_up_aside
 
         catch_up_aside(root)
     return text
@@ -94,6 +91,8 @@ def beginning(config: Config, root: str, *, session: str = "") -> str:
 
 
 def _opened(config: Config, root: str) -> Memory:
+    from memorybook.hooks.background import find_dependencies
+
     find_dependencies()
     from memorybook.memory import open as open_memory
 
@@ -101,17 +100,6 @@ def _opened(config: Config, root: str) -> Memory:
     memory = open_memory(root, config=config._replace(embeddings=service), door="hook")
     memory.book.background = False
     return memory
-
-
-def find_dependencies() -> None:
-    """Let the packages be found that a search or the settings need, for a process that was started without `site`."""
-    if not sys.flags.no_site:
-        return
-    here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    if not os.path.isdir(os.path.join(here, "apsw")):
-        import site
-
-        site.main()
 
 
 def _beginning(memory: Memory, session: str) -> str:
