@@ -358,7 +358,7 @@ class Call:
         """What the memory tool of that name answers."""
         from memorybook import tools
 
-        return tools.run(self.memory, tools.TOOLS[name], **arguments)
+        return tools.run(self.memory, name, **arguments)
 
     def unless_off(self, work: Callable[[Memory], dict[str, Any] | None]) -> dict[str, Any] | None:
         """What `work` answers; while memory is switched off nothing is done, and the answer says so."""

@@ -132,7 +132,7 @@ def _rehearsed(memory: Memory, text: str | None, messages: list[dict[str, Any]] 
         page = f"daily/{memory.book.day(memory.book.now()).isoformat()}.md"
         with suppress(MissingDocument):
             book.book.documents.write(page, memory.book.documents.read(page).text, expect=None)
-        done = tools.run(book, tools.memory_flush, text=text, messages=messages)
+        done = tools.run(book, "memory_flush", text=text, messages=messages)
         known = [skip["text"] for skip in done.get("skipped", ()) if skip["reason"] == "duplicate"]
         places = [(place["path"], place["line"]) for place in done.get("written", ())]
         return [book.get(path, start=line, lines=1).json()["text"].strip() for path, line in places], known

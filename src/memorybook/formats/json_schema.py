@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import json
 import keyword
-import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -21,26 +20,53 @@ _PYTHON: Mapping[str, tuple[type, ...]] = {
 }
 
 
-def schema_of(tool: Callable[..., dict[str, Any]]) -> dict[str, Any]:
-    """Name, description and parameters (JSON Schema) of a tool."""
-    text = inspect.getdoc(tool) or ""
-    summary, _, told = text.partition("\nArgs:\n")
-    hints = typing.get_type_hints(tool, {**tool.__globals__, "Memory": Any})
-    parameters = list(inspect.signature(tool).parameters.values())[1:]
+_TEXTS = {"type": "array", "items": {"type": "string"}}
+
+TYPES: Mapping[str, Mapping[str, Any]] = {
+    "str": {"type": "string"},
+    "str | date": {"type": "string"},
+    "str | float": {"type": ["string", "number"]},
+    "int": {"type": "integer"},
+    "float": {"type": "number"},
+    "bool": {"type": "boolean"},
+    "Sequence[str]": _TEXTS,
+    "Sequence[int]": {"type": "array", "items": {"type": "integer"}},
+    "Mapping[str, Any]": {"type": "object"},
+    "Sequence[Mapping[str, Any]]": {"type": "array", "items": {"type": "object"}},
+    "Any": {},
+    "Log": {"type": ["string", "array"]},
+}
+"""JSON Schema of annotations, without `| None`. A parameter of any other type cannot be sent."""
+
+
+def type_of(parameter: inspect.Parameter) -> Mapping[str, Any] | None:
+    """Return the JSON Schema of a parameter; None if it cannot be sent. That it may be None is not said."""
+    if parameter.kind is parameter.VAR_POSITIONAL:
+        return _TEXTS
+    return TYPES.get(str(parameter.annotation).removesuffix(" | None"))
+
+
+def schema_of(function: Callable[..., Any], name: str = "", doc: str = "") -> dict[str, Any]:
+    """Return name, description and parameters (JSON Schema) of a function as a tool.
+
+    Args:
+        function: Its signature tells types and defaults; its first parameter is left out.
+        name: Of the tool; the function's own by default.
+        doc: Docstring whose `Args:` are the parameters, in order; the function's own by default.
+    """
+    summary, _, told = (inspect.cleandoc(doc) if doc else inspect.getdoc(function) or "").partition("\nArgs:\n")
     lines = dict(line.strip().split(": ", 1) for line in told.splitlines() if ": " in line)
-    properties = {
-        _public(p.name): {**_type(hints[p.name]), "description": lines[_public(p.name)]}
-        | ({} if p.default in (p.empty, None, (), False) else {"default": p.default})
-        for p in parameters
-    }
+    known = {_public(each.name): each for each in list(inspect.signature(function).parameters.values())[1:]}
+    properties = {}
+    for public, line in lines.items():
+        default = known[public].default
+        shown = {} if default in (inspect.Parameter.empty, None, (), False) else {"default": default}
+        properties[public] = {**(type_of(known[public]) or {}), "description": line, **shown}
+    required = [public for public in lines if known[public].default is inspect.Parameter.empty]
     return {
-        "name": tool.__name__,
+        "name": name or function.__name__,
         "description": " ".join(summary.split()),
-        "parameters": {
-            "type": "object",
-            "properties": properties,
-            "required": [_public(p.name) for p in parameters if p.default is p.empty],
-        },
+        "parameters": {"type": "object", "properties": properties, "required": required},
     }
 
 
@@ -133,22 +159,6 @@ def private(name: str) -> str:
 
 def _public(parameter: str) -> str:
     return parameter.removesuffix("_")
-
-
-def _type(hint: Any) -> dict[str, Any]:
-    """JSON Schema of a parameter's type; None in a union only says that it may be left out."""
-    simple = {str: "string", int: "integer", float: "number", bool: "boolean"}
-    if hint in simple:
-        return {"type": simple[hint]}
-    arguments = [each for each in typing.get_args(hint) if each is not type(None)]
-    origin = typing.get_origin(hint)
-    if origin is Sequence:
-        return {"type": "array", "items": _type(arguments[0])}
-    if origin is Mapping:
-        return {"type": "object"}
-    if len(arguments) == 1:
-        return _type(arguments[0])
-    return {"type": [_type(each)["type"] for each in arguments]}
 
 
 WIRES: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
+from memorybook.formats.json_schema import type_of
 from memorybook.memory import Memory
 
 API = "/api/v1"
@@ -88,23 +89,6 @@ RESOURCES: tuple[Resource, ...] = (
 
 BY_VERB: Mapping[str, Resource] = {each.verb: each for each in RESOURCES}
 
-_TEXTS = {"type": "array", "items": {"type": "string"}}
-
-_TYPES: Mapping[str, Mapping[str, Any]] = {
-    "str": {"type": "string"},
-    "str | date": {"type": "string"},
-    "str | float": {"type": ["string", "number"]},
-    "int": {"type": "integer"},
-    "float": {"type": "number"},
-    "bool": {"type": "boolean"},
-    "Sequence[str]": _TEXTS,
-    "Mapping[str, Any]": {"type": "object"},
-    "Sequence[Mapping[str, Any]]": {"type": "array", "items": {"type": "object"}},
-    "Any": {},
-    "Log": {"type": ["string", "array"]},
-}
-"""JSON Schema of annotations. A parameter of another type cannot be sent and is left out."""
-
 
 class Parameters(NamedTuple):
     """What a verb takes.
@@ -126,16 +110,14 @@ def parameters_of(verb: str) -> Parameters:
     properties: dict[str, Mapping[str, Any]] = {}
     required, listed, nullable = list[str](), "", list[str]()
     for parameter in list(inspect.signature(getattr(Memory, verb)).parameters.values())[1:]:
-        annotation = str(parameter.annotation)
-        several = parameter.kind is parameter.VAR_POSITIONAL
-        kind = _TEXTS if several else _TYPES.get(annotation.removesuffix(" | None"))
+        kind = type_of(parameter)
         if kind is None:
             continue
-        if several:
+        if parameter.kind is parameter.VAR_POSITIONAL:
             listed = parameter.name
         elif parameter.default is parameter.empty:
             required.append(parameter.name)
-        elif annotation.endswith(" | None"):
+        elif str(parameter.annotation).endswith(" | None"):
             nullable.append(parameter.name)
         properties[parameter.name] = kind
     schema = {"type": "object", "properties": properties, "required": required}

@@ -16,8 +16,7 @@ from pydantic import BaseModel, Field
 
 from memorybook import tools
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound
-from memorybook.mcp.responses import answered, called, refused
-from memorybook.mcp.summaries import things
+from memorybook.mcp.responses import answered, called, refused, things
 from memorybook.mcp.tool_catalog import ASKS_FIRST, WOULD_GO
 from memorybook.memory import Memory
 

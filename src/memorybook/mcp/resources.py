@@ -11,8 +11,7 @@ import anyio.to_thread
 from mcp.server import MCPServer
 from mcp.types import Annotations, Resource
 
-from memorybook.mcp.responses import refusals
-from memorybook.mcp.truncate import writable
+from memorybook.mcp.responses import refusals, writable
 
 if TYPE_CHECKING:
     from memorybook.formats.document import DocumentInfo
