@@ -129,10 +129,9 @@ class Flushed(NamedTuple):
     def json(self) -> dict[str, Any]:
         """`{"written": [{"path", "line"}], "skipped": [{"text", "reason"}], "redacted", "operation"}`."""
         return {
+            **self._asdict(),
             "written": [{"path": path, "line": line} for path, line in self.written],
             "skipped": [{"text": text, "reason": reason} for text, reason in self.skipped],
-            "redacted": self.redacted,
-            "operation": self.operation,
         }
 
 
@@ -147,13 +146,8 @@ class Lines(NamedTuple):
 
     def json(self) -> dict[str, Any]:
         """`{"path", "from", "lines", "total_lines", "text"}`."""
-        return {
-            "path": self.path,
-            "from": self.start,
-            "lines": self.length,
-            "total_lines": self.total,
-            "text": self.text,
-        }
+        names = ("path", "from", "lines", "total_lines", "text")
+        return dict(zip(names, self, strict=True))
 
 
 class Said(NamedTuple):
@@ -236,8 +230,7 @@ class Receipt(NamedTuple):
 
     def json(self) -> dict[str, Any]:
         """`{"receipt": {…}}`."""
-        shown = self._asdict()
-        return {"receipt": {name: list(value) if isinstance(value, tuple) else value for name, value in shown.items()}}
+        return {"receipt": to_json(self)}
 
 
 class Undone(NamedTuple):
@@ -266,26 +259,8 @@ class Undone(NamedTuple):
 
     def json(self) -> dict[str, Any]:
         """`{"undone", "kind", "operation", "dry_run", "changes": [{"kind", "target", …}], "told", "exact", …}`."""
-        return {
-            **self._asdict(),
-            "changes": [change_json(change) for change in self.changes],
-            "told": list(self.told),
-            "exact": list(self.exact),
-            "adapted": list(self.adapted),
-            "remains": list(self.remains),
-        }
-
-
-def change_json(change: Applied) -> dict[str, Any]:
-    """A change as the journal keeps it; `purged` means that its texts were erased."""
-    return {
-        "kind": change.kind,
-        "target": change.target,
-        "before": change.before,
-        "after": change.after,
-        "reason": change.reason,
-        "purged": change.purged,
-    }
+        shown: dict[str, Any] = to_json(self)
+        return shown
 
 
 class Happened(NamedTuple):
@@ -312,8 +287,8 @@ class Happened(NamedTuple):
             "kind": operation.kind,
             "session": operation.session,
             "told": list(self.told),
-            "changes": [change_json(change) for change in operation.changes],
-            "discarded": [{"text": d.text, "reason": d.reason, "quote": d.quote} for d in operation.discarded],
+            "changes": to_json(operation.changes),
+            "discarded": to_json(operation.discarded),
             "usage": None if operation.usage is None else dict(operation.usage),
             "undoes": operation.undoes,
             "undone_by": self.undone_by,
@@ -477,12 +452,9 @@ class Memorized(NamedTuple):
         """`{"session", "new", "updated", "archived", "removed", …, "discarded": [{"text", "reason"}], "memories"}`."""
         names = ("action", "id", "text", "reason")
         return {
-            **self._asdict(),
-            "discarded": [each._asdict() for each in self.discarded],
+            **to_json(self),
             "memories": [dict(zip(names, each, strict=True)) for each in self.memories],
-            "proposals": list(self.proposals),
             "usage": None if self.usage is None else self.usage.json(),
-            "degraded": list(self.degraded),
         }
 
 
@@ -519,11 +491,8 @@ class Imported(NamedTuple):
     def json(self) -> dict[str, Any]:
         """The counts, `"skipped": [{"text", "reason"}]`, `"warnings"`, `"summaries"`, `"formats"`, `"dry_run"`."""
         return {
-            **self._asdict(),
+            **to_json(self),
             "skipped": [{"text": text, "reason": reason} for text, reason in self.skipped],
-            "warnings": list(self.warnings),
-            "summaries": list(self.summaries),
-            "formats": list(self.formats),
         }
 
 

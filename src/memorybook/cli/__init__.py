@@ -8,8 +8,6 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 conflict, 5 a back end doe
 
 from __future__ import annotations
 
-import atexit
-import gc
 import os
 import sys
 
@@ -19,11 +17,6 @@ from memorybook.errors import InvalidInput, MemoryBookError
 
 if TYPE_CHECKING:
     from memorybook.cli.call import Call
-
-_LONG = frozenset(
-    "import memorize sync rebuild purge tidy watch compare demo chat export backup restore sync-summaries serve".split()
-)
-"""Verbs that may work for long and so need their garbage collected."""
 
 _QUICK = frozenset({"search", "recall", "get", "append"})
 """Verbs that agents wait for: they leave sessions that nobody ended to the others."""
@@ -35,37 +28,9 @@ _SWITCHES = ("--json", "--no-color", "--quiet", "-q")
 def main(argv: list[str] | None = None) -> int:
     """Carry out one command line and return its exit code; nothing is raised, no traceback shown.
 
-    `argv` is without the program's name; None is the process's own, which ends here.
+    `argv` is without the program's name; None is the process's own.
     """
-    if argv is not None:
-        return _outcome(argv)
-    gc.disable()  # a short life: collecting costs it more than the memory is worth
-    code = _outcome(sys.argv[1:])
-    _leave(code)
-    return code
-
-
-def _leave(code: int) -> None:
-    """End the process at once: taking the interpreter apart takes it a fifth of the time that starting it does.
-
-    Not while somebody wants to hear of the end: a thread, a handler (of coverage, say), a debugger, a profiler, a
-    prompt that follows; nor while stdout refuses what it still holds, which the interpreter then reports.
-    """
-    if "threading" in sys.modules or atexit._ncallbacks() or os.environ.get("MEMORYBOOK_DEBUG") or _is_watched():
-        return
-    try:
-        if sys.stdout is not None:
-            sys.stdout.flush()
-        sys.stderr.flush()
-    except (OSError, ValueError):
-        return
-    os._exit(code)
-
-
-def _is_watched() -> bool:
-    monitoring = getattr(sys, "monitoring", None)  # from Python 3.12 on
-    tools = () if monitoring is None else map(monitoring.get_tool, range(6))
-    return bool(sys.gettrace() or sys.getprofile() or sys.flags.inspect or any(tools))
+    return _outcome(sys.argv[1:] if argv is None else argv)
 
 
 def _outcome(arguments: list[str]) -> int:
@@ -120,8 +85,6 @@ def _run(arguments: list[str]) -> int:
     from memorybook.cli.call import Call
 
     verb = resolved(arguments[at])
-    if verb in _LONG:
-        gc.enable()
     try:
         call = Call(verb, arguments[:at] + arguments[at + 1 :])
     except SystemExit as leaving:  # a help page was shown
