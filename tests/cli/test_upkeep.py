@@ -65,16 +65,6 @@ def test_the_index_is_brought_up_to_date_without_a_bar_in_a_pipe(shell: Any, ver
     assert "checked                2\n" in shell(verb).out
 
 
-@pytest.mark.usefixtures("memory")
-def test_init(shell: Any) -> None:
-    assert shell("init").out == "made /the/book/MEMORY.md\n"
-
-
-def test_status(shell: Any, tools: Any) -> None:
-    shell("status")
-    assert tools.last == ("memory_status", {})
-
-
 def test_watch_tells_each_change_until_ctrl_c(shell: Any, memory: Upkept) -> None:
     done = shell("watch")
     assert done.code == 130
