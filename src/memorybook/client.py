@@ -46,7 +46,7 @@ _NOT_BEGUN = frozenset({"busy", "too_many"})
 """Codes of refusals before anything was done."""
 
 _NO_PLACE = "there is no such place"
-"""How a server says that it knows no such address, as against no such entry or document."""
+"""Message of a 404 for an unknown path, as opposed to an unknown entry or document."""
 
 
 def _verb(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Client, P], R]:
@@ -120,7 +120,7 @@ class Client:
         return Running(self, goal, session=session, metadata=metadata)
 
     def _finish(self, task: Finished) -> None:
-        """Have what a finished task taught stored in the background."""
+        """Queue a finished task for storing in the background."""
         self._keeper.add(task)
 
     def _store(self, task: Finished) -> None:
@@ -290,7 +290,7 @@ class Client:
             raise Unavailable(told) from None
 
     def _sent(self, verb: str, path: str, *, again: bool = False, **request: Any) -> httpx2.Response:
-        """The answer of a server that did it; asks again only where nothing can have been done, or with `again`."""
+        """Send a request and return its response. Retries only if nothing can have been done, or with `again`."""
         import httpx2
 
         self._check_open()
@@ -328,7 +328,7 @@ class Client:
         return f"the connection to {self.url} broke ({error}): what was asked of it may be done all the same"
 
     def _failed(self, response: httpx2.Response) -> MemoryBookError:
-        """The error that the server tells of."""
+        """Return the error that a response describes."""
         status = response.status_code
         try:
             told = response.json()["error"]
@@ -347,7 +347,7 @@ class Client:
 def connect(
     url: str, token: str, *, tenant: str | None = None, timeout: float = 150.0, ca: str | None = None
 ) -> Client:
-    """A memory on a server; nothing is asked before the first verb.
+    """Return a memory on a server. Nothing is sent before the first verb.
 
     Args:
         url: Where `memorybook serve` says that it is, `http://127.0.0.1:8765`.
@@ -377,7 +377,7 @@ def connect(
 
 
 def _together(parts: Sequence[results.Imported]) -> results.Imported:
-    """What several imports brought, as one."""
+    """Add up several imports."""
     found = parts[0]
     for part in parts[1:]:
         pairs: Any = zip(found, part, strict=True)
@@ -395,7 +395,7 @@ def _trusted(ca: str | None) -> ssl.SSLContext | bool:
 
 
 def _address(url: str) -> str:
-    """The address in its plainest form, without a slash at its end."""
+    """Normalise the address, without a trailing slash."""
     place = url.strip().rstrip("/") if isinstance(url, str) else ""
     try:
         parts = urlsplit(place)
@@ -415,12 +415,12 @@ def _sendable(value: str, name: str) -> str:
 
 
 def _is_stranger(error: Exception) -> bool:
-    """Whether the server's certificate is not one that is trusted."""
+    """Return whether the server's certificate is not trusted."""
     return "CERTIFICATE_VERIFY_FAILED" in str(error)
 
 
 def _seconds(response: httpx2.Response) -> float:
-    """How long the server asks to wait."""
+    """Return the seconds of `Retry-After`."""
     told = response.headers.get("retry-after", "")
     return min(float(told), _LONGEST_WAIT) if told.isdecimal() else 0.0
 
@@ -480,7 +480,7 @@ def _if_match(revision: str | None) -> dict[str, str]:
 
 
 def _body(name: str, given: Mapping[str, Any]) -> str:
-    """The arguments as JSON. Raises InvalidInput for what JSON cannot hold."""
+    """Return the arguments as JSON. Raises InvalidInput for what JSON cannot hold."""
     try:
         return json.dumps(given, default=_plain, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 
 NAMED = "named"
-"""Under this name an entry keeps the alias that its category was given by."""
+"""Field in which an entry keeps the alias its category was given by."""
 
 
 def entry_json(entry: Entry, *, strength: float, access_count: int = 0) -> dict[str, Any]:
-    """An entry with all its fields; `score` is its strength today (0..1), fading applied."""
+    """Return an entry with all its fields; `score` is its strength today (0..1), fading applied."""
     return {
         "id": entry.id,
         "text": entry.text,
@@ -55,7 +55,7 @@ def entry_json(entry: Entry, *, strength: float, access_count: int = 0) -> dict[
 
 
 def named(entry: Entry) -> str:
-    """The category of an entry under the name it was given: `skill` and `pattern` are aliases."""
+    """Return the category of an entry as it was given: `skill` and `pattern` are aliases."""
     from memorybook.model import CATEGORY_ALIASES
 
     names = (value for key, value in entry.unknown if key == NAMED and CATEGORY_ALIASES.get(value) == entry.category)
@@ -84,7 +84,7 @@ class Known(NamedTuple):
 
 
 class Remembered(NamedTuple):
-    """What `remember` did.
+    """The result of `remember`.
 
     Attributes:
         known: The entry as it stands afterwards.
@@ -119,7 +119,7 @@ class Appended(NamedTuple):
 
 
 class Flushed(NamedTuple):
-    """What `flush` wrote (`path`, 1-based `line`) and skipped (`text`, `reason`)."""
+    """The result of `flush`: places written (`path`, 1-based `line`) and texts skipped (`text`, `reason`)."""
 
     written: tuple[tuple[str, int], ...]
     skipped: tuple[tuple[str, str], ...]
@@ -192,7 +192,7 @@ class Listed(NamedTuple):
 
 
 class Receipt(NamedTuple):
-    """What `forget` or `purge` took away, or would.
+    """What `forget` or `purge` removed, or would remove.
 
     Attributes:
         dry_run: True if nothing was done.
@@ -234,7 +234,7 @@ class Receipt(NamedTuple):
 
 
 class Undone(NamedTuple):
-    """What `undo` did, or would.
+    """The result of `undo`.
 
     Attributes:
         undone: Id of the operation that was taken back.
@@ -307,7 +307,7 @@ class History(NamedTuple):
 
 
 class Ground(NamedTuple):
-    """What an entry rests on.
+    """The evidence of an entry.
 
     Attributes:
         source: `path#L3-L5`, `turn:ID`, or `turn:SESSION/ID` where several sessions have a turn of that id.
@@ -373,7 +373,7 @@ class Why(NamedTuple):
 
 
 def moment(time: datetime | None) -> str | None:
-    """A time as every answer shows it, `2026-02-24T10:12:33Z`."""
+    """Return a time as answers show it, `2026-02-24T10:12:33Z`."""
     return None if time is None else time.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
@@ -409,7 +409,7 @@ class Left(NamedTuple):
 
 
 class Memorized(NamedTuple):
-    """What the end of a session brought.
+    """The result of memorizing a session.
 
     Attributes:
         session: Its uuid.
@@ -459,7 +459,7 @@ class Memorized(NamedTuple):
 
 
 class Imported(NamedTuple):
-    """What an import brought, or would bring: counts, what was skipped and why, and the summaries written.
+    """The result of an import, also of a dry run.
 
     Attributes:
         sessions, turns: In the files; turns not stored before are `new_turns`.

@@ -52,7 +52,7 @@ def _outcome(arguments: list[str]) -> int:
 
 
 def _stopped(error: Exception, as_json: bool) -> int:
-    """The exit code for what no part of memorybook raises on purpose: the system's refusals, and mistakes in here."""
+    """Report an unexpected exception and return the exit code."""
     if isinstance(error, OSError):
         _check_stdout()
     if isinstance(error, BrokenPipeError):  # whoever read has gone
@@ -112,7 +112,7 @@ def _answer(call: Call) -> int:
 
 
 def _verb_position(arguments: list[str]) -> int | None:
-    """Where the verb stands among the options before it; None if help or the version is asked for."""
+    """Return the index of the verb; None if help or the version is asked for."""
     skip = False
     for at, argument in enumerate(arguments):
         if skip or argument in _SWITCHES or argument.startswith(tuple(f"{name}=" for name in _WITH_VALUE)):

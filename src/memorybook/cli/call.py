@@ -1,4 +1,4 @@
-"""One call of a verb: its arguments, the book it opens, what it reads and asks."""
+"""One call of a verb: its parser, the book it opens, its input and output."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     """Does the work and returns the JSON answer; None if it has written its output itself."""
 
     Command = tuple[Callable[["Parser"], None], Run]
-    """What a verb takes, and what it does: each module's `COMMANDS` has them by verb."""
+    """Function that adds the arguments of a verb, and the one that runs it; see each module's `COMMANDS`."""
 
 
 _ESCAPE = "backslashreplace"
@@ -244,7 +244,7 @@ def terminal_width(stream: Any) -> int | None:
 
 
 def parser_of(verb: str) -> tuple[Parser, Run]:
-    """The verb's parser with all its arguments, and what it does."""
+    """Return the parser of a verb and the function that runs it."""
     module, line = VERBS[verb]
     # importlib imports more than it is worth here
     arguments, run = __import__(f"memorybook.cli.{module}", fromlist=["COMMANDS"]).COMMANDS[verb]
@@ -254,7 +254,7 @@ def parser_of(verb: str) -> tuple[Parser, Run]:
 
 
 class Wording:
-    """In which words answers are told: the English ones of the code, or those that a table has for them.
+    """Wording of answers: English, or a translation table.
 
     Args:
         table: Each English sentence as it stands in the code, with the one that is said instead; what is counted stands
@@ -265,7 +265,7 @@ class Wording:
         self._table = table or {}
 
     def __call__(self, sentence: str, **values: Any) -> str:
-        """The sentence, its braces filled in."""
+        """Return the sentence, translated, with its braces filled in."""
         said = self._table.get(sentence, sentence)
         return said.format(**values) if values else said
 
@@ -308,7 +308,7 @@ class Call:
         return self._run(self)
 
     def config(self) -> Config:
-        """The settings that hold here, `--set` included; remarks about them go to stderr."""
+        """Load the settings, `--set` included; warnings go to stderr."""
         from memorybook.config.settings import load
 
         try:
@@ -351,17 +351,17 @@ class Call:
 
     @property
     def zone(self) -> tzinfo | None:
-        """Where its times are shown: the timezone of the book that was opened, None for the machine's."""
+        """Timezone of the opened book; None for the machine's."""
         return self._memory.book.zone if self._memory is not None else None
 
     def tool(self, name: str, **arguments: Any) -> dict[str, Any]:
-        """What the memory tool of that name answers."""
+        """Call a memory tool."""
         from memorybook import tools
 
         return tools.run(self.memory, name, **arguments)
 
     def unless_off(self, work: Callable[[Memory], dict[str, Any] | None]) -> dict[str, Any] | None:
-        """What `work` answers; while memory is switched off nothing is done, and the answer says so."""
+        """Run `work`; while memory is switched off do nothing and say so."""
         if self.memory.config.enabled:
             return work(self.memory)
         from memorybook import tools
@@ -389,7 +389,7 @@ class Call:
         self._memory = None
 
     def warn(self, message: str) -> None:
-        """A remark on stderr: one line of text, or of JSON with `--json`; nothing with `--quiet`."""
+        """Write a warning to stderr: a line of text, or of JSON with `--json`; nothing with `--quiet`."""
         if self.options.quiet:
             return
         if self.options.json:
@@ -402,7 +402,7 @@ class Call:
             remark(message)
 
     def write_json(self, answer: dict[str, Any], *, end: str = "\n") -> None:
-        """One JSON document on stdout: UTF-8, with line breaks on a terminal only."""
+        """Write one JSON document to stdout: UTF-8, indented on a terminal only."""
         import json
 
         from memorybook.text.visible import visible_json
@@ -411,7 +411,7 @@ class Call:
         write(visible_json(text) + end, encoding="utf-8")
 
     def flush(self) -> None:
-        """Hand on what is written, for output that goes on."""
+        """Flush stdout."""
         sys.stdout.flush()
 
     def confirm(self, question: str) -> None:
@@ -428,7 +428,7 @@ class Call:
 
     @contextmanager
     def progress(self, label: str) -> Iterator[Progress | None]:
-        """A bar on stderr while the block runs; None where nobody would see it."""
+        """Show a progress bar on stderr; yields None where nobody would see it."""
         if self.options.quiet or self.options.json or not sys.stderr.isatty():
             yield None
             return
@@ -441,14 +441,14 @@ class Call:
 
 
 def remark(message: str) -> None:
-    """One line for a person, on stderr."""
+    """Write a line for a person to stderr."""
     to_stderr(f"memorybook: {visible(message)}")
 
 
 def to_stderr(line: str) -> None:
-    """One line as it is, on stderr; bytes that are not UTF-8 as escapes, as JSON writes them.
+    """Write a line to stderr; bytes that are not UTF-8 as escapes.
 
-    A stderr that is full takes nothing: there is nowhere left to say so.
+    Errors of writing are ignored: there is nowhere left to report them.
     """
     try:
         sys.stderr.write(line.encode("utf-8", "backslashreplace").decode() + "\n")
@@ -458,12 +458,12 @@ def to_stderr(line: str) -> None:
 
 
 def silence(stream: TextIO) -> None:
-    """Send what a stream still holds, and all that follows, nowhere: the interpreter flushes it again on leaving."""
+    """Discard what a stream still buffers, which the interpreter would flush again on exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def working_directory() -> str:
-    """Where the command was called. Raises NotFound if that directory is gone."""
+    """Return the current directory. Raises NotFound if it is gone."""
     try:
         return os.getcwd()
     except FileNotFoundError:
@@ -479,7 +479,7 @@ def write(text: str, *, encoding: str | None = None) -> None:
 
 
 def text_of(words: list[str]) -> str:
-    """The words as one text; a single `-` is what stands in stdin, without its last line break."""
+    """Join the words; a single `-` reads stdin, without its last line break."""
     if words != ["-"]:
         return " ".join(words)
     text = read_stdin().decode("utf-8", "surrogateescape")
@@ -487,13 +487,13 @@ def text_of(words: list[str]) -> str:
 
 
 def read_stdin() -> bytes:
-    """All of stdin."""
+    """Read all of stdin."""
     check_stdin()
     return sys.stdin.buffer.read()
 
 
 def check_stdin() -> None:
-    """Raises InvalidInput if stdin is closed."""
+    """Raise InvalidInput if stdin is closed."""
     if sys.stdin is None:
         raise InvalidInput("stdin is closed: there is nothing to read for '-'")
 
@@ -502,7 +502,7 @@ def check_stdin() -> None:
 
 
 def whole(low: int, high: int) -> Callable[[str], int]:
-    """A whole number in `low..high`."""
+    """Return the reader of a whole number in `low..high`."""
 
     def read(text: str) -> int:
         try:
@@ -517,7 +517,7 @@ def whole(low: int, high: int) -> Callable[[str], int]:
 
 
 def share(text: str) -> float:
-    """A number in 0..1."""
+    """Read a number in 0..1."""
     try:
         number = float(text)
     except ValueError:
@@ -528,7 +528,7 @@ def share(text: str) -> float:
 
 
 def setting(text: str) -> tuple[str, str]:
-    """`KEY=VALUE`."""
+    """Read `KEY=VALUE`."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise InvalidInput(f"must be KEY=VALUE, not {text[:40]!r}")
@@ -536,7 +536,7 @@ def setting(text: str) -> tuple[str, str]:
 
 
 def json_object(text: str) -> dict[str, Any]:
-    """A JSON object; what may be in it is the book's to say."""
+    """Read a JSON object."""
     import json
 
     try:
@@ -549,5 +549,5 @@ def json_object(text: str) -> dict[str, Any]:
 
 
 def words_of(lists: list[str]) -> tuple[str, ...]:
-    """`--tag a,b --tag c` as one tuple, without blanks."""
+    """Return `--tag a,b --tag c` as one tuple, without blanks."""
     return tuple(word.strip() for one in lists for word in one.replace("，", ",").split(",") if word.strip())

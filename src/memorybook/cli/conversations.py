@@ -28,8 +28,8 @@ SHOWN_TURNS = 50
 
 
 def _days(parser: Parser) -> None:
-    parser.add_argument("--since", metavar="DATE", help="only what was said this day or later, 2026-02-24")
-    parser.add_argument("--until", metavar="DATE", help="only what was said this day or earlier")
+    parser.add_argument("--since", metavar="DATE", help="only from this day on, 2026-02-24")
+    parser.add_argument("--until", metavar="DATE", help="only up to this day")
 
 
 def _leaving_out(parser: Parser) -> None:
@@ -38,7 +38,7 @@ def _leaving_out(parser: Parser) -> None:
 
 def _block(parser: Parser) -> None:
     parser.add_argument("--block", action="store_true", help="show the block for a prompt instead")
-    parser.add_argument("--max-tokens", type=whole(1, 1_000_000), metavar="N", help="how long that block may be")
+    parser.add_argument("--max-tokens", type=whole(1, 1_000_000), metavar="N", help="maximum size of that block")
 
 
 def _sessions_arguments(parser: Parser) -> None:
@@ -71,7 +71,7 @@ def _history(call: Call) -> dict[str, Any] | None:
 
 
 def _recalled(call: Call, recall: Callable[[Memory], Recollection]) -> dict[str, Any] | None:
-    """What was recalled; with `--block` the block alone, unless JSON is asked for."""
+    """Run a recall; `--block` writes only its block, unless JSON is asked for."""
 
     def work(memory: Memory) -> dict[str, Any] | None:
         found = recall(memory)
@@ -86,7 +86,7 @@ def _recalled(call: Call, recall: Callable[[Memory], Recollection]) -> dict[str,
 
 
 def _topic_arguments(parser: Parser) -> None:
-    parser.add_argument("query", nargs="+", help="what it was about, in words or as a question; - reads stdin")
+    parser.add_argument("query", nargs="+", help="words or a question; - reads stdin")
     parser.add_argument(
         "--top", "-n", type=whole(1, 200), metavar="N", help="at most N conversations and turns; else 5"
     )
@@ -136,7 +136,7 @@ def _session(call: Call) -> dict[str, Any] | None:
 
 def _within_arguments(parser: Parser) -> None:
     parser.add_argument("session", help="which conversation, as for recall-session")
-    parser.add_argument("query", nargs="+", help="what it was about, in words or as a question; - reads stdin")
+    parser.add_argument("query", nargs="+", help="words or a question; - reads stdin")
     parser.add_argument("--top", "-n", type=whole(1, 200), metavar="N", help="at most N turns; else 5")
     _block(parser)
     parser.epilog = 'examples:\n  memorybook recall-within planning "which port"\n  memorybook recall-within 上次 端口'
@@ -210,7 +210,7 @@ def _import_arguments(parser: Parser) -> None:
     add("--format", metavar="NAME", help=f"one of {_FORMATS}; else told by what is in a file")
     add("--since", metavar="DATE", help="only sessions and memories of this day or later, 2026-02-24")
     add("--scope", metavar="NAME", help="only the messages of this scope")
-    add("--dry-run", action="store_true", help="say what would be added, and write nothing")
+    add("--dry-run", action="store_true", help="only show what would be added")
     parser.epilog = """examples:
   memorybook import chat.jsonl
   memorybook import chatgpt-export.zip --dry-run
@@ -236,7 +236,7 @@ def _memorize_arguments(parser: Parser) -> None:
     add = parser.add_argument
     add("file", nargs="?", metavar="FILE", help="messages of one session as JSON lines or an array; - reads stdin")
     add("--session", metavar="ID", help="the session's id; without FILE, what is stored of it")
-    add("--retry", action="store_true", help="try again now what waits because the model failed")
+    add("--retry", action="store_true", help="retry sessions that wait because the model failed")
     parser.epilog = """examples:
   memorybook memorize talk.jsonl --session 2026-02-24-api
   memorybook memorize --session 2026-02-24-api
@@ -296,8 +296,8 @@ _COUNTED = ("new", "updated", "merged", "reinforced", "contradicted", "archived"
 
 
 def _chat_arguments(parser: Parser) -> None:
-    parser.add_argument("--session", metavar="ID", help="an earlier session to go on from: id, name, day, 'last time'")
-    parser.add_argument("--system", metavar="TEXT", help="words to the model before all others")
+    parser.add_argument("--session", metavar="ID", help="earlier session to continue: id, name, day, 'last time'")
+    parser.add_argument("--system", metavar="TEXT", help="system prompt")
     parser.epilog = """Without a terminal, lines are read from stdin. Editing, history and completion on one need the
 extra: pip install 'memorybook[chat]'
 

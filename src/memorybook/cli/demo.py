@@ -151,7 +151,7 @@ class _Stage:
             self.page.line(("strong", f"== {text}"))
 
     def run(self, *command: str) -> dict[str, Any]:
-        """What `memorybook COMMAND` answers in a process of its own; shown as a person would see it."""
+        """Run `memorybook COMMAND` in a process of its own, showing what a person would see; returns its answer."""
         import subprocess
 
         done = subprocess.run(  # noqa: S603 - our own program, with our own arguments
@@ -173,7 +173,7 @@ class _Stage:
         return answer
 
     def environment(self) -> dict[str, str]:
-        """No settings but the defaults, and this very installation."""
+        """Return an environment with default settings and this installation."""
         import memorybook
 
         package = os.path.dirname(os.path.dirname(os.path.abspath(memorybook.__file__)))
@@ -182,7 +182,7 @@ class _Stage:
         return env | {"XDG_CONFIG_HOME": self.folder, "PYTHONPATH": path}
 
     def holds(self, text: str) -> bool:
-        """Whether any file of the book has the text in it."""
+        """Return whether any file of the book contains the text."""
         wanted = text.encode()
         for folder, _, names in os.walk(self.book):
             for name in names:
@@ -192,7 +192,7 @@ class _Stage:
         return False
 
     def fading(self, entries: Sequence[dict[str, Any]], today: date) -> list[dict[str, Any]]:
-        """The strongest entry's score from today on, and what becomes of it, by the law of the lifecycle."""
+        """Return the strongest entry's score week by week, as it fades."""
         from memorybook.book.fade import ARCHIVE_BELOW, PROMPT_FROM, REMOVE_BELOW, fade
 
         if not entries:

@@ -24,8 +24,8 @@ def add_options(parser: Parser, hosts: str) -> None:
     """The options `--host`, which takes one of those, `--scope` and `--print`."""
     add = parser.add_argument
     add("--host", metavar="NAME", help=hosts)
-    add("--scope", metavar="user|project", help="whose settings: yours (else), or those of the project here")
-    add("--print", action="store_true", help="show what would be written, and where; change nothing")
+    add("--scope", metavar="user|project", help="your settings (default) or those of the project here")
+    add("--print", action="store_true", help="only show what would be written, and where")
 
 
 def refuse_options(call: Call, *more: str) -> None:
@@ -179,9 +179,9 @@ def _serve(call: Call) -> None:
 
 def _hook_arguments(parser: Parser) -> None:
     add = parser.add_argument
-    add("action", metavar="install|uninstall|ingest", help="change a host's settings; take in what hosts reported")
+    add("action", metavar="install|uninstall|ingest", help="change a host's settings; ingest what hosts reported")
     add_options(parser, "claude-code, codex or gemini")
-    add("--no-ingest", action="store_true", help="leave what was said to the next command that is not a search")
+    add("--no-ingest", action="store_true", help="leave ingestion to the next command that is not a search")
     parser.epilog = """Hosts then call memorybook-hook: a session that begins and each prompt get a block of
 memories, what was said is captured and, when the session ends, remembered. It is the book of the project in
 which the host works, if there is one (memorybook init makes it), or with --book or --project always that one.

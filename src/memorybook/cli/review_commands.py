@@ -227,9 +227,9 @@ def _tidy_arguments(parser: Parser) -> None:
     add(
         "--apply",
         metavar="KINDS",
-        help="do these without asking: expire, archive, remove, duplicate, conflict, promote",
+        help="apply these without asking: expire, archive, remove, duplicate, conflict, promote",
     )
-    add("--every", type=seconds, metavar="TIME", help="again and again while the book is idle, until Ctrl-C")
+    add("--every", type=seconds, metavar="TIME", help="repeat while the book is idle, until Ctrl-C")
     parser.epilog = """examples:
   memorybook tidy --dry-run
   memorybook tidy --apply expire,archive,remove

@@ -111,7 +111,7 @@ def _completion(call: Call) -> None:
 
 def _export_arguments(parser: Parser) -> None:
     add = parser.add_argument
-    add("file", nargs="?", metavar="FILE", help="the document, which grows; - is stdout; else the book's own")
+    add("file", nargs="?", metavar="FILE", help="the file, which grows; - is stdout; default the book's own")
     add("--session", metavar="ID", help="of what is not in it yet, only this session")
     parser.epilog = """examples:
   memorybook export sessions.json
@@ -147,7 +147,7 @@ def _restore_arguments(parser: Parser) -> None:
     add = parser.add_argument
     add("file", metavar="FILE", help="an archive that backup made")
     add("--into", metavar="DIR", help="an empty or new directory; else the place of the book")
-    add("--replace", action="store_true", help="let a book that is there give way; it is kept beside")
+    add("--replace", action="store_true", help="replace a book that is there; it is kept beside")
     parser.epilog = """examples:
   memorybook restore ~/book.tar.gz --into ./book
   memorybook --project work restore work.tar.gz --replace"""
@@ -186,9 +186,9 @@ def _collect_arguments(parser: Parser) -> None:
     add(
         "--node",
         metavar="NAME",
-        help="what this machine is called there; else the host's name, so two books of one host need one each",
+        help="name of this machine there; default the host's name, so two books of one host need one each",
     )
-    add("--dry-run", action="store_true", help="only say what would happen")
+    add("--dry-run", action="store_true", help="only show what would happen")
     parser.epilog = """examples:
   memorybook sync-summaries --from laptop=/mnt/laptop/.memorybook/app
   memorybook sync-summaries --from ~/Shared --to ~/Shared --group work

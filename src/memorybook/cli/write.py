@@ -21,9 +21,9 @@ def _about_entry(parser: Parser) -> None:
     add = parser.add_argument
     add("--category", "--type", metavar="NAME", help="preference, fact, decision, experience, workflow, todo, …")
     add("--importance", metavar="LEVEL", help="high, medium, low, or a number from 0 to 1")
-    add("--tag", action="append", metavar="WORD", help="a word to find it by; may be repeated, or a,b,c")
-    add("--group", metavar="NAME", help="where it belongs, such as work/api")
-    add("--expires", metavar="DATE", help="the day a todo lapses")
+    add("--tag", action="append", metavar="WORD", help="a tag; may be repeated, or a,b,c")
+    add("--group", metavar="NAME", help="its group, such as work/api")
+    add("--expires", metavar="DATE", help="day a todo expires")
     add("--metadata", type=json_object, metavar="JSON", help="an object of your own")
 
 
@@ -71,7 +71,7 @@ def _append_arguments(parser: Parser) -> None:
     add = parser.add_argument
     add("text", nargs="+", help="the note; - reads stdin")
     add("--kind", metavar="WORD", help="a short word shown in brackets, such as pref")
-    add("--tag", action="append", metavar="WORD", help="a word to find it by; may be repeated, or a,b,c")
+    add("--tag", action="append", metavar="WORD", help="a tag; may be repeated, or a,b,c")
     add("--section", metavar="HEADING", help="as a list item under this heading of MEMORY.md instead")
     parser.epilog = """examples:
   memorybook append "Moved the cron job to 03:00" --tag ops
@@ -87,7 +87,7 @@ def _flush_arguments(parser: Parser) -> None:
     add = parser.add_argument
     add("text", nargs="*", help="the text; - reads stdin")
     add("--messages", metavar="FILE", help="a conversation as JSON lines with role and content; - reads stdin")
-    add("--confirm", action="store_true", help="show what would be written, and ask first")
+    add("--confirm", action="store_true", help="show the notes and ask first")
     add("--yes", "-y", action="store_true", help="answer yes")
     parser.epilog = (
         "examples:\n  memorybook flush --messages chat.jsonl\n  pbpaste | memorybook flush - --confirm --yes"
@@ -172,7 +172,7 @@ def _bytes(path: str) -> bytes:
 def _update_arguments(parser: Parser) -> None:
     parser.add_argument("id", help="the entry's id")
     parser.add_argument("text", nargs="*", help="its new text; - reads stdin; left out: the text stays")
-    parser.add_argument("--instruction", metavar="TEXT", help="how the language model is to rewrite it; given alone")
+    parser.add_argument("--instruction", metavar="TEXT", help="how the language model should rewrite it; given alone")
     _about_entry(parser)
     parser.epilog = """examples:
   memorybook update a1b2c3 "The staging database is on port 7654"
@@ -214,7 +214,7 @@ _GONE = ("entries", "notes", "documents")
 def _meant_arguments(parser: Parser, *, target: str) -> None:
     add = parser.add_argument
     add("target", nargs="?", metavar="ID", help=target)
-    add("--query", metavar="TEXT", help="everything that says this")
+    add("--query", metavar="TEXT", help="everything about this")
     add("--session", metavar="ID", help="everything of this session")
     add("--source", metavar="WHAT", help="everything from this turn, document, imported file or machine (node:NAME)")
     add("--dry-run", action="store_true", help="only show what would go")

@@ -1,4 +1,4 @@
-"""What a tool takes, as JSON Schema told from its signature and docstring, and whether a value fits."""
+"""JSON Schema of the parameters of tools, from signature and docstring, and validation of arguments."""
 
 from __future__ import annotations
 
@@ -71,13 +71,13 @@ def schema_of(function: Callable[..., Any], name: str = "", doc: str = "") -> di
 
 
 def described_without(description: str, tools: Collection[str]) -> str:
-    """A tool's description without the sentences that name one of these tools."""
+    """Return a tool's description without the sentences that name one of these tools."""
     sentences = description.removesuffix(".").split(". ")
     return ". ".join(one for one in sentences if not any(tool in one for tool in tools)) + "."
 
 
 def checked(name: str, parameters: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a call of `name`, without those that are None.
+    """Validate the arguments of a call; returns them without those that are None.
 
     Raises:
         InvalidInput: One that the schema of its parameters does not have, one that is missing, or of another type.
@@ -107,7 +107,7 @@ ALSO: Mapping[str, tuple[str, ...]] = {
 
 
 def renamed(parameters: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments by the names that the tool gives them; one that is given under both is left to `checked`."""
+    """Rename arguments that are given under another known name; conflicts are left to `checked`."""
     properties = parameters["properties"]
     names = {
         given: next((own for own in ALSO.get(given, ()) if own in properties and arguments.get(own) is None), given)
@@ -122,7 +122,7 @@ def renamed(parameters: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict
 
 
 def decoded(name: str, arguments: Mapping[str, Any] | str) -> Mapping[str, Any]:
-    """The arguments of a call of `name` as an object; "" is an empty one. Raises InvalidInput for other text."""
+    """Parse the arguments of a call; "" is an empty object. Raises InvalidInput."""
     if not isinstance(arguments, str):
         return arguments
     try:
@@ -135,7 +135,7 @@ def decoded(name: str, arguments: Mapping[str, Any] | str) -> Mapping[str, Any]:
 
 
 def fits(value: Any, schema: Mapping[str, Any]) -> bool:
-    """Whether the value is of a type that the schema names; a boolean is no number."""
+    """Return whether the value has a type of the schema; a boolean is no number."""
     kinds = _kinds(schema)
     if not any(isinstance(value, _PYTHON[kind]) for kind in kinds) or ("boolean" in kinds) != isinstance(value, bool):
         return False
@@ -143,7 +143,7 @@ def fits(value: Any, schema: Mapping[str, Any]) -> bool:
 
 
 def described(schema: Mapping[str, Any]) -> str:
-    """The type that the schema names, in words."""
+    """Describe the type of a schema in words."""
     words = " or ".join(f"{'an' if kind[0] in 'aio' else 'a'} {kind}" for kind in _kinds(schema))
     return f"{words} of {schema['items']['type']}s" if "items" in schema else words
 
@@ -153,7 +153,7 @@ def _kinds(schema: Mapping[str, Any]) -> Sequence[str]:
 
 
 def private(name: str) -> str:
-    """The parameter that callers know by the name: a word of Python has an underscore there."""
+    """Return the name of the parameter in Python, where keywords get an underscore."""
     return f"{name}_" if keyword.iskeyword(name) else name
 
 
@@ -170,4 +170,4 @@ WIRES: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
         "input_schema": schema["parameters"],
     },
 }
-"""A tool as the requests of each API have it."""
+"""A tool in the format of each API."""

@@ -7,7 +7,7 @@ import sys
 
 
 def ingest_aside(root: str) -> None:
-    """Take in what waits in the spool in a process of its own."""
+    """Ingest the event queue in a process of its own."""
     from memorybook.sessions.event_queue import names
 
     if names(os.path.join(root, ".memorybook")):
@@ -15,7 +15,7 @@ def ingest_aside(root: str) -> None:
 
 
 def catch_up_aside(root: str) -> None:
-    """Bring the index up to date in a process of its own, one at a time; where that cannot be, nothing is done."""
+    """Update the index in a process of its own, one at a time; failures are ignored."""
     from fcntl import LOCK_EX, LOCK_NB, flock
 
     from memorybook._light import suppress
@@ -32,7 +32,7 @@ def catch_up_aside(root: str) -> None:
 
 
 def _aside(root: str, *words: str) -> None:
-    """Start a command on the book, which goes on when the host has ended."""
+    """Start a command on the book that outlives the host."""
     # -P: what lies in the folder that the host works in is never imported
     command = [sys.executable, "-P", "-m", "memorybook", "--book", root, "--quiet", *words]
     silent = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0) for stream in range(3)]

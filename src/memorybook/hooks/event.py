@@ -134,7 +134,7 @@ def _any_unsettled(root: str) -> bool:
 
 
 def command(words: Sequence[str]) -> Asked | None:
-    """The command that these words are; None if they are none."""
+    """Parse the command; None if it is invalid."""
     event, host, book, ingest = "", "", None, False
     waiting = iter(words)
     for word in waiting:
@@ -164,7 +164,7 @@ def end_after(seconds: float) -> None:
 
 
 def _is_told(asked: Asked, told: Mapping[str, Any], root: str) -> bool:
-    """Whether another hook was told the same just now; else the next is to know that this one was."""
+    """Return whether another hook was just called with the same event; else record this one."""
     from fcntl import LOCK_EX, flock
     from time import time
     from zlib import crc32  # which a search needs too
@@ -191,7 +191,7 @@ def _is_told(asked: Asked, told: Mapping[str, Any], root: str) -> bool:
 
 
 def settings(cwd: str) -> tuple[Config, bool]:
-    """The settings there, whether they can be read: else what is known of them, see `config.where`."""
+    """Return the settings of a folder and whether they could be read; else those of `config.where`."""
     from memorybook.config.settings import load, where
     from memorybook.errors import MemoryBookError, MissingExtra
 
@@ -208,7 +208,7 @@ def settings(cwd: str) -> tuple[Config, bool]:
 
 
 def settle(root: str) -> None:
-    """Have the events of a book that are unsettled taken in with the others, or drop them."""
+    """Move the unsettled events of a book to the queue, or drop them."""
     from memorybook.sessions import event_queue
 
     machine = os.path.join(root, ".memorybook")
@@ -241,7 +241,7 @@ def waiting(cwd: str, *, book: str | None, project: str | None) -> str:
 
 
 def received(descriptor: int) -> dict[str, Any] | None:
-    """The JSON object that arrives there, as soon as it is whole: not every host closes its end. None if none does."""
+    """Read a JSON object as soon as it is complete, for not every host closes its end. None if none comes."""
     data = b""
     while len(data) <= LARGEST:
         piece = os.read(descriptor, 1 << 16)
@@ -254,13 +254,13 @@ def received(descriptor: int) -> dict[str, Any] | None:
 
 
 def whole(data: bytes) -> dict[str, Any] | None:
-    """The JSON object that these bytes are; None if they are none, or not all of one."""
+    """Parse a JSON object; None if it is invalid or incomplete."""
     value = parsed(data.decode("utf-8", "replace"))
     return value if isinstance(value, dict) else None
 
 
 def parsed(text: str) -> Any:
-    """The value of a JSON document; None if it is none."""
+    """Parse a JSON document; None if it is invalid."""
     text = text.removeprefix("\ufeff").strip()
     try:
         value, end = _scanner()(text, 0)
@@ -270,7 +270,7 @@ def parsed(text: str) -> Any:
 
 
 def _scanner() -> Any:
-    """What reads a JSON value at a place of a text, and says where it ends."""
+    """Return a function that reads a JSON value at an index of a text and returns its end."""
     try:
         from _json import make_scanner  # json itself takes as long to import as the rest of an event
     except ImportError:
@@ -288,7 +288,7 @@ def _scanner() -> Any:
 
 
 def _folder(told: Mapping[str, Any]) -> str:
-    """Where the host works."""
+    """Return the folder in which the host works."""
     cwd = told.get("cwd")
     return cwd if isinstance(cwd, str) and os.path.isabs(cwd) and os.path.isdir(cwd) else os.getcwd()
 
@@ -322,7 +322,7 @@ def _keep(asked: Asked, kind: str, told: Mapping[str, Any], config: Config, root
 
 
 def _masked(text: str, config: Config) -> str:
-    """The text without its secrets; one that is too long for that is masked when it is taken in."""
+    """Mask the secrets of a text; a very long one is masked at ingestion instead."""
     if not config.redaction.enabled or len(text) > _LONGEST:
         return text
     from memorybook.errors import ConfigError

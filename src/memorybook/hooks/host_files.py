@@ -20,7 +20,7 @@ _BACKUP = ".memorybook-backup"
 
 
 class Changed(NamedTuple):
-    """What became of a settings file.
+    """The result of changing a settings file.
 
     Attributes:
         action: `written`, `removed`, or `unchanged` where it is as it should be.
@@ -86,14 +86,14 @@ def json_with(text: str, change: Callable[[dict[str, Any]], None]) -> str:
 
 
 def check_paths(*paths: str) -> None:
-    """Raises InvalidInput for a path that is not UTF-8."""
+    """Raise InvalidInput for a path that is not UTF-8."""
     for path in paths:
         if _is_cut(path):
             raise InvalidInput(f"the path {path!r} is not UTF-8, which a settings file cannot hold")
 
 
 def _is_cut(text: str) -> bool:
-    """Whether there is half a pair of surrogates in it, which only an escape can say."""
+    """Return whether the text has a lone surrogate, which only an escape can express."""
     return any("\ud800" <= c <= "\udfff" for c in text)
 
 
@@ -160,7 +160,7 @@ def _replace(path: str, before: bytes | None, after: bytes) -> str:
 
 
 def _backup(path: str, before: bytes) -> str:
-    """Where these bytes are kept, or have a place to be: what was kept before stays."""
+    """Return the path of the backup of these bytes; earlier backups are kept."""
     for number in itertools.count(1):
         place = path + _BACKUP + (f"-{number}" if number > 1 else "")
         if not os.path.lexists(place) or (os.path.isfile(place) and _read(place) == before):
@@ -169,7 +169,7 @@ def _backup(path: str, before: bytes) -> str:
 
 
 def _write(path: str, data: bytes, mode: int) -> None:
-    """A new file, on the disk for sure; the mode as the process's mask leaves it for what was not there before."""
+    """Create a file durably; for a new one the mode follows the umask."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     with os.fdopen(descriptor, "wb") as file:
         if mode != 0o666:
@@ -183,9 +183,9 @@ def _write(path: str, data: bytes, mode: int) -> None:
 
 
 def toml_with(text: str, keys: Sequence[str], entry: Mapping[str, Any] | None, replaced: frozenset[str]) -> str:
-    """The text with the entry in the table of those keys, or with None without that table and those below it.
+    """Put the entry into the table of those keys; None removes that table and those below it.
 
-    What else the table says stays, unless it is of `replaced`.
+    Other keys of the table stay, except those in `replaced`.
 
     Raises:
         InvalidInput: It is no TOML, or the table is written in a way that cannot be changed line by line.
@@ -222,7 +222,7 @@ def toml_with(text: str, keys: Sequence[str], entry: Mapping[str, Any] | None, r
 
 
 def toml_table(keys: Sequence[str], entry: Mapping[str, Any]) -> str:
-    """A table of texts and lists of texts."""
+    """Return a table of strings and lists of strings."""
     return f"[{'.'.join(keys)}]\n{''.join(_assignments(entry, chr(10)))}"
 
 
@@ -260,7 +260,7 @@ def _with(values: Mapping[str, Any], keys: Sequence[str], entry: Mapping[str, An
 
 
 def _meaning(values: dict[str, Any], keys: Sequence[str]) -> dict[str, Any]:
-    """The values, without the tables around ours if they are empty, which need no line of their own."""
+    """Return the values without empty tables around ours, which need no line of their own."""
     if len(keys) == 1:
         return values
     inner = _meaning(values[keys[0]], keys[1:]) if isinstance(values.get(keys[0]), dict) else values.get(keys[0])
@@ -268,7 +268,7 @@ def _meaning(values: dict[str, Any], keys: Sequence[str]) -> dict[str, Any]:
 
 
 def _spans(lines: Sequence[str], keys: Sequence[str]) -> list[range]:
-    """The lines of our table and of each below it, header first; blank lines and comments before the next are its."""
+    """Return the line ranges of our table and those below it, each with the blank lines that follow."""
     starts = [at for at, line in enumerate(lines) if line.lstrip().startswith("[") and _is_whole("".join(lines[:at]))]
     ends = [*starts, len(lines)][1:]
     return [
@@ -279,7 +279,7 @@ def _spans(lines: Sequence[str], keys: Sequence[str]) -> list[range]:
 
 
 def _without_lead(lines: Sequence[str], start: int, end: int) -> int:
-    """Where the table ends: comments right above the next header belong to that."""
+    """Return the end of a table; comments right above the next header belong to that."""
     if end == len(lines):
         return end
     at = end
@@ -289,7 +289,7 @@ def _without_lead(lines: Sequence[str], start: int, end: int) -> int:
 
 
 def _is_whole(text: str) -> bool:
-    """Whether the text ends between two statements, not in a text or list of several lines."""
+    """Return whether the text ends between two statements."""
     try:
         tomllib.loads(text)
     except tomllib.TOMLDecodeError:
@@ -298,7 +298,7 @@ def _is_whole(text: str) -> bool:
 
 
 def _header(line: str) -> tuple[str, ...] | None:
-    """The keys that a header names; None for one of a list of tables."""
+    """Return the keys of a header; None for one of an array of tables."""
     try:
         values: Any = tomllib.loads(line)
     except tomllib.TOMLDecodeError:
@@ -312,7 +312,7 @@ def _header(line: str) -> tuple[str, ...] | None:
 
 
 def _statements(lines: Sequence[str], without: frozenset[str]) -> list[str]:
-    """The lines of a table but those of statements about these keys; comments and blank lines stay."""
+    """Return the lines of a table without the statements about these keys."""
     kept: list[str] = []
     run: list[str] = []
     for line in lines:

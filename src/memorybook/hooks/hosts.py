@@ -15,13 +15,13 @@ from memorybook.hooks.event import INGEST, KINDS
 from memorybook.hooks.host_files import Changed
 
 NAME = "memorybook"
-"""What the server is called in a host's settings."""
+"""Name of the server in a host's settings."""
 
 _REPLACED = frozenset(
     {"type", "command", "args", "transport", "url", "httpUrl", "serverUrl", "headers"}
     | {"bearer_token_env_var", "http_headers", "env_http_headers"}
 )
-"""How a server is reached: replaced wholly; all else that an entry says, such as `env`, stays."""
+"""Keys that are replaced; others of an entry, such as `env`, stay."""
 
 
 class Places(NamedTuple):
@@ -32,12 +32,12 @@ class Places(NamedTuple):
     env: Mapping[str, str]
 
     def named(self, variable: str, *otherwise: str) -> str:
-        """The folder that the variable names, else one in the user's home."""
+        """Return the folder that the variable names, else one in the user's home."""
         return self.env.get(variable) or os.path.join(self.home, *otherwise)
 
 
 def places(env: Mapping[str, str], platform: str = sys.platform) -> Places:
-    """The places that an environment tells of."""
+    """Return the places of an environment."""
     home = env.get("HOME") or env.get("USERPROFILE") or os.path.expanduser("~")
     if platform == "darwin":
         settings = os.path.join(home, "Library", "Application Support")
@@ -150,14 +150,14 @@ HOOKED: Mapping[str, Hooks] = {name: host.hooks for name, host in HOSTS.items() 
 
 
 def host_of(name: str, among: Mapping[str, _OneOf]) -> _OneOf:
-    """What `HOSTS` or `HOOKED` has under that name; raises InvalidInput."""
+    """Return a host by name. Raises InvalidInput."""
     if name not in among:
         raise InvalidInput(f"host {name!r} is not one of {', '.join(among)}")
     return among[name]
 
 
 def file_of(name: str, scope: str, *, at: Places, folder: str, among: Mapping[str, Host | Hooks] = HOSTS) -> str:
-    """A host's file of servers, or of hooks: the user's, or of the project in `folder`. Raises InvalidInput."""
+    """Return a host's settings file: the user's, or that of the project in `folder`. Raises InvalidInput."""
     host = host_of(name, among)
     if scope not in ("user", "project"):
         raise InvalidInput(f"scope {scope!r} is not one of user, project")
@@ -169,7 +169,7 @@ def file_of(name: str, scope: str, *, at: Places, folder: str, among: Mapping[st
 
 
 def entry_of(name: str, book: str | None) -> dict[str, Any]:
-    """What starts the server, with absolute paths: of that book, or of the project that it is started in.
+    """Return the entry that starts the server: for that book, or for the project it is started in.
 
     Raises:
         InvalidInput: A path that is not UTF-8, which no settings file can hold.
@@ -183,7 +183,7 @@ def entry_of(name: str, book: str | None) -> dict[str, Any]:
 
 
 def snippet(name: str, entry: Mapping[str, Any]) -> str:
-    """The part of the host's settings that holds the server, for a person to add."""
+    """Return the part of the host's settings with the server, for a person to add."""
     if _is_toml(name):
         return host_files.toml_table((*host_of(name, HOSTS).keys, NAME), entry)
     part: dict[str, Any] = {NAME: dict(entry)}
@@ -213,7 +213,7 @@ def _is_toml(name: str) -> bool:
 
 
 def _put(root: dict[str, Any], keys: Sequence[str], entry: Mapping[str, Any] | None) -> None:
-    """Have the entry stand under those keys, or nothing for None; raises InvalidInput where there is no room for it."""
+    """Set or, for None, remove the entry at those keys. Raises InvalidInput where something else is in its way."""
     node = root
     for key in keys[:-1]:
         if entry is None and key not in node:
@@ -239,7 +239,7 @@ _WAITS = {"start": 10, "prompt": 10, "said": 5, "compact": 5, "end": 5}
 
 
 def hook_command(name: str, event: str, book: str | None, *, ingest: bool = True) -> str:
-    """The command line for an event, with absolute paths and without the site packages: see `memorybook.hooks.command`.
+    """Return the command line for an event, with absolute paths and without `site`: see `memorybook.hooks.command`.
 
     Raises InvalidInput for a path that is not UTF-8, which no settings file can hold.
     """
@@ -253,13 +253,13 @@ def hook_command(name: str, event: str, book: str | None, *, ingest: bool = True
 
 
 def plugin_command(name: str, event: str) -> str:
-    """The command line for an event as a plugin has it, which knows no paths; no failure where nothing is installed."""
+    """Return the command line for an event in a plugin, which knows no paths; it never fails."""
     ingest = " --ingest" if KINDS[event] in INGEST else ""
     return f"memorybook-hook {event} --host {name}{ingest} || exit 0"
 
 
 def hooks_of(name: str, command: Callable[[str], str]) -> dict[str, list[dict[str, Any]]]:
-    """The host's hooks by event; `command` gives the command line for one."""
+    """Return the host's hooks by event; `command` returns the command line for one."""
     host = host_of(name, HOOKED)
     named = {"name": "memorybook"} if host.named else {}
     found = {}
@@ -271,12 +271,12 @@ def hooks_of(name: str, command: Callable[[str], str]) -> dict[str, list[dict[st
 
 
 def hooks_snippet(hooks: Mapping[str, Any]) -> str:
-    """The part of a host's file that holds our hooks, for a person to add."""
+    """Return the part of a host's file with our hooks, for a person to add."""
     return json.dumps({"hooks": hooks}, indent=2, ensure_ascii=False) + "\n"
 
 
 def install_hooks(path: str, hooks: Mapping[str, list[dict[str, Any]]]) -> Changed:
-    """Have our hooks, and none but these of ours, stand in the file; {} takes them out. Others' stay as they are.
+    """Replace our hooks in the file; {} removes them. Hooks of others stay.
 
     Raises:
         As `host_files.changed`.
@@ -332,5 +332,5 @@ def _is_all_ours(group: Any) -> bool:
 
 
 def _without_ours(group: Any) -> Any:
-    """The group with others' hooks alone."""
+    """Return the group without our hooks."""
     return {**group, "hooks": [hook for hook in group["hooks"] if not _is_ours(hook)]} if _has_ours(group) else group

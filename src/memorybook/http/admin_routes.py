@@ -20,10 +20,10 @@ from memorybook.http.rest_api import API
 from memorybook.http.routes import FAILS, InBook, body, books_of, caller_of
 
 router = APIRouter(prefix=API, responses=FAILS)
-"""Of the API: tenants and tokens."""
+"""Tenants and tokens."""
 
 probes = APIRouter(tags=["server"], responses=FAILS)
-"""Outside it."""
+"""Health and metrics, outside the API."""
 
 
 class Tenant(TypedDict):

@@ -1,4 +1,4 @@
-"""The application: the routes, what stands before them, and the books behind them."""
+"""The ASGI application: routes, middleware and the books they serve."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def build_app(books: Books, logins: Logins) -> FastAPI:
-    """The application that serves these books, which it closes when it ends.
+    """Return the application that serves these books and closes them when it ends.
 
     Args:
         books: What is served, with the settings and the tokens.
@@ -67,7 +67,7 @@ def build_app(books: Books, logins: Logins) -> FastAPI:
 
 
 def _described(app: FastAPI) -> dict[str, Any]:
-    """The description of the API, with the token that it wants."""
+    """Return the OpenAPI document, with the records of answers and the security scheme."""
     described = FastAPI.openapi(app)
     components = described.setdefault("components", {})
     components.setdefault("schemas", {}).update(routes.RECORDS)
@@ -86,7 +86,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 async def _unknown(request: Request, error: Exception) -> Response:
-    """No such route, or not with that method."""
+    """Answer an unknown path, or a method that a path does not have."""
     assert isinstance(error, HTTPException)
     if error.status_code == 405:
         allowed = ", ".join(_allowed(request.app, request.url.path))
@@ -98,20 +98,20 @@ async def _unknown(request: Request, error: Exception) -> Response:
 
 
 def _allowed(app: FastAPI, path: str) -> list[str]:
-    """The methods of a place: the framework tells those of one route alone."""
+    """Return the methods of a path over all routes."""
     paths = app.openapi()["paths"].items()
     found = {method.upper() for place, methods in paths if _fits(place, path) for method in methods}
     return sorted(found | ({"HEAD"} if "GET" in found else set())) or ["POST"]  # of MCP, which is described elsewhere
 
 
 def _fits(place: str, path: str) -> bool:
-    """Whether the path is of that place; that of a document and the name of a session may have slashes."""
+    """Return whether the path fits the template; paths of documents and names of sessions may contain slashes."""
     pattern = re.sub(r"\\{(path|session|which)\\}", ".+", re.escape(place))
     return re.fullmatch(re.sub(r"\\{\w+\\}", "[^/]+", pattern), path) is not None
 
 
 async def _invalid(request: Request, error: Exception) -> Response:
-    """A parameter of the address or a header that cannot be used."""
+    """Answer an invalid parameter or header."""
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     name, given = ".".join(map(str, first["loc"][1:])), repr(first.get("input"))[:80]

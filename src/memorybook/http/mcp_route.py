@@ -1,4 +1,4 @@
-"""MCP over streamable HTTP at `/mcp`: the same tools for hosts that speak it, whatever the token, as an agent."""
+"""MCP over streamable HTTP at `/mcp`; callers act as an agent, whatever the token."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PATH = "/mcp"
 
 
 class _Use:
-    """A tenant's memory, opened when it is first asked for and in use until it is closed."""
+    """A tenant's memory, opened at first use and held until `close`."""
 
     def __init__(self, books: Books, tenant: str) -> None:
         self._books = books
@@ -66,14 +66,14 @@ class McpApp:
         )
 
     def route(self) -> Route:
-        """Where it stands: at its path as it is, without a slash after it.
+        """Return its route, without a trailing slash.
 
-        It takes POST alone: nothing is told unasked, and a stream for that would hold one of the requests at a time.
+        It takes only POST: the server sends nothing unasked, and an open stream would occupy a request slot.
         """
         return Route(PATH, endpoint=self, methods=["POST"])
 
     def running(self) -> AbstractAsyncContextManager[None]:
-        """What must go on as long as it answers."""
+        """Return the context in which it answers."""
         return self._server.session_manager.run()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -24,7 +24,7 @@ _KNOWN = 10_000
 
 
 class Rates:
-    """Buckets of requests, one for each token: they fill at `rate` a second and hold those of two seconds.
+    """Token buckets, one per API token; each holds two seconds' worth of requests.
 
     Args:
         rate: Requests a second; 0 is no limit.
@@ -38,7 +38,7 @@ class Rates:
         self._left: dict[str, tuple[float, float]] = {}
 
     def wait(self, token: str) -> float:
-        """Take one request; seconds to wait if there is none left, else 0."""
+        """Take one request; returns the seconds to wait, 0 if it is allowed."""
         if not self._rate:
             return 0.0
         now = self._clock()
@@ -51,7 +51,7 @@ class Rates:
 
 
 class Heads:
-    """Has HEAD answered as GET; of what is answered the server sends the head alone.
+    """Route HEAD as GET; the server drops the body.
 
     Args:
         app: What is behind it.
@@ -73,7 +73,7 @@ class Heads:
 
 
 class Limits:
-    """Refuses what is too large, comes too fast, or is too much at a time.
+    """Refuse requests that are too large, too frequent or too many at a time.
 
     Args:
         app: What is behind it.
@@ -123,7 +123,7 @@ class Limits:
         return Refusal(413, "too_large", message, {"Connection": "close"})
 
     def _counted(self, receive: Receive) -> Receive:
-        """What is received, up to the limit: a body may come without its length, or so slowly that it never ends."""
+        """Limit the size and the duration of a body."""
         left, more = self.settings.max_body, True
         ends = time.monotonic() + self.settings.timeout  # for all of it: a byte now and then is no progress
 
@@ -152,7 +152,7 @@ _ALWAYS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"
 
 
 class Metrics:
-    """What the server counts, in a registry of its own."""
+    """Prometheus metrics, in a registry of their own."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -172,7 +172,7 @@ class Metrics:
 
 
 class Tracing:
-    """Gives each request an id, counts and logs it, and answers for what nobody else caught.
+    """Give each request an id, count and log it, and answer uncaught exceptions.
 
     Args:
         app: What is behind it.

@@ -26,7 +26,7 @@ _LAST_WORDS = 30.0
 
 
 def check_reach(settings: ServerSettings, *, insecure: bool) -> None:
-    """Check that tokens go over no network in plain text, unless that is wanted, and that the certificate is good.
+    """Check that tokens do not cross a network unencrypted, unless `insecure`, and that the certificate is valid.
 
     Raises:
         InvalidInput: Otherwise.
@@ -47,7 +47,7 @@ def check_reach(settings: ServerSettings, *, insecure: bool) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine itself gets to that address."""
+    """Return whether the address is reachable from this machine only."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -55,7 +55,7 @@ def is_loopback(host: str) -> bool:
 
 
 def listen(settings: ServerSettings) -> socket.socket:
-    """A socket where the settings say. Raises Unavailable."""
+    """Open the listening socket. Raises Unavailable."""
     host = settings.host.strip("[]")
     try:
         found = socket.getaddrinfo(host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -75,7 +75,7 @@ def listen(settings: ServerSettings) -> socket.socket:
 
 
 def url_of(listening: socket.socket, settings: ServerSettings) -> str:
-    """The address of the server as a browser on this machine has it."""
+    """Return the URL of the server for a browser on this machine."""
     host = settings.host.strip("[]")
     port = listening.getsockname()[1]
     if host.strip("0.:") == "":

@@ -21,20 +21,20 @@ from memorybook.mcp.tool_catalog import ASKS_FIRST, WOULD_GO
 from memorybook.memory import Memory
 
 _NAMED = 5
-"""How many entries, and how many notes and documents, are shown of what would go."""
+"""Entries, and notes and documents, that a question shows."""
 
 _LONGEST = 200
 """Characters of each."""
 
 
 class Consent(BaseModel):
-    """What a person says when asked."""
+    """A person's answer."""
 
     forget: bool = Field(title="Forget · 忘掉", description="True: forget it. False: keep it.")
 
 
 def asking(memory: Callable[[], Memory]) -> Callable[..., CallToolResult]:
-    """The tool's function: where a person can be asked it asks them, whatever `yes` says, and forgets what they saw."""
+    """Return the tool's function: it asks a person where the host can, and forgets what they saw."""
     named: dict[str, Any] = {}  # by book: what the last refusal named
 
     def look(arguments: dict[str, Any]) -> Any:
@@ -69,14 +69,14 @@ def asking(memory: Callable[[], Memory]) -> Callable[..., CallToolResult]:
 
 
 def _would_go(memory: Memory, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """What the tool says would go."""
+    """Return what the tool would forget."""
     return tools.call(memory, ASKS_FIRST, {**_own(arguments), "dry_run": True})
 
 
 def _answer(
     memory: Memory, arguments: Mapping[str, Any], shown: Mapping[str, Any], named: dict[str, Any], *, can_ask: bool
 ) -> Consent | Elicit[Consent] | CallToolResult:
-    """A yes given by whom nobody else can ask, the question, or the answer where none is asked. Raises NotFound."""
+    """Return the consent, the question for a person, or the answer where none is needed. Raises NotFound."""
     if "receipt" not in shown:  # switched off: the call says so
         return Consent(forget=True)
     receipt = shown["receipt"]
@@ -94,7 +94,7 @@ def _answer(
 
 
 def _own(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """What the tool itself takes."""
+    """Return the arguments without `yes`."""
     return {name: value for name, value in arguments.items() if name != "yes"}
 
 
@@ -106,7 +106,7 @@ def _agreed(arguments: Mapping[str, Any]) -> bool:
 
 
 def _can_ask(context: Context[Any, Any]) -> bool:
-    """Whether the host declared that it shows a person a form; the bare declaration of older hosts means it."""
+    """Return whether the host can show a form; the bare capability of older hosts means it can."""
     capabilities = context.client_capabilities
     asks = capabilities.elicitation if capabilities is not None else None
     return asks is not None and (asks.form is not None or asks.url is None)
@@ -120,7 +120,7 @@ def _unasked(told: Mapping[str, Any]) -> str:
 
 
 def _words(memory: Memory, arguments: Mapping[str, Any], told: Mapping[str, Any]) -> list[str]:
-    """The first of what would go in its own words; callers set them apart, so that no host takes them for markup."""
+    """Return the first texts that would go; callers indent them, so that no host reads them as markup."""
     ids, rest = told["entries"], (*told["notes"], *told["documents"])
     said = [tools.call(memory, "memory_get", {"target": id})["entry"]["text"] for id in ids[:_NAMED]]
     named = [arguments[name] for name in ("session", "source") if arguments.get(name)]
@@ -134,6 +134,6 @@ def _words(memory: Memory, arguments: Mapping[str, Any], told: Mapping[str, Any]
 
 
 def _plain(text: str) -> str:
-    """The beginning of the text as one line, without what is not seen but changes how a line is read."""
+    """Return the beginning of the text as one line, without invisible characters."""
     line = " ".join(text.split())
     return "".join(c for c in line if unicodedata.category(c) not in ("Cc", "Cf"))[:_LONGEST]

@@ -96,7 +96,7 @@ def add(server: MCPServer[Any], memory: Callable[[], Memory]) -> None:
 
 
 def check(listed: Sequence[Prompt], name: str, arguments: Mapping[str, Any]) -> None:
-    """Raises NotFound for a prompt that there is not, InvalidInput for arguments that are missing or too many."""
+    """Raise NotFound for an unknown prompt, InvalidInput for missing or unknown arguments."""
     found = next((prompt for prompt in listed if prompt.name == name), None)
     if found is None:
         raise NotFound(f"no prompt {name!r}: there are {', '.join(prompt.name for prompt in listed)}")

@@ -1,4 +1,4 @@
-"""The book's documents, entries and turns as resources: whole, for a host that a person tells to attach them."""
+"""Documents, entries and turns as MCP resources, whole, for a person to attach."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from memorybook.memory import Memory
 
 _NEWEST = 10
-"""How many daily notes, and how many summaries, are listed."""
+"""Daily notes, and summaries, that are listed."""
 
 
 class Resources:

@@ -39,7 +39,7 @@ def called(memory: Callable[[], Memory], name: str, arguments: Mapping[str, Any]
 
 
 def answered(answer: dict[str, Any]) -> CallToolResult:
-    """An answer, bounded.
+    """Return an answer of bounded size.
 
     Its lines stand between the markers of recalled text, so that a host's transcript brings them back to no book.
     """
@@ -48,7 +48,7 @@ def answered(answer: dict[str, Any]) -> CallToolResult:
 
 
 def refused(sentence: str, *lines: str) -> CallToolResult:
-    """An error of the tool, not of the protocol: the sentence says what is wrong and what would do.
+    """Return an error of the tool, not of the protocol.
 
     Lines of the book below it are marked as those of an answer are.
     """
@@ -59,14 +59,14 @@ def refused(sentence: str, *lines: str) -> CallToolResult:
 
 
 def _short(sentence: str) -> str:
-    """The sentence, for a value that it quotes may be as long as a caller likes: its beginning and its end."""
+    """Shorten the middle of a sentence, which may quote a long value."""
     told = str(writable(sentence))
     return told if len(told) <= _LONGEST else f"{told[: _LONGEST // 2]}…{told[-_LONGEST // 2 :]}"
 
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Where no tool is called, what is raised on purpose becomes an error of the protocol with the same sentence."""
+    """Turn MemoryBookError into an error of the protocol, where no tool is called."""
     try:
         yield
     except MemoryBookError as error:
@@ -80,7 +80,7 @@ Shown = Mapping[str, Any]
 
 
 def brief(answer: Shown) -> str:
-    """The answer in lines; what was left out stands at the end."""
+    """Return the answer as lines of text; what was left out comes last."""
     told = _TOLD[next((field for field in _TOLD if field in answer), "")](answer)
     return "\n".join([*told, *(f"({sentence})" for sentence in answer.get("left_out", ()))])
 
@@ -214,7 +214,7 @@ _TOLD: Mapping[str, Callable[[Shown], list[str]]] = {
     "proposals": _review,
     "root": _status,
 }
-"""By a field that only answers of that shape have."""
+"""By a field that only answers of that kind have."""
 
 
 # --- size --------------------------------------------------------------------------------------------
@@ -240,11 +240,11 @@ _MORE: Mapping[str, str] = {
 """How to get what was left out of a list."""
 
 Place = tuple[str, ...]
-"""Where something stands in an answer: the names that lead to it."""
+"""Path of names to a value in an answer."""
 
 
 def bounded(answer: dict[str, Any]) -> dict[str, Any]:
-    """A copy of the answer that can be written as UTF-8, without nulls; `left_out` says in sentences what had to go."""
+    """Return a copy that fits, is valid UTF-8 and has no nulls; `left_out` says what was cut."""
     answer = writable(_filled(answer))
     if size(answer) <= MOST:
         return answer
@@ -263,7 +263,7 @@ def size(value: Any) -> int:
 
 
 def writable(value: Any) -> Any:
-    """A copy, with U+FFFD for what is no character: half a pair, a byte that is not UTF-8."""
+    """Return a copy with U+FFFD for lone surrogates."""
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, Mapping):
@@ -272,7 +272,7 @@ def writable(value: Any) -> Any:
 
 
 def _filled(value: Any) -> Any:
-    """A copy without the fields that are null, an eighth of the tokens of a search."""
+    """Return a copy without nulls, an eighth of the tokens of a search."""
     if isinstance(value, Mapping):
         given = {name: one for name, one in value.items() if one is not None}
         return {name: one if name in _OTHERS else _filled(one) for name, one in given.items()}
@@ -280,7 +280,7 @@ def _filled(value: Any) -> Any:
 
 
 def _shortened(value: Any, *, listed: bool = False) -> Any:
-    """A copy with long texts cut, those in lists."""
+    """Return a copy with the long texts in lists cut."""
     if isinstance(value, str):
         return value[:SHORT].rstrip() + "…" if listed and len(value) > SHORT else value
     if isinstance(value, list):
@@ -306,7 +306,7 @@ def _cut(shown: dict[str, Any], room: int) -> list[str]:
 
 
 def _large(value: Mapping[str, Any], *names: str) -> Iterator[Place]:
-    """Where lists, long texts and metadata stand, outside of lists."""
+    """Yield the paths of lists, long texts and metadata, outside of lists."""
     for name, one in value.items():
         if isinstance(one, dict) and name != "metadata":
             yield from _large(one, *names, name)
@@ -315,7 +315,7 @@ def _large(value: Mapping[str, Any], *names: str) -> Iterator[Place]:
 
 
 def _part(value: Any, tokens: int) -> Any:
-    """As much of the beginning as fits; of metadata nothing, for it is one thing."""
+    """Return as much of the beginning as fits; of metadata nothing."""
     if isinstance(value, str):
         return beginning(value, tokens)
     kept: list[Any] = []
@@ -328,7 +328,7 @@ def _part(value: Any, tokens: int) -> Any:
 
 
 def beginning(text: str, tokens: int) -> str:
-    """As much of the text's beginning as so many tokens hold, as JSON."""
+    """Return as much of the text's beginning as fits into so many tokens of JSON."""
     low, high = 0, min(len(text), tokens * 5)
     while low < high:
         middle = (low + high + 1) // 2
@@ -337,7 +337,7 @@ def beginning(text: str, tokens: int) -> str:
 
 
 def _note_left_out(shown: dict[str, Any], place: Place, value: Any, kept: Any) -> str:
-    """What was left out of the value; a text is marked where it ends."""
+    """Describe what was left out of a value; a cut text is marked."""
     name = place[-1]
     if isinstance(value, list):
         more = _MORE.get(name, "open what they are about with memory_get")
@@ -356,7 +356,7 @@ def _note_left_out(shown: dict[str, Any], place: Place, value: Any, kept: Any) -
 
 
 def _whole(shown: Mapping[str, Any]) -> str:
-    """Where all of a text is; "" where it has no place of its own."""
+    """Return where the whole of a text is; "" if it has no place of its own."""
     if "turn" in shown:
         place = f"turn/{shown['turn']['session']}/{shown['turn']['id']}"
     elif "entry" in shown:

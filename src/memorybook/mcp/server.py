@@ -49,20 +49,20 @@ class Server(MCPServer[Any]):
         mcp_prompts.add(self, memory)
 
     async def list_resources(self) -> list[Resource]:
-        """What is worth offering by itself: MEMORY.md, the newest notes and summaries."""
+        """List MEMORY.md and the newest notes and summaries."""
         return await self._resources.newest()
 
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
     ) -> GetPromptResult | InputRequiredResult:
-        """The prompt; what is wrong with the call is said in a sentence, by MCPError."""
+        """Return a prompt. Raises MCPError."""
         with responses.refusals():
             mcp_prompts.check(await self.list_prompts(), name, arguments or {})
         return await super().get_prompt(name, arguments, context)
 
 
 def build(memory: Opened) -> MCPServer[Any]:
-    """The server of the Model Context Protocol, for both of its eras; nothing is opened before the first call.
+    """Return the MCP server, for both eras of the protocol. Nothing is opened before the first call.
 
     Args:
         memory: Gives the open memory; called within every call, in a worker thread that has the request's context
@@ -74,12 +74,12 @@ def build(memory: Opened) -> MCPServer[Any]:
 
 
 class _Arguments(ArgModelBase):
-    """Whatever the caller gives, for `tools.call` says better what is wrong with it."""
+    """Any arguments: `tools.call` has the better error messages."""
 
     model_config = ConfigDict(extra="allow")
 
     def model_dump_one_level(self) -> dict[str, Any]:
-        """All of it as one parameter."""
+        """Return all of it as one parameter."""
         return {"arguments": dict(self.model_extra or {})}
 
 

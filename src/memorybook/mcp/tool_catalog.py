@@ -327,16 +327,16 @@ ANSWERS: Mapping[str, Any] = {
     "memory_review": Review,
     "memory_status": Status,
 }
-"""What each tool answers."""
+"""Answers by tool."""
 
 
 # --- what hosts are told -----------------------------------------------------------------------------
 
 ASKS_FIRST = "memory_forget"
-"""The tool that asks a person first."""
+"""The tool that needs consent."""
 
 WOULD_GO = "would_go"
-"""The field of its answer that shows the words of what would go, if nothing did."""
+"""Field of its dry run with the texts that would go."""
 
 _ALWAYS_ANSWERS = frozenset({"memory_search", "recall_memory", "memory_status"})
 """Tools that have an answer of their own while memory is switched off."""
@@ -353,7 +353,7 @@ _SIMPLE: Mapping[Any, Mapping[str, str]] = {
     bool: {"type": "boolean"},
     Any: {},
 }
-"""What types without parts are as JSON Schema."""
+"""JSON Schema of simple types."""
 
 _YES = {
     "type": "boolean",
@@ -363,11 +363,11 @@ _YES = {
 _LINES = {"type": "array", "items": {"type": "string"}}
 
 _LEFT_OUT = {"left_out": _LINES}
-"""What an answer had no room for, and how to get it, in sentences."""
+"""What was left out of an answer, and how to get it."""
 
 
 class Offer(NamedTuple):
-    """What a host is told of a tool besides its schema: hints for whom it asks for permission, and when."""
+    """Hints for a host about a tool, for its permission dialogs."""
 
     title: str
     reads: bool = False
@@ -375,7 +375,7 @@ class Offer(NamedTuple):
     repeatable: bool = False
 
     def annotations(self) -> ToolAnnotations:
-        """As the protocol has them; no tool reaches beyond the book."""
+        """Return them for the protocol; no tool reaches beyond the book."""
         return ToolAnnotations(
             title=self.title,
             read_only_hint=self.reads,
@@ -406,7 +406,7 @@ OFFERS: Mapping[str, Offer] = {
 
 
 def described(name: str) -> str:
-    """The description of a tool, without the sentences about tools that are not offered."""
+    """Return the description of a tool, without the sentences about tools that are not offered."""
     return described_without(str(tools.schema(name)["description"]), tools.TOOLS.keys() - OFFERS.keys())
 
 
@@ -420,7 +420,7 @@ def takes(name: str) -> dict[str, Any]:
 
 
 def _portable(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema with several types as branches, for hosts that know of one type each."""
+    """Return the schema with `anyOf` for several types, which some hosts need."""
     if isinstance(schema["type"], str):
         return schema
     rest = {name: value for name, value in schema.items() if name != "type"}
@@ -442,7 +442,7 @@ def answers(name: str) -> dict[str, Any]:
 
 
 def once(name: str, answer: Mapping[str, Any]) -> dict[str, Any]:
-    """What the tool answered, said once."""
+    """Return the answer without repeated fields."""
     repeats = _REPEATS.get(name, frozenset())
     return {field: value for field, value in answer.items() if field not in repeats}
 
@@ -454,7 +454,7 @@ def _without(schema: dict[str, Any], fields: frozenset[str]) -> dict[str, Any]:
 
 
 def _schema(shape: Any) -> dict[str, Any]:
-    """The schema of a shape, of types alone, with each definition where it is used: not every host looks them up.
+    """Return the JSON Schema of a type with definitions inlined, which not every host resolves.
 
     What may be null may be missing. pydantic could tell it, too, but a host waits for that at every start.
     """
