@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from functools import wraps
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -94,6 +95,7 @@ def test_a_bucket_fills_again() -> None:
 def test_what_takes_too_long_is_told_to_go_on_and_does(small: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     append, go = Memory.append, threading.Event()
 
+    @wraps(append)
     def slowly(memory: Memory, text: str, **more: Any) -> Any:
         assert go.wait(20)
         return append(memory, text, **more)

@@ -354,6 +354,10 @@ class Call:
         """Timezone of the opened book; None for the machine's."""
         return self._memory.book.zone if self._memory is not None else None
 
+    def given(self, *names: str) -> dict[str, Any]:
+        """Return these options by name, as arguments."""
+        return {name: getattr(self.options, name) for name in names}
+
     def tool(self, name: str, **arguments: Any) -> dict[str, Any]:
         """Call a memory tool."""
         from memorybook import tools

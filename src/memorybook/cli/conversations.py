@@ -61,12 +61,9 @@ def _history_arguments(parser: Parser) -> None:
 
 
 def _history(call: Call) -> dict[str, Any] | None:
-    o = call.options
     return _recalled(
         call,
-        lambda memory: memory.recall_history(
-            o.limit, since=o.since, until=o.until, current=o.current, max_tokens=o.max_tokens
-        ),
+        lambda memory: memory.recall_history(**call.given("limit", "since", "until", "current", "max_tokens")),
     )
 
 
@@ -99,12 +96,10 @@ def _topic_arguments(parser: Parser) -> None:
 
 
 def _topic(call: Call) -> dict[str, Any] | None:
-    o, query = call.options, text_of(call.options.query)
+    query = text_of(call.options.query)
     return _recalled(
         call,
-        lambda memory: memory.recall_topic(
-            query, top=o.top, since=o.since, until=o.until, current=o.current, max_tokens=o.max_tokens
-        ),
+        lambda memory: memory.recall_topic(query, **call.given("top", "since", "until", "current", "max_tokens")),
     )
 
 
@@ -127,10 +122,10 @@ def _session_arguments(parser: Parser) -> None:
 
 
 def _session(call: Call) -> dict[str, Any] | None:
-    o, which = call.options, text_of(call.options.which)
+    which = text_of(call.options.which)
     return _recalled(
         call,
-        lambda memory: memory.recall_session(which, limit=o.limit, current=o.current, max_tokens=o.max_tokens),
+        lambda memory: memory.recall_session(which, **call.given("limit", "current", "max_tokens")),
     )
 
 
@@ -225,9 +220,8 @@ def _import(call: Call) -> dict[str, Any] | None:
         if "-" in o.paths:
             check_stdin()
         with call.progress("Importing") as progress:
-            return memory.import_file(
-                *o.paths, scope=o.scope, format=o.format, since=o.since, dry_run=o.dry_run, progress=progress
-            ).json()
+            given = call.given("scope", "format", "since", "dry_run")
+            return memory.import_file(*o.paths, **given, progress=progress).json()
 
     return call.unless_off(take_in)
 

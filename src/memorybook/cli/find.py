@@ -33,17 +33,8 @@ def _search(call: Call) -> dict[str, Any]:
     if o.below_prompt:
         _refuse_filters(call)
         return call.tool("recall_memory", query=query, max_results=o.max_results)
-    found = call.tool(
-        "memory_search",
-        query=query,
-        max_results=o.max_results,
-        min_score=o.min_score,
-        category=o.category,
-        since=o.since,
-        until=o.until,
-        session=o.session,
-        explain=o.explain,
-    )
+    filters = call.given("max_results", "min_score", "category", "since", "until", "session", "explain")
+    found = call.tool("memory_search", query=query, **filters)
     return found if o.json else _apart(call.memory, found)
 
 

@@ -46,10 +46,7 @@ def _add(call: Call) -> dict[str, Any]:
         category=o.category or "fact",
         importance=_importance(o.importance) if o.importance else "medium",
         tags=words_of(o.tag or []),
-        group=o.group,
-        expires=o.expires,
-        metadata=o.metadata,
-        session=o.session,
+        **call.given("group", "expires", "metadata", "session"),
     )
 
 
@@ -184,13 +181,9 @@ def _update(call: Call) -> dict[str, Any]:
     o = call.options
     fields: dict[str, Any] = {
         "text": text_of(o.text) if o.text else None,
-        "category": o.category,
         "importance": _importance(o.importance) if o.importance else None,
         "tags": words_of(o.tag) if o.tag is not None else None,
-        "group": o.group,
-        "expires": o.expires,
-        "metadata": o.metadata,
-        "instruction": o.instruction,
+        **call.given("category", "group", "expires", "metadata", "instruction"),
     }
     if all(value is None for value in fields.values()):
         options = "--category, --importance, --tag, --group, --expires, --metadata, --instruction"
