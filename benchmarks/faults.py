@@ -33,6 +33,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
@@ -242,8 +243,8 @@ DAMAGES: dict[str, Callable[[str], None]] = {
 }
 
 
-def databases(findings: Findings, folder: str) -> None:
-    """Every damage of every database, under every verb."""
+def databases(findings: Findings, folder: str, every: int) -> None:
+    """Every damage of every database, under every verb; of these every so many."""
     template, other = os.path.join(folder, "template"), os.path.join(folder, "other")
     filled(template)
     filled(other)
@@ -254,13 +255,10 @@ def databases(findings: Findings, folder: str) -> None:
     with opened(template) as memory:
         memory.process_session_end([message("Please remember that Ada rows.", "m3")], "s3")
         memory.search("heron")
-    for name in ("transcripts", "journal", "index"):
-        for damage, do in DAMAGES.items():
-            if name == "index" and damage in ("older", "another book's"):
-                continue
-            for verb in VERBS:
-                for warm in (False, True):
-                    _database(findings, template, f"{folder}/book", name, damage, do, verb, warm)
+    cases = product(("transcripts", "journal", "index"), DAMAGES, VERBS, (False, True))
+    for name, damage, verb, warm in islice(cases, 0, None, every):
+        if name != "index" or damage not in ("older", "another book's"):
+            _database(findings, template, f"{folder}/book", name, damage, DAMAGES[damage], verb, warm)
 
 
 def _database(
@@ -607,7 +605,7 @@ def main() -> None:
     """Run the parts and print what was found."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--every", type=int, default=1, help="try every n-th operation of `disk`")
+    parser.add_argument("--every", type=int, default=1, help="only every n-th case of `databases` and `disk`")
     parser.add_argument("--verbs", nargs="+", choices=DONE, default=list(DONE), help="of `disk`")
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--disk-child", help=argparse.SUPPRESS)
@@ -626,7 +624,7 @@ def main() -> None:
             elif part == "pages":
                 pages(findings, folder)
             else:
-                databases(findings, folder)
+                databases(findings, folder, given.every)
         report[part] = {**findings.json(), "seconds": round(time.monotonic() - started)}
     print(json.dumps(report, indent=1, ensure_ascii=False))
 

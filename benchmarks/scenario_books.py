@@ -280,9 +280,12 @@ class Taken:
     def _recorded(self, session: str) -> Row:
         """What is recorded for a session, with what was found before that the user wants gone."""
         labels = [one["match"] for one in self.talk.gold["never"] if one["why"] == "forget_order"]
+        return {**self.talk.extractions.get(session, {}), "gone": self.stated(labels)}
+
+    def stated(self, labels: Sequence[str | Sequence[str]]) -> list[str]:
+        """The recorded statements that match one of these labels."""
         found = [one["content"] for each in self.talk.extractions.values() for one in each["candidates"]]
-        gone = [text for text in found if any(matches(label, text) for label in labels)]
-        return {**self.talk.extractions.get(session, {}), "gone": gone}
+        return [text for text in found if any(matches(label, text) for label in labels)]
 
     def expect(self, answer: Row, texts: Mapping[str, str] | None = None) -> None:
         """What the model answers next, with turns that are new to it."""

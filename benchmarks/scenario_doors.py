@@ -179,7 +179,11 @@ def say(taken: Taken, order: Row, *, accept: bool = False) -> Obeyed | None:
     """
     text, id = order["order"], f"{taken.talk.id}-{ORDER}"
     taken.clock.now += timedelta(hours=1)
-    answer = {"summary": "", "forget": [{"turn": id, "what": text}], "gone": order["gone"]}
+    answer = {
+        "summary": "",
+        "forget": [{"turn": id, "what": text}],
+        "gone": taken.stated([[each] for each in order["gone"]]),
+    }
     taken.expect(answer, {id: text})
     with taken.open() as memory:
         before = {one.proposal.id for one in memory.review().proposals}

@@ -22,7 +22,7 @@ from memorybook.entries.candidate import Candidate, Extraction
 from memorybook.entries.extract import extract
 from memorybook.entries.names import squeezed
 from memorybook.exchange.importers import read
-from memorybook.model import IMPORTANCE, Entry, Session, Turn
+from memorybook.model import Entry, Session, Turn
 from memorybook.protocols import LLM
 from memorybook.text.tokens import count_tokens, normalise
 
@@ -161,7 +161,7 @@ def entry_of(one: Candidate, id: str, day: date, created: datetime) -> Entry:
         id=id,
         text=one.content,
         category=one.category,
-        score=IMPORTANCE[one.importance],
+        score=one.score,
         scored=day,
         last_activated=day,
         created=created,

@@ -769,3 +769,19 @@ def test_what_is_closed_answers_no_more(tmp_path: Path) -> None:
         with pytest.raises(Unavailable, match="closed"):
             ask()
     assert memory.root == str(tmp_path)
+
+
+def test_the_package_shows_what_is_public() -> None:
+    assert set(dir(memorybook)) >= {"open", "Memory", "Entry", "Hit", "Answer", "MemoryBookError", "NotFound"}
+    assert not {"TYPE_CHECKING", "annotations", "memory"} & set(dir(memorybook))
+    assert all(getattr(memorybook, name) is not None for name in dir(memorybook))
+
+
+def test_an_answer_is_its_hits(memory: Memory) -> None:
+    id = memory.remember("The user likes tea.").entry.id
+    answer = memory.search("tea")
+    assert answer
+    assert [hit.passage.entry for hit in answer] == [id]
+    assert len(answer) == len(answer.hits) == 1
+    assert answer._replace(cut=3).hits == answer.hits
+    assert not memory.search("tea", category="todo")

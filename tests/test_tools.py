@@ -10,7 +10,6 @@ import memorybook
 from memorybook import tools
 from memorybook.config.settings import Config
 from memorybook.errors import InvalidInput
-from memorybook.formats.json_schema import renamed
 from memorybook.memory import Memory
 
 
@@ -232,36 +231,3 @@ def test_tools_that_are_alike_say_when_to_use_which(name: str, other: str) -> No
     described = tools.schema(name)["description"]
     assert "Use it" in described
     assert other in described
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments", "own"),
-    [
-        ("memory_get", {"path": "MEMORY.md"}, {"target": "MEMORY.md"}),
-        ("memory_get", {"path": "ID", "lines": 1}, {"target": "ID", "lines": 1}),
-        ("memory_get", {"memory_id": "ID"}, {"target": "ID"}),
-        ("memory_get", {"id": "ID"}, {"target": "ID"}),
-        ("memory_search", {"query": "tea", "limit": 1}, {"query": "tea", "max_results": 1}),
-        ("memory_search", {"query": "绿茶", "limit": 1}, {"query": "绿茶", "max_results": 1}),
-        ("recall_memory", {"query": "tea", "limit": 2}, {"query": "tea", "max_results": 2}),
-        ("memory_list", {"max_results": 1}, {"limit": 1}),
-        ("memory_update", {"memory_id": "ID", "content": "Green tea."}, {"id": "ID", "text": "Green tea."}),
-        ("memory_update", {"memory_id": "ID", "importance": 0.25}, {"id": "ID", "importance": 0.25}),
-        ("memory_pin", {"memory_id": "ID"}, {"id": "ID"}),
-        ("memory_why", {"memory_id": "ID"}, {"id": "ID"}),
-        ("memory_forget", {"memory_id": "ID", "dry_run": True}, {"target": "ID", "dry_run": True}),
-        ("memory_remember", {"content": "我喜欢绿茶。"}, {"text": "我喜欢绿茶。"}),
-    ],
-)
-def test_arguments_are_known_by_the_names_that_other_memories_give_them(
-    memory: Memory, name: str, arguments: dict[str, object], own: dict[str, object]
-) -> None:
-    id = memory.remember("The user likes green tea. 绿茶", importance=0.8).known.entry.id
-    parameters = tools.schema(name)["parameters"]
-    assert renamed(parameters, arguments) == own
-    assert tools.call(memory, name, {key: id if value == "ID" else value for key, value in arguments.items()})
-
-
-def test_one_thing_is_not_given_under_two_names(memory: Memory) -> None:
-    with pytest.raises(InvalidInput, match="memory_get takes no 'path'"):
-        tools.call(memory, "memory_get", {"path": "MEMORY.md", "target": "HISTORY.md"})

@@ -73,7 +73,7 @@ else:
             return made
 
         def _asdict(self):
-            return dict(zip(self._fields, self, strict=True))
+            return dict(zip(self._fields, tuple.__iter__(self), strict=True))
 
         def _replace(self, /, **named):
             return type(self)(**{**self._asdict(), **named})
@@ -81,11 +81,11 @@ else:
         __replace__ = _replace
 
         def __repr__(self):
-            shown = (f"{field}={value!r}" for field, value in zip(self._fields, self, strict=True))
+            shown = (f"{field}={value!r}" for field, value in self._asdict().items())
             return f"{type(self).__name__}({', '.join(shown)})"
 
         def __getnewargs__(self):
-            return tuple(self)
+            return tuple(tuple.__iter__(self))
 
     def _filled(kind, values, named):
         """One value for each field, by place, by name or its default. Raises TypeError."""

@@ -22,7 +22,7 @@ from memorybook.errors import Conflict, InvalidInput, MemoryBookError, NotFound,
 from memorybook.exchange.output_file import put_in_place, refusals
 from memorybook.http.rest_api import API, BY_VERB, Resource
 from memorybook.memory import Memory
-from memorybook.validate import day_of
+from memorybook.validate import day_of, renamed
 
 if TYPE_CHECKING:
     import ssl
@@ -54,7 +54,7 @@ def _verb(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Clie
 
     @wraps(method)
     def asked(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        given = _signature(method).bind(self, *args, **kwargs).arguments
+        given = _signature(method).bind(self, *args, **renamed(_signature(method).parameters, kwargs)).arguments
         return cast("R", self._ask(method, {name: given[name] for name in list(given)[1:]}))
 
     return cast("Callable[Concatenate[Client, P], R]", asked)
@@ -101,15 +101,8 @@ class Client:
     append = _verb(Memory.append)
     flush = _verb(Memory.flush)
     update = _verb(Memory.update)
-
-    def pin(self, id: str, *, pinned: bool = True) -> results.Known:
-        """As `Memory.pin`."""
-        return cast("results.Known", self._ask(Memory.pin, {"id": id, "pinned": pinned}))
-
-    def unpin(self, id: str) -> results.Known:
-        """As `Memory.unpin`."""
-        return self.pin(id, pinned=False)
-
+    pin = _verb(Memory.pin)
+    unpin = _verb(Memory.unpin)
     revise = _verb(Memory.revise)
     store_if_worthwhile = _verb(Memory.store_if_worthwhile)
     forget = _verb(Memory.forget)
@@ -270,6 +263,8 @@ class Client:
         """Return what the verb returns on the server."""
         resource = BY_VERB[method.__name__]
         rest, headers = dict(given), {"Accept": "application/json"}
+        if method.__name__ in ("pin", "unpin"):
+            rest = {"pinned": method.__name__ == "pin", **rest}
         place = _place(resource, rest)
         query = _query(resource, rest) if resource.method == "GET" else None
         if query is not None:

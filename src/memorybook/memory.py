@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from memorybook.sessions.recall_types import Held, Recollection, Talks
 
 
+@given.take_other_names
 class Memory:
     """One open memory: remember, find and keep up a book.
 
@@ -340,9 +341,9 @@ class Memory:
         Raises:
             InvalidInput: Neither or both were given, or a message without content.
         """
-        from memorybook.entries import remember
+        from memorybook.sessions import flush
 
-        return remember.flush(self._on, text, messages)
+        return flush.flush(self._on, text, messages)
 
     def update(
         self,
@@ -664,7 +665,15 @@ class Memory:
         """
         from memorybook.entries import tidy
 
-        return tidy.tidy(self._on_there, dry_run=dry_run, apply=apply)
+        context = self._on_there
+        kinds = tidy.kinds_of(context, apply)
+        if not dry_run:  # try again what failed before
+            from memorybook.forget import purge
+            from memorybook.sessions import end_session
+
+            purge.finish(context)
+            end_session.retry_parked(context)
+        return tidy.tidy(context, dry_run=dry_run, apply=kinds)
 
     def heartbeat(
         self,
@@ -684,7 +693,7 @@ class Memory:
         """
         from memorybook.entries import tidy
 
-        tidy.heartbeat(self._on, every=every, idle=idle, stop=stop, on_run=on_run)
+        tidy.heartbeat(self._on, self.tidy, every=every, idle=idle, stop=stop, on_run=on_run)
 
     # --- tasks ---------------------------------------------------------------------------------
 
@@ -1015,9 +1024,9 @@ class Memory:
         Returns:
             What each of them brought, or that it waits in the queue.
         """
-        from memorybook.sessions import idle_sessions
+        from memorybook.sessions import ingest
 
-        return idle_sessions.close_idle(self._on, limit=limit)
+        return ingest.close_idle(self._on, limit=limit)
 
     def ingest(self, *, limit: int | None = None) -> Ingested:
         """Take in what agent hosts reported through their hooks: sessions captured, memorized once they end.

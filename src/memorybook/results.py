@@ -99,6 +99,11 @@ class Remembered(NamedTuple):
     redacted: int = 0
     operation: str | None = None
 
+    @property
+    def entry(self) -> Entry:
+        """The entry as it stands afterwards."""
+        return self.known.entry
+
     def json(self) -> dict[str, Any]:
         """`{"entry": …, "action": …, "redacted": …, "operation": …}`."""
         return {**self.known.json(), "action": self.action, "redacted": self.redacted, "operation": self.operation}

@@ -324,7 +324,7 @@ TOOLS: Mapping[str, Tool] = {
 def call(memory: Memory, name: str, arguments: Mapping[str, Any] | str, *, for_model: bool = False) -> dict[str, Any]:
     """Call a tool by name; while memory is switched off it does nothing and says so.
 
-    Arguments are an object, or its JSON as models write it, by the names of `schema` or of `json_schema.ALSO`; None is
+    Arguments are an object, or its JSON as models write it, by the names of `schema` or of `validate.ALSO`; None is
     the same as left out. With `for_model` a search returns only the hits that a model can use, see
     `search.tool_results.select`.
 
@@ -333,13 +333,14 @@ def call(memory: Memory, name: str, arguments: Mapping[str, Any] | str, *, for_m
         MemoryBookError: What the tool raises.
     """
     from memorybook.errors import InvalidInput
-    from memorybook.formats.json_schema import checked, decoded, private, renamed
+    from memorybook.formats.json_schema import checked, decoded, private
+    from memorybook.validate import renamed
 
     tool = TOOLS.get(name)
     if tool is None:
         raise InvalidInput(f"no tool {name!r}: there are {', '.join(TOOLS)}")
     parameters = schema(name)["parameters"]
-    given = checked(name, parameters, renamed(parameters, decoded(name, arguments)))
+    given = checked(name, parameters, renamed(parameters["properties"], decoded(name, arguments)))
     if for_model and name in ("memory_search", "recall_memory"):
         from memorybook.search.tool_results import search_for_model
 

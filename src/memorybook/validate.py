@@ -5,12 +5,28 @@ All raise InvalidInput with the name of the argument and the value.
 
 from __future__ import annotations
 
-from memorybook._light import TYPE_CHECKING, UTC, Any, Iterable, Mapping, Sequence, date, datetime, lazily
+from memorybook._light import (
+    TYPE_CHECKING,
+    UTC,
+    Any,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+    date,
+    datetime,
+    lazily,
+)
 from memorybook.errors import InvalidInput
 from memorybook.search.types import Query
 
 if TYPE_CHECKING:
+    from typing import TypeVar
+
     from memorybook.model import Category
+
+    T = TypeVar("T")
 
 _IMPORTANCE = lazily(
     r"(?i)\b(?:(?:set|change|raise|lower|make|put|update)\s+)?(?:(?:the|its)\s+)?importance\s*(?:to|=|:|be|is|as|at|of)?\s*"
@@ -171,6 +187,47 @@ def asked_importance(instruction: str) -> tuple[str | float | None, str]:
     level = found["en"] or found["zh"]
     rest = f"{instruction[: found.start()]} {instruction[found.end() :]}".strip(_AROUND)
     return level.lower() if level[0] not in "01." else float(level), rest
+
+
+ALSO: Mapping[str, tuple[str, ...]] = {
+    "path": ("target",),
+    "memory_id": ("id", "target"),
+    "id": ("target",),
+    "limit": ("max_results",),
+    "max_results": ("limit",),
+    "content": ("text",),
+}
+"""Names of arguments that users of other memories know: each stands for the first of these that a verb takes."""
+
+
+def renamed(own: Collection[str], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments by the verb's own names; what is given under two names keeps both, for the verb to refuse."""
+    named: dict[str, Any] = {}
+    for name in sorted(arguments, key=lambda name: name not in own):
+        ours = (also for also in ALSO.get(name, ()) if also in own and arguments.get(also) is None)
+        named[name if name in own else next(ours, name)] = arguments[name]
+    return named
+
+
+def take_other_names(verbs: type[T]) -> type[T]:
+    """Have the methods of a class take their arguments under the names of `ALSO` too."""
+    for name in dir(verbs):
+        method = getattr(verbs, name)
+        code = getattr(method, "__code__", None)
+        own = () if code is None else code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        if name[0] != "_" and any(not set(own).isdisjoint(meant) for meant in ALSO.values()):
+            setattr(verbs, name, _renaming(method, own))
+    return verbs
+
+
+def _renaming(method: Callable[..., Any], own: Sequence[str]) -> Callable[..., Any]:
+    def verb(*given: Any, **named: Any) -> Any:
+        return method(*given, **(renamed(own, named) if named else named))
+
+    for name in ("__name__", "__qualname__", "__module__", "__doc__", "__annotations__"):
+        setattr(verb, name, getattr(method, name))
+    verb.__wrapped__ = method  # type: ignore[attr-defined]
+    return verb
 
 
 def category_of(name: str) -> Category:

@@ -990,17 +990,22 @@ def test_an_order_that_is_not_carried_out_is_named_with_the_reason(place: Place,
 @pytest.mark.parametrize(
     ("known", "told", "order", "answer"),
     [
-        (("用户住在杭州。", "用户住院时需要素食。"), "我今天牙疼。", "别记住这个", "不会记住"),
-        (("用户要把存款存下来。",), "我今天牙疼。", "别存", "不会记住"),
-        (("Keep answers short.",), "My tooth hurts.", "Please don't keep that.", "not remembered"),
-        (("The user's store is in Kiel.",), "My tooth hurts.", "Please don't store this.", "not remembered"),
-        (("My tooth hurts.",), "My tooth hurts.", "Don't remember what I just said.", "not remembered"),
-        (("The user is leaving their job.",), "Hello.", "Don't write down that I'm leaving my job.", "not remembered"),
-        (("Mira rows.",), "", "Remember that I am allergic to nuts. Don't keep that.", "not remembered"),
+        (("用户住在杭州。", "用户住院时需要素食。"), "我今天牙疼。", "别记住这个", "已忘掉：我今天牙疼"),
+        (("用户要把存款存下来。",), "我今天牙疼。", "别存", "已忘掉：我今天牙疼"),
+        (("Keep answers short.",), "My tooth hurts.", "Please don't keep that.", "forgot: My tooth hurts."),
+        (("The user's store is in Kiel.",), "My tooth hurts.", "Please don't store this.", "forgot: My tooth hurts."),
+        (("My tooth hurts.",), "My tooth hurts.", "Don't remember what I just said.", "forgot: My tooth hurts."),
+        (
+            ("The user is leaving their job.",),
+            "Hello.",
+            "Don't write down that I'm leaving my job.",
+            "not remembered",
+        ),
+        (("Mira rows.",), "", "Remember that I am allergic to nuts. Don't keep that.", "forgot: "),
         (("Mira rows.",), "", "Forget what I just said.", "nothing was forgotten: say what to forget"),
     ],
 )
-def test_an_order_not_to_keep_what_is_said_takes_nothing_out_of_the_book(
+def test_an_order_not_to_keep_what_is_said_takes_out_the_words_and_nothing_known_before(
     place: Place, known: tuple[str, ...], told: str, order: str, answer: str
 ) -> None:
     session = place.workspace(noting=False).session("a", "b")
@@ -1016,18 +1021,20 @@ def test_an_order_not_to_keep_what_is_said_takes_nothing_out_of_the_book(
     with session.memory() as memory:
         assert sorted(each.entry.text for each in memory.entries().entries) == sorted(known)
         assert memory.review().proposals == ()
+        left = [turn.text for one in memory.sessions().sessions for turn in memory.book.transcripts.turns(one.uuid)]
+        assert not {"我今天牙疼。", "My tooth hurts.", "Don't write down that I'm leaving my job."}.intersection(left)
 
 
 @pytest.mark.parametrize(
-    ("told", "order", "waiting"),
+    ("told", "order"),
     [
-        ("Remember that my ferry leaves at 14:30.", "Forget what I just said.", 1),
-        ("Remember that my ferry leaves at 14:30.", "No, don't save that.", 0),
-        ("记住我的渡轮下午两点半开。", "忘掉刚才那句", 1),
-        ("记住我的渡轮下午两点半开。", "这个不用记了", 0),
+        ("Remember that my ferry leaves at 14:30.", "Forget what I just said."),
+        ("Remember that my ferry leaves at 14:30.", "No, don't save that."),
+        ("记住我的渡轮下午两点半开。", "忘掉刚才那句"),
+        ("记住我的渡轮下午两点半开。", "这个不用记了"),
     ],
 )
-def test_the_last_thing_said_goes_with_what_came_of_it(place: Place, told: str, order: str, waiting: int) -> None:
+def test_the_last_thing_said_goes_with_what_came_of_it(place: Place, told: str, order: str) -> None:
     session = place.workspace(noting=False).session("a", "b")
     with session.memory() as memory:
         memory.remember("The user's ferry leaves at 14:30 from Kiel.")
@@ -1043,8 +1050,7 @@ def test_the_last_thing_said_goes_with_what_came_of_it(place: Place, told: str, 
         assert [each.entry.text for each in memory.entries().entries] == ["The user's ferry leaves at 14:30 from Kiel."]
         assert memory.review().proposals == ()
         left = [turn.text for turn in memory.book.transcripts.turns(memory.book.transcripts.sessions()[0].uuid)]
-    assert (told in left) != waiting
-    assert order not in left
+    assert {told, order}.isdisjoint(left)
 
 
 @pytest.mark.parametrize(

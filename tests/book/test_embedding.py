@@ -226,7 +226,9 @@ with t.opened(t.Path({root!r}), e, door={door!r}) as memory:
 
 
 def process(root: Path, *, pause: float, door: str = "cli") -> subprocess.Popen[str]:
-    script = EMBED.format(path=[str(Path(__file__).parent)], root=str(root), pause=pause, door=door)
+    script = EMBED.format(
+        path=[str(Path(__file__).parents[0]), str(Path(__file__).parents[1])], root=str(root), pause=pause, door=door
+    )
     return subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
 
 

@@ -92,7 +92,7 @@ def test_a_whole_answer_is_read() -> None:
         ({**GOOD, "importance": float("inf")}, "has an importance that is no number from 0 to 1"),
         ({**GOOD, "importance": 10**400}, "has an importance that is no number from 0 to 1"),
         ({**GOOD, "importance": -1}, "has an importance that is no number from 0 to 1"),
-        ({**GOOD, "importance": "NaN"}, "has the importance nan"),
+        ({**GOOD, "importance": "NaN"}, "has an importance that is no number from 0 to 1"),
         ({**GOOD, "turns": ["t9"], "quote": ""}, "rests on t9, which is no turn of the talk"),
         ({**GOOD, "turns": [], "quote": ""}, "rests on no turn of the talk"),
         ({**GOOD, "contradicts": ["m7"]}, "names m7, which is no known memory"),
@@ -143,10 +143,10 @@ def test_an_unknown_category_becomes_the_nearest(word: object, category: str) ->
     ("given", "importance"),
     [
         ("HIGH", "high"), ("高", "high"), ("low", "low"), ("低", "low"), ("middling", "medium"), (None, "medium"),
-        (True, "medium"), (0.9, "high"), (0.5, "medium"), (0.2, "low"), (8, "high"), (5, "medium"), (2, "low"),
+        (True, "medium"), (0.9, 0.9), (0.55, 0.55), (0, 0.0), (8, 0.8), (5, 0.5), ("0.73", 0.73), ("7", 0.7),
     ],
 )  # fmt: skip
-def test_importance_is_read_from_words_and_numbers(given: object, importance: str) -> None:
+def test_importance_is_read_from_words_and_numbers(given: object, importance: object) -> None:
     assert one(importance=given).importance == importance
 
 

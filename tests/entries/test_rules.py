@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from memorybook.entries.extract import Candidate, Extraction, entities_of, extract, without_recalled
 from memorybook.entries.rephrase import stand_alone
+from memorybook.entries.rules import by_rules
 from memorybook.exchange.importers import read
 from memorybook.model import Role, Session, Turn
 from memorybook.text.sentences import RECALLED, RECALLED_END, is_question, sentences, told
@@ -714,3 +715,9 @@ def test_a_decision_with_a_deadline_stays_one_and_does_not_expire(text: str, day
     found = only(text)
     assert (found.category, found.expires) == ("decision", None)
     assert day in found.content
+
+
+@pytest.mark.parametrize("asked", ["Could you please ...?", "can you?", "能不能？", "请", "可以吗？", "...?"])
+def test_a_question_that_asks_for_nothing_is_passed_over(asked: str) -> None:
+    found = by_rules([Turn(id="t1", session="s1", role="user", text=asked)], session=None, now=NOW)
+    assert (found.candidates, found.notes, found.forget_requests) == ((), (), ())

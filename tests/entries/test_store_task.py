@@ -223,6 +223,47 @@ def test_a_model_that_fails_leaves_it_to_rules(opened: Open, failure: Exception)
     assert [kept.text for kept in stored.memories] == [LESSON]
 
 
+QUIET = (
+    (GOAL, "The migration took 40 minutes in the end, twice what we planned for."),
+    ("迁移计费服务的数据库", "迁移最后用了四十分钟，是原先计划的两倍。"),
+)
+UNUSABLE = (
+    None, "I'm sorry, I can't help with that.", "抱歉，我无法协助。", "{]", "[]", LLMFailed("down"),
+    answer(), answer(score="much"), answer({**MEMORY, "content": "It cost 99 euros.", "quote": ""}),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("goal", "result"), QUIET)
+@pytest.mark.parametrize("given", UNUSABLE)
+def test_what_came_of_a_task_waits_where_no_model_could_judge_it(
+    opened: Open, given: Any, goal: str, result: str
+) -> None:
+    from memorybook.entries.review import accept, review
+
+    def late(messages: Any) -> str:
+        raise TimeoutError("after 60 s")
+
+    memory = opened(late if given is None else ScriptedLLM([given, given, given]))
+    stored = store_if_worthwhile(memory.context, goal, result)
+    assert [kept.action for kept in stored.memories] == ["proposed"]
+    assert stored.reasoning
+    assert texts(memory) == []
+    [waiting] = review(memory.context).proposals
+    assert (waiting.proposal.kind, waiting.proposal.reason) == ("doubtful", stored.reasoning)
+    accept(memory.context, stored.proposals)
+    [text] = texts(memory)
+    assert text.startswith(goal)
+    assert result in text
+
+
+@pytest.mark.parametrize("importance", [0.93, 0.51, 7.3])
+def test_a_number_of_importance_is_the_score_of_the_entry(opened: Open, importance: float) -> None:
+    memory = opened(ScriptedLLM([answer({**MEMORY, "importance": importance})]))
+    [kept] = store_if_worthwhile(memory.context, GOAL, RESULT).memories
+    assert kept.known is not None
+    assert kept.known.entry.score == pytest.approx(importance if importance <= 1 else importance / 10)
+
+
 def test_the_budget_of_an_operation_holds(opened: Open) -> None:
     from memorybook.config.settings import Budget, LLMSettings
 

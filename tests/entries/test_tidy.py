@@ -413,7 +413,7 @@ def test_a_heartbeat_tidies_until_it_is_stopped(memory: Memory) -> None:
             stop.set()
 
     fill(memory)
-    heartbeat(memory.context, every=0.01, idle=0.0, stop=stop, on_run=ran)
+    heartbeat(memory.context, memory.tidy, every=0.01, idle=0.0, stop=stop, on_run=ran)
     assert [run.dry_run for run in runs] == [False, False]
 
 
@@ -431,28 +431,27 @@ def test_a_heartbeat_waits_while_the_book_is_in_use(memory: Memory) -> None:
     memory.remember("tea")
     stop = Looked()
     runs: list[Tidied] = []
-    heartbeat(memory.context, every=21600.0, stop=stop, on_run=runs.append)
+    heartbeat(memory.context, memory.tidy, every=21600.0, stop=stop, on_run=runs.append)
     assert (runs, stop.pauses) == ([], [1800.0])
 
 
-def test_a_heartbeat_lives_through_a_book_that_is_locked(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    def locked(*_: Any, **__: Any) -> None:
+def test_a_heartbeat_lives_through_a_book_that_is_locked(memory: Memory) -> None:
+    def locked() -> Tidied:
         raise Conflict("somebody saves it all the while")
 
-    monkeypatch.setattr(verb, "tidy", locked)
     stop, runs = threading.Event(), list[Tidied]()
 
     def ran(tidied: Tidied) -> None:
         runs.append(tidied)
         stop.set()
 
-    heartbeat(memory.context, every=0.01, stop=stop, on_run=ran)
+    heartbeat(memory.context, locked, every=0.01, stop=stop, on_run=ran)
     assert runs[0].degraded == ("somebody saves it all the while",)
 
 
 def test_a_heartbeat_needs_time_between_its_beats(memory: Memory) -> None:
     with pytest.raises(InvalidInput, match="above 0"):
-        heartbeat(memory.context, every=0.0)
+        heartbeat(memory.context, memory.tidy, every=0.0)
 
 
 def test_the_answer_counts_by_kind(memory: Memory) -> None:

@@ -276,3 +276,86 @@ def test_what_somebody_else_said_of_another_thing_stays(memory: Memory) -> None:
     done = order(memory, "蒋不二受伤的事他不想提，别留")
     assert done.forgotten == ()
     assert "台词" in everything(memory)
+
+
+def group_talk() -> list[dict[str, Any]]:
+    spoken = (
+        ("Tobi", "I've got asthma, so sub me every ten minutes."),
+        ("Tobi", "Practice moved to the hall by the river."),
+        ("Ann", "The doctor says I may play again."),
+    )
+    return [{"role": "", "speaker": name, "content": text} for name, text in spoken]
+
+
+def test_the_nearest_statement_of_whom_the_order_names_goes_and_is_named(memory: Memory) -> None:
+    memory.process_session_end(group_talk(), "s1")
+    memory.sync()
+    done = order(memory, "Tobi asks us to drop anything on his health.")
+    assert ["asthma" in text for text in done.forgotten] == [True]
+    left = everything(memory)
+    assert ("asthma" in left, "Practice moved" in left, "doctor says" in left) == (False, True, True)
+
+
+@pytest.mark.parametrize(
+    ("talk", "text", "near"),
+    [
+        ("A green Corolla, in case you ask.", "You don't need to know my car.", "Corolla"),
+        ("搬了，沁水花苑三栋，把宽带迁过来。", "我搬走后的地址清掉", "沁水花苑"),
+    ],
+)
+def test_what_an_order_may_mean_is_named_and_not_taken(memory: Memory, talk: str, text: str, near: str) -> None:
+    memory.process_session_end(said(talk), "s1")
+    memory.sync()
+    done = order(memory, text)
+    assert (done.forgotten, done.operation) == ((), None)
+    assert any(near in each for each in done.near)
+
+
+def test_what_is_mine_is_nobody_elses(memory: Memory) -> None:
+    spoken = [{"role": "", "speaker": "Mel", "content": "My car broke down near Bath."}]
+    memory.process_session_end(spoken, "s1")
+    memory.process_session_end(said("My car is a green Corolla."), "s2")
+    done = order(memory, "Forget everything about my car.")
+    assert "Corolla" in " ".join(done.forgotten)
+    assert "near Bath" in everything(memory)
+
+
+ANSWERED = [
+    ("Your budget for the trip?", "2400 all in, both of us", "Forget what I said about the budget.", "2400"),
+    ("薪资到底线了吗？", "一万四千五，过了", "把我的工资忘了", "一万四千五"),
+]
+
+
+@pytest.mark.parametrize(("asked", "answer", "text", "gone"), ANSWERED)
+def test_the_answer_to_a_question_about_it_goes_with_it(
+    memory: Memory, asked: str, answer: str, text: str, gone: str
+) -> None:
+    talk = [*said("Hello"), *said(asked, role="assistant"), *said(answer)]
+    memory.process_session_end(talk, "s1")
+    order(memory, text)
+    assert gone not in everything(memory)
+
+
+@pytest.mark.parametrize(
+    ("told", "text"),
+    [
+        ("My tooth hurts badly today.", "Don't keep that."),
+        ("我今天牙疼得厉害。", "这事也别记"),
+    ],
+)
+@pytest.mark.parametrize("at_once", [True, False])
+def test_what_is_not_to_be_kept_is_told_nowhere_until_it_is_undone(
+    memory: Memory, told: str, text: str, at_once: bool
+) -> None:
+    if at_once:
+        memory.process_session_end(said(told), "order")
+        done = order(memory, text, name=memory.book.transcripts.sessions()[0].uuid)
+        assert done.operation is not None
+        operation = done.operation
+    else:
+        memory.process_session_end(said(told, text), "order")
+        operation = next(one.id for one in memory.book.journal.operations() if one.kind != "undo")
+    assert told.rstrip("。.") not in everything(memory)
+    if at_once:
+        memory.undo(operation)
+        assert told.rstrip("。.") in everything(memory)

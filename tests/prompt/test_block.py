@@ -15,6 +15,7 @@ from memorybook.text.tokens import count_tokens
 from prompt.conftest import told
 
 EN, ZH = WORDING["en"], WORDING["zh"]
+TEXT = st.text(st.sampled_from("ab c\n茶酒。-<!>🦆é"), max_size=80)
 
 
 def hit(text: str, source: Any = "note", **fields: Any) -> Hit:
@@ -41,8 +42,8 @@ def test_a_block_has_its_parts_in_order_between_markers() -> None:
     assert found.text.splitlines() == [
         OPEN, EN.title, EN.data, "",
         EN.written, "## Preferences", "- terse", "",
-        EN.found, "- [2026-01-01] Paid on Monday", "",
-        EN.standing, "- [2026-02-01] Likes tea",
+        EN.standing, "- [2026-02-01] Likes tea", "",
+        EN.found, "- [2026-01-01] Paid on Monday",
         CLOSE,
     ]  # fmt: skip
     assert (found.standing, found.found, found.tokens) == ((0,), (0,), count_tokens(found.text))
@@ -51,7 +52,7 @@ def test_a_block_has_its_parts_in_order_between_markers() -> None:
 def test_a_block_in_chinese() -> None:
     found = made(said("我喝茶"), facts=[fact("用户住在里斯本")], language="zh")
     assert [line for line in found.text.splitlines() if line][1:] == [
-        ZH.title, ZH.data, ZH.found, "- [2026-01-01] 用户: 我喝茶", ZH.standing, "- [2026-02-01] 用户住在里斯本", CLOSE,
+        ZH.title, ZH.data, ZH.standing, "- [2026-02-01] 用户住在里斯本", ZH.found, "- [2026-01-01] 用户: 我喝茶", CLOSE,
     ]  # fmt: skip
 
 
@@ -134,6 +135,21 @@ def test_an_entry_is_told_as_a_hit_or_as_a_fact() -> None:
     assert made(hit("Likes tea!"), facts=[asked]).text.count("Likes tea") == 1
 
 
+@pytest.mark.parametrize(
+    ("turn", "entry"),
+    [
+        ("I row on Sundays, and I never eat nuts.", "The user never eats nuts."),
+        ("我周日划船，还有，我不吃坚果。", "用户不吃坚果。"),
+    ],
+)
+def test_a_fact_is_not_told_beside_the_turn_that_says_all_of_it(turn: str, entry: str) -> None:
+    resting = fact(entry, source=("s", "t1"))
+    assert made(said(turn, turn="t1"), facts=[resting]).standing == ()
+    assert made(said(turn, turn="t1"), facts=[resting._replace(pinned=True)]).standing == (0,)
+    assert made(said(turn, turn="t2"), facts=[resting]).standing == (0,)
+    assert made(said("Rowing?", turn="t1"), facts=[resting]).standing == (0,)
+
+
 def test_a_pinned_fact_that_has_no_place_among_the_hits_is_a_fact() -> None:
     long = hit("word " * 200, "entry", entry="a1b2c3")
     found = made(long, facts=[fact("Short form", entry="a1b2c3", pinned=True, asked=True)], size=120)
@@ -175,6 +191,14 @@ def test_hits_of_a_group_are_told_together_or_not_at_all() -> None:
     assert made(*hits, groups=[(0, 1), (2,)], size=600).found == (0, 1, 2)
 
 
+@given(st.lists(st.tuples(TEXT, TEXT), max_size=8), st.integers(60, 300))
+def test_no_hit_is_told_without_its_group_however_the_size_turns_out(pairs: list[tuple[str, str]], size: int) -> None:
+    hits = [hit(f"{at} {text}", date=f"2026-01-{at + 1:02}") for at, text in enumerate(sum(pairs, ()))]
+    groups = [(at, at + 1) for at in range(0, len(hits), 2)]
+    found = made(*hits, groups=groups, size=size).found
+    assert all((one in found) == (other in found) for one, other in groups)
+
+
 def test_a_block_goes_on_after_what_does_not_fit_but_not_for_ever() -> None:
     long = [hit(f"{number} " + "word " * 300) for number in range(MISSES)]
     assert made(*long[:-1], hit("short"), size=200).found == (MISSES - 1,)
@@ -202,7 +226,6 @@ def test_what_the_hits_leave_goes_to_facts_and_written_lines() -> None:
     assert 400 < found.tokens <= 500
 
 
-TEXT = st.text(st.sampled_from("ab c\n茶酒。-<!>🦆é"), max_size=80)
 HITS = st.lists(
     st.builds(
         hit,

@@ -11,8 +11,8 @@ import pytest
 from memorybook.memory import Memory
 from memorybook.model import Archive, Supersede
 from memorybook.prompt.block import WORDING
-from memorybook.prompt.recall import recall, tell_hits
-from memorybook.prompt.select import FOLLOWING, Selection, in_turn, merged
+from memorybook.prompt.recall import LATELY, recall, tell_hits
+from memorybook.prompt.select import FOLLOWING, PLACED, Selection, in_turn, merged
 from memorybook.search.types import Hit, Passage
 from prompt.conftest import Say, number, told
 
@@ -44,6 +44,23 @@ def test_a_correction_comes_with_what_it_corrects_and_stands_above_it(
     text = memory.recall(asked, max_tokens=budget).text
     assert number(text, correction) < number(text, said)
     assert said not in memory.recall(asked, max_tokens=60).text  # no room for both
+
+
+@pytest.mark.parametrize(
+    ("asked", "often", "said", "correction"),
+    [
+        ("Which boiler code did I give?", "Boiler code, boiler code", "My boiler is 4411.", "Correction: 4114"),
+        ("我的锅炉密码是什么？", "锅炉密码，锅炉密码", "锅炉是4411。", "打错，4114"),
+    ],
+)
+def test_a_correction_comes_however_far_down_what_it_corrects_is_found(
+    memory: Memory, say: Say, asked: str, often: str, said: str, correction: str
+) -> None:
+    say("s1", f"user: {said}", f"user: {correction}")
+    for session in range(2, 2 + LATELY):
+        say(f"s{session}", *(f"user: {often} {session}.{n}." for n in range(PLACED)), day=session)
+    text = memory.recall(asked, max_tokens=3_000).text
+    assert number(text, correction) < number(text, said)
 
 
 def test_a_later_correction_needs_a_word_of_what_it_corrects(memory: Memory, say: Say) -> None:

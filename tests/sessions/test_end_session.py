@@ -141,7 +141,7 @@ def test_a_chinese_change_is_told_in_chinese(opened: Open) -> None:
     memory.process_session_end(said(now), "s2")
     block = memory.recall("小林在哪里上班？").text
     assert "# 历史记忆" in block
-    assert f"] {now}（此前：{old}）" in block
+    assert f"] 用户: {now}（此前：{old}）" in block
 
 
 @pytest.mark.parametrize("evolving", [False, True])
@@ -557,16 +557,16 @@ def test_what_was_said_of_a_name_is_found_among_words_of_the_order(
 
 
 @pytest.mark.parametrize(
-    ("known", "told", "order", "cut"),
+    ("known", "told", "order"),
     [
-        (OTHERS, "Remember that Mira drinks green tea.", "Forget what I just said.", True),
-        (OTHERS, "Remember that Mira drinks green tea.", "Actually, don't keep that.", False),
-        ("米拉的弟弟在奥斯陆开了一家绿茶店。", "记住米拉喝绿茶", "忘掉刚才那句", True),
-        ("米拉的弟弟在奥斯陆开了一家绿茶店。", "记住米拉喝绿茶", "这个不用记了", False),
+        (OTHERS, "Remember that Mira drinks green tea.", "Forget what I just said."),
+        (OTHERS, "Remember that Mira drinks green tea.", "Actually, don't keep that."),
+        ("米拉的弟弟在奥斯陆开了一家绿茶店。", "记住米拉喝绿茶", "忘掉刚才那句"),
+        ("米拉的弟弟在奥斯陆开了一家绿茶店。", "记住米拉喝绿茶", "这个不用记了"),
     ],
 )
 def test_what_came_of_the_last_words_goes_at_a_word_though_it_was_memorized(
-    opened: Open, known: str, told: str, order: str, cut: bool
+    opened: Open, known: str, told: str, order: str
 ) -> None:
     memory = opened()
     memory.remember(known)
@@ -574,7 +574,7 @@ def test_what_came_of_the_last_words_goes_at_a_word_though_it_was_memorized(
     found = memory.process_session_end(said(told, order), "s1")
     assert (found.removed, texts(memory)) == (1, [known])
     assert memory.review().proposals == ()
-    assert (told in [turn.text for turn in memory.book.transcripts.turns(session_of(memory, "s1"))]) != cut
+    assert told not in [turn.text for turn in memory.book.transcripts.turns(session_of(memory, "s1"))]
 
 
 @pytest.mark.parametrize(

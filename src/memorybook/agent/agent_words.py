@@ -40,6 +40,7 @@ class Words(NamedTuple):
     unknown: str
     everything: str
     left_out: str
+    near: str
     unnamed: str
     known: str
     suspect: str
@@ -81,10 +82,8 @@ WORDS = {
             "nothing was forgotten: everything does not go at a word; say what to forget, or use memorybook forget "
             "--query TEXT or --session ID, and memorybook purge to erase it for good"
         ),
-        left_out=(
-            'not remembered; your words stay in this talk, and what the book had before stays in it: "forget …" takes '
-            "that out"
-        ),
+        left_out='not remembered; what the book had before stays in it: "forget …" takes that out',
+        near="if you mean this, say so in its words: {text}",
         unnamed="nothing was forgotten: say what to forget",
         known="known already: {text} [{id}]",
         suspect=(
@@ -125,7 +124,8 @@ WORDS = {
             "没有忘掉任何内容：不会凭一句话忘掉一切；请说明要忘掉什么，或用 memorybook forget --query 文字 或 "
             "--session 编号，彻底清除用 memorybook purge"
         ),
-        left_out="不会记住；原话仍在本次对话里，书里原有的内容不变：说“忘掉……”才会去掉",
+        left_out="不会记住；书里原有的内容不变：说“忘掉……”才会去掉",
+        near="是不是指这条？请用其中的词再说一次：{text}",
         unnamed="没有忘掉任何内容：请说明要忘掉什么",
         known="已经记着：{text} [{id}]",
         suspect="已作为可疑内容记下 [{id}]：它试图指挥读到它的人，不会主动出现",
@@ -173,6 +173,7 @@ def told(done: Obeyed, language: str) -> str:
     if done.proposals:
         lines.append(words.asks.format(count=len(done.proposals)))
     lines += [_undone(reason, language) for _, reason in done.refused]
+    lines += [words.near.format(text=text) for text in done.near]
     return "\n".join(dict.fromkeys(lines))
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from memorybook.agent.messages import Kept, message_of, sent, stamped, text_of, turn_of, whole
-from memorybook.entries.remember import Mask
+from memorybook.entries.mask import Mask
 from memorybook.errors import Conflict, InvalidInput, MemoryBookError, NotFound
 from memorybook.forget.incoming import without_forgotten_turns
 from memorybook.model import Session

@@ -11,7 +11,7 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook.agent.agent_words import WORDS
-from memorybook.entries.remember import Mask
+from memorybook.entries.mask import Mask
 from memorybook.errors import InvalidInput
 from memorybook.search.snippets import CLOSE, OPEN
 from memorybook.sessions.turns import mask_turns, turns_of

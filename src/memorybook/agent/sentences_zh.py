@@ -142,10 +142,7 @@ _PARTS = (
     (r"asks to forget: nothing was found under these words", "要求忘掉：没有找到这些词所说的内容"),
     (r"asks to forget: see `memorybook forget`", "要求忘掉：请用 /forget"),
     (r"asks to forget, and says not what: see `memorybook forget`", "要求忘掉，但没说是什么：请用 /forget"),
-    (
-        r"asks not to keep what is said: nothing of it is remembered, the words stay in the talk",
-        "要求不记：没有记住，原话仍在对话里",
-    ),
+    (r"asks not to keep what is said: nothing of it is remembered", "要求不记：没有记住"),
     (r"was due on (\S+), (\d+) days? ago", "{0} 到期，已过 {1} 天"),
     (r"last said on (\S+), (\d+) times? in all(.*)", "上次说到是 {0}，共 {1} 次{2}"),
     (r"says the same as (\S+): (.+)", "与 {0} 相同：{1}"),

@@ -6,13 +6,16 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from memorybook.book.fade import importance_score
 from memorybook.model import Category, Discarded, Trust
 
 if TYPE_CHECKING:
     from memorybook.formats.llm_messages import Usage
 
 
-Importance = Literal["high", "medium", "low"]
+Importance = Literal["high", "medium", "low"] | float
+"""A word, or a number 0..1."""
+
 Audience = Literal["agent", "people"]
 """Who is spoken to: an agent, who can be told to remember and how to behave, or people among themselves."""
 
@@ -24,7 +27,7 @@ class Candidate:
     Attributes:
         content: The statement, in the language of the talk, to be read by itself.
         category: See `Category`.
-        importance: How firmly it was said: `high`, `medium` or `low`.
+        importance: How firmly it was said: `high`, `medium` or `low`, or a number 0..1.
         tags: Words for finding it, without `#`.
         entities: Names in it, at most 8.
         group: Where it belongs, `work/api`; None if nobody filed it. Rules do not file.
@@ -57,6 +60,11 @@ class Candidate:
     told: bool = False
     doubt: str = ""
     changes: bool = False
+
+    @property
+    def score(self) -> float:
+        """What its importance is worth as the score of an entry."""
+        return importance_score(self.importance)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from memorybook.book.fade import importance_score
 from memorybook.book.pages import MEMORY
 from memorybook.entries.combine import lowest
-from memorybook.entries.remember import Mask
+from memorybook.entries.mask import Mask
 from memorybook.errors import Conflict, InvalidInput, MissingDocument
 from memorybook.formats import memory_md
 from memorybook.formats.document import Document, DocumentInfo

@@ -75,7 +75,7 @@ def extract(
         session: Where it belongs; says whether it was imported.
         now: When this is; dates turns without a time.
         llm: The model; None extracts by rules.
-        known: Active entries; of these at most 50 are shown, those that share words with the talk first, then the
+        known: Entries; of these at most 50 are shown, those that share words with the talk first, then the
             strongest.
         language: Of the prompt; `auto` takes the talk's. What is kept stays in the language of the talk.
         zone: In which days are counted; None is that of `now`.
@@ -187,12 +187,12 @@ def _form_texts(language: model_prompts.Language) -> tuple[str, str]:
 
 
 def pertinent(known: Iterable[Entry], pieces: Sequence[dialogue.Piece]) -> list[Entry]:
-    """At most 50 current entries: first those that one turn of people shares most rare words with, then the best.
+    """At most 50 entries: first those that one turn of people shares most rare words with, then the best.
 
     Suspect ones are left out. Looked for turn by turn: an entry is spoken of in one turn, while a long talk shares
     some word with every entry.
     """
-    entries = [entry for entry in known if entry.state == "active" and entry.trust != "suspect"]
+    entries = [entry for entry in known if entry.trust != "suspect"]
     words = {entry.id: set(filter(is_telling, query_words(entry.text))) for entry in entries}
     said = [
         set(filter(is_telling, tokens(piece.text)))

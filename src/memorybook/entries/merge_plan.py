@@ -149,7 +149,7 @@ class Ledger:
             id=self.new_id(self.entries),
             text=candidate.content,
             category=candidate.category,
-            score=fade.importance_score(candidate.importance),
+            score=candidate.score,
             scored=today,
             last_activated=today,
             created=self.talk.said(candidate),

@@ -232,18 +232,17 @@ _CATEGORY_WORDS: Mapping[str, Category] = {
 
 
 def _importance(value: Any) -> Importance:
-    """`high`, `medium` or `low`; a number is read as of 0..1, above that as of 1..10."""
+    """`high`, `medium` or `low`, or a number 0..1; one above that is read as of 1..10."""
     if isinstance(value, str):
-        word = value.strip().lower()
-        if word in ("nan", "inf", "-inf", "infinity", "-infinity"):
-            raise _Bad(f"has the importance {word}")
-        return _IMPORTANCES.get(word, "medium")
+        try:
+            value = float(value)
+        except ValueError:
+            return _IMPORTANCES.get(value.strip().lower(), "medium")
     if isinstance(value, bool) or not isinstance(value, int | float):
         return "medium"
     if not 0 <= value <= 10:  # NaN is not either
         raise _Bad("has an importance that is no number from 0 to 1")
-    share = value / 10 if value > 1 else value
-    return "high" if share >= 0.7 else "medium" if share >= 0.5 else "low"
+    return float(value) / 10 if value > 1 else float(value)
 
 
 _IMPORTANCES: Mapping[str, Importance] = {
@@ -288,8 +287,7 @@ def _forget(value: Any, aliases: Aliases) -> Iterator[ForgetRequest]:
 def _bounded(reading: Reading) -> Reading:
     """Said twice, kept once; and at most `MOST` candidates."""
     merged = merged_by_text(reading.candidates)
-    ranks = {"high": 0, "medium": 1, "low": 2}
-    order = sorted(range(len(merged)), key=lambda place: (ranks[merged[place].importance], place))
+    order = sorted(range(len(merged)), key=lambda place: -merged[place].score)
     kept = set(order[:MOST])
     over = tuple(
         Discarded(text=one.content, reason=f"is one of more than {MOST}", quote=one.quote)

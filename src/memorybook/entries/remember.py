@@ -3,56 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from memorybook.book import fade
-from memorybook.entries.candidate import Extraction, Skipped
 from memorybook.entries.combine import lowest
+from memorybook.entries.mask import Mask
 from memorybook.entries.read import known
-from memorybook.errors import ConfigError, InvalidInput, LLMFailed, Unavailable
+from memorybook.errors import InvalidInput
 from memorybook.formats import memory_md, notes
 from memorybook.formats.prose import BY_AGENT
-from memorybook.model import CATEGORY_ALIASES, Add, Append, Category, Discarded, Entry, Note, Turn, Update
-from memorybook.results import NAMED, Appended, Flushed, Known, Remembered
-from memorybook.text.redact import redact, redact_json
+from memorybook.model import CATEGORY_ALIASES, Add, Append, Category, Entry, Note, Update
+from memorybook.results import NAMED, Appended, Known, Remembered
 from memorybook.text.screen import screen
 
 if TYPE_CHECKING:
     from memorybook.context import Context
-
-
-class Mask:
-    """Masks secrets as the settings of a memory say, and counts them.
-
-    Attributes:
-        count: How many it has masked so far.
-    """
-
-    def __init__(self, context: Context) -> None:
-        self._settings = context.config.redaction
-        self.count = 0
-
-    def text(self, text: str) -> str:
-        """The text without its secrets."""
-        if not self._settings.enabled:
-            return text
-        clean = redact(text, self._settings.patterns)
-        self.count += len(clean.masked)
-        return clean.text
-
-    def words(self, words: Sequence[str]) -> tuple[str, ...]:
-        """Tags or names without the secrets in them."""
-        return tuple(map(self.text, words))
-
-    def json(self, value: Any) -> Any:
-        """A JSON value without the secrets in it."""
-        if not self._settings.enabled:
-            return value
-        clean = redact_json(value, self._settings.patterns)
-        self.count += len(clean.masked)
-        return clean.value
 
 
 def remember(
@@ -139,71 +105,6 @@ def note_change(context: Context, text: str, *, kind: str | None, tags: Sequence
     now = context.book.now()
     note = Note(time=now, text=" ".join(text.split()), kind=kind, tags=tuple(tags))
     return Append(path=notes.daily_path(context.book.day(now)), line=notes.render_line(note), reason=reason)
-
-
-def flush(context: Context, text: str | None, messages: Sequence[Mapping[str, Any]] | None) -> Flushed:
-    """See `Memory.flush`."""
-    from memorybook.entries.flush import clean, notes_of
-    from memorybook.forget.incoming import without_forgotten_turns
-    from memorybook.forget.tombstones import FORGOTTEN, remembered, unnamed
-    from memorybook.sessions.turns import mask_turns, turns_of
-
-    if (text is None) == (messages is None):
-        raise InvalidInput("flush takes a text or messages, one of the two")
-    mask = Mask(context)
-    book = context.book
-    found: list[Note] = []
-    skipped: list[Skipped] = []
-    cut: list[Discarded] = []
-    if text is not None:
-        found, skipped = notes_of(mask.text(text), now=book.now())
-    else:
-        left_out: list[Skipped] = []
-        turns = mask_turns(mask, turns_of(context, messages or ()))
-        left = without_forgotten_turns(book, turns, now=book.now())
-        said = [clean(turn, left_out) for turn in left if turn.text.strip()]
-        cut = [unnamed(was.text) for turn, was in zip(left, turns, strict=True) if turn != was]
-        if said or not turns:
-            found, skipped = notes_of(_extracted(context, said, left_out), now=book.now())
-            skipped = [*left_out, *skipped]
-    kept = remembered(context, [note.text for note in found] if messages is not None else [])
-    gone = [note for note in found if not kept(note.text)]
-    found = [note for note in found if note not in gone]
-    reasons = [(each.text, each.reason) for each in skipped] + [(note.text, FORGOTTEN) for note in gone]
-    reasons += [(each.text, each.reason) for each in cut]
-    changes = [note_change(context, n.text, kind=n.kind, tags=n.tags, reason="flushed") for n in found]
-    lost = [Discarded(text=each.text, reason=each.reason) for each in skipped if each.text]
-    lost += [*cut, *(unnamed(note.text) for note in gone)]
-    result = book.apply(changes, actor=context.actor, door=context.door, kind="flush", discarded=lost)
-    written = []
-    for note, outcome in zip(found, result.outcomes, strict=True):
-        if outcome.applied is None:
-            reasons.append((note.text, "duplicate"))
-        else:
-            written.append((outcome.path, outcome.line))
-    return Flushed(tuple(written), tuple(reasons), mask.count, result.operation.id if result.operation else None)
-
-
-def _extracted(context: Context, turns: Sequence[Turn], skipped: list[Skipped]) -> Extraction:
-    """What turns hold that is worth keeping: by the model where there is one, else, or where it fails, by rules."""
-    from memorybook.entries.extract import extract
-    from memorybook.entries.ground import ground
-    from memorybook.sessions.end_session import sure
-    from memorybook.sessions.turns import zone_of
-
-    now, zone = context.book.now(), zone_of(context)
-    try:
-        llm = sure(context.metered())
-        if llm is not None:
-            language, mask = context.config.language, Mask(context).text
-            found = extract(turns, session=None, now=now, llm=llm, language=language, zone=zone, mask=mask)
-            grounded = ground(found.candidates, turns, now=now, zone=zone)
-            doubted = [Discarded(text=one.content, reason=one.doubt, quote=one.quote) for one in grounded if one.doubt]
-            kept = tuple(one for one in grounded if not one.doubt)
-            return replace(found, candidates=kept, discarded=(*found.discarded, *doubted))
-    except (LLMFailed, ConfigError, Unavailable) as error:
-        skipped.append(Skipped("", f"rules looked, not a model: {error}"))
-    return extract(turns, session=None, now=now)
 
 
 def update(

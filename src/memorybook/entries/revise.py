@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook import validate as given
+from memorybook.entries.mask import Mask
 from memorybook.entries.read import known
-from memorybook.entries.remember import Mask, reworded
+from memorybook.entries.remember import reworded
 from memorybook.entries.rewrite import revise as rewrite
 from memorybook.errors import Conflict, NotFound, Unavailable
 from memorybook.model import Entry, Update

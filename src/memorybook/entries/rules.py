@@ -388,7 +388,7 @@ def _plainly(asked: str) -> str:
     polite = compiled(_POLITE).match(asked)
     if polite is None:
         return ""
-    first, *more = clauses(polite["en"] or polite["zh"])
+    first, *more = clauses(polite["en"] or polite["zh"] or "") or [""]
     stated = takewhile(
         lambda clause: not is_question(re.sub(r"(?i)^(?:and|but|so|then|also)\s+", "", clause).rstrip("，,；; ")), more
     )

@@ -108,8 +108,8 @@ def _count(context: Context, shown: dict[str, Any]) -> None:
 
 def _queue(context: Context, shown: dict[str, Any]) -> None:
     """What waits: sessions that could not be remembered, with the reason, and proposals for a person's word."""
-    from memorybook.sessions.end_session import parked, waiting
     from memorybook.sessions.ingest import set_aside
+    from memorybook.sessions.waiting_sessions import parked, waiting
 
     shown["degraded"] += set_aside(context)
     try:

@@ -12,10 +12,10 @@ from memorybook import validate as given
 from memorybook.book.commit import ATTEMPTS
 from memorybook.book.transaction import Result
 from memorybook.entries.candidate import Candidate
+from memorybook.entries.mask import Mask
 from memorybook.entries.match import settle
 from memorybook.entries.merge_plan import Action, Ledger, Talk
 from memorybook.entries.read import known
-from memorybook.entries.remember import Mask
 from memorybook.entries.review import propose_or_apply
 from memorybook.entries.similar_entries import Alike, Near
 from memorybook.entries.task_lessons import Task

@@ -113,8 +113,7 @@ def learnt(task: Task) -> list[Candidate]:
     found += _signs(task, "\n".join(task.log))
     if not any(one.category == "experience" for one in found):
         found += _overcome(task)
-    ranks = {"high": 0, "medium": 1, "low": 2}
-    return sorted(merged_by_text(found), key=lambda one: ranks[one.importance])[:MOST]
+    return sorted(merged_by_text(found), key=lambda one: -one.score)[:MOST]
 
 
 def _of_goal(task: Task) -> Iterable[Candidate]:
@@ -190,6 +189,13 @@ def failure(task: Task) -> Candidate:
     error = cut_at_sentence(" ".join(task.error.split()), 200)
     told = f"失败：{error}" if is_chinese(task.goal) else f"failed with {error}"
     return _experience(task, told, error.removesuffix("…"))
+
+
+def outcome(task: Task) -> Candidate:
+    """What came of a task, or the last that is known of it, where nobody can say what it taught."""
+    last = next((text for text in (task.result, *reversed(task.log), task.goal) if text.strip()), "")
+    told = cut_at_sentence(" ".join(last.split()), 200)
+    return _memory(task, told, told.removesuffix("…"), "experience", "low")
 
 
 def _experience(task: Task, told: str, quote: str) -> Candidate:

@@ -12,12 +12,11 @@ from dataclasses import replace
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from memorybook.book import fade
 from memorybook.entries.candidate import Candidate
 from memorybook.entries.ground import ground, stands_in
 from memorybook.entries.model_prompts import Language
 from memorybook.entries.read_reply import Aliases, Reading, merged_by_text, read_reply, trust_of
-from memorybook.entries.task_lessons import MOST, Task, failure, is_trouble, learnt, turns_of
+from memorybook.entries.task_lessons import MOST, Task, failure, is_trouble, learnt, outcome, turns_of
 from memorybook.errors import LLMFailed
 from memorybook.model import CATEGORIES, TRUST_ORDER, Discarded, Trust, Turn
 from memorybook.text.screen import screen
@@ -45,7 +44,7 @@ class Verdict(NamedTuple):
         should_store: Whether the judge says so, the score reaches the threshold, and something is left to store.
         score: 0..1, how likely it will help later.
         reasoning: Why, in a sentence or two.
-        candidates: What to store; () unless `should_store`.
+        candidates: What to store; without `should_store` only what waits for a person's word, as its `doubt` says.
         discarded: What was set aside, with the reason.
         by: Who judged: `model`, `rules`, or "" if nothing had to be judged.
         usage: What the model's calls took; None if none was asked.
@@ -75,7 +74,8 @@ def weigh(
     """Judge a task: in one call, or without `llm`, or where that fails, by rules (`lifecycle.lessons`).
 
     What the model writes is held against the task's texts (`lifecycle.ground`). A task that failed leaves its error
-    behind as an experience worth 0.6, whatever the judge says.
+    behind as an experience worth 0.6, whatever the judge says. Where a model was asked and nothing usable came of it,
+    the outcome of the task waits for a person's word.
 
     Args:
         task: Redacted.
@@ -95,7 +95,7 @@ def weigh(
     verdict = _judged(task, llm, chosen, now, zone)
     verdict = _with_error(verdict, task, chosen)
     verdict = _trusted(verdict, turns_of(task), trust)
-    return _decided(verdict._replace(discarded=(*unfit, *verdict.discarded)), threshold, chosen)
+    return _decided(verdict._replace(discarded=(*unfit, *verdict.discarded)), threshold)
 
 
 def _fit(task: Task) -> tuple[Task, tuple[Discarded, ...]]:
@@ -119,6 +119,7 @@ _REASONS: Mapping[str, Mapping[Language, str]] = {
     "failed": {"en": "the task failed: its error is kept", "zh": "任务失败，记下错误"},
     "found": {"en": "rules found: ", "zh": "规则认出："},
     "ungrounded": {"en": "nothing of it stands in the task", "zh": "没有一条能在任务文字中找到依据"},
+    "unjudged": {"en": "no model could judge the task", "zh": "没有模型能评判这项任务"},
 }
 
 
@@ -132,11 +133,20 @@ def _judged(task: Task, llm: LLM | None, language: Language, now: datetime, zone
     try:
         verdict = _by_model(task, llm, language)
     except LLMFailed as failed:
-        return _by_rules(task, language)._replace(usage=failed.usage, degraded=f"judged by rules: {failed}")
+        verdict = _by_rules(task, language)._replace(usage=failed.usage, degraded=f"judged by rules: {failed}")
+        return verdict if verdict.candidates else _waiting(verdict, task, _REASONS["unjudged"][language])
     found = ground(verdict.candidates, turns_of(task), now=now, zone=zone)
     left = [Discarded(text=one.content, reason=one.doubt, quote=one.quote) for one in found if one.doubt]
     kept = tuple(one for one in found if not one.doubt)
-    return verdict._replace(candidates=kept, discarded=(*verdict.discarded, *left))
+    verdict = verdict._replace(candidates=kept, discarded=(*verdict.discarded, *left))
+    if not verdict.should_store or kept:
+        return verdict
+    return _waiting(verdict, task, f"{verdict.reasoning} ({_REASONS['ungrounded'][language]})".strip())
+
+
+def _waiting(verdict: Verdict, task: Task, why: str) -> Verdict:
+    """The verdict that nothing is stored, but what came of the task waits for a person's word."""
+    return verdict._replace(should_store=False, reasoning=why, candidates=(replace(outcome(task), doubt=why),))
 
 
 def _with_error(verdict: Verdict, task: Task, language: Language) -> Verdict:
@@ -144,7 +154,7 @@ def _with_error(verdict: Verdict, task: Task, language: Language) -> Verdict:
     if not task.error or (verdict.should_store and any(_tells(one, task.error) for one in verdict.candidates)):
         return verdict
     one = failure(task)
-    score = max(verdict.score, fade.importance_score(one.importance))
+    score = max(verdict.score, one.score)
     others = verdict.candidates if verdict.should_store else ()
     reasoning = _REASONS["failed"][language]
     return verdict._replace(should_store=True, score=score, reasoning=reasoning, candidates=(one, *others)[:MOST])
@@ -169,13 +179,12 @@ def _trusted(verdict: Verdict, turns: Sequence[Turn], trust: Trust) -> Verdict:
     return verdict._replace(candidates=tuple(merged_by_text(kept)), discarded=tuple(discarded))
 
 
-def _decided(verdict: Verdict, threshold: float, language: Language) -> Verdict:
-    """The verdict with the threshold applied; what is not stored is set aside, with the reason."""
-    if verdict.should_store and verdict.score >= threshold and verdict.candidates:
+def _decided(verdict: Verdict, threshold: float) -> Verdict:
+    """The verdict with the threshold applied; what is not stored and does not wait is set aside, with the reason."""
+    if all(one.doubt for one in verdict.candidates):
+        return verdict._replace(should_store=False)
+    if verdict.should_store and verdict.score >= threshold:
         return verdict
-    if verdict.should_store and not verdict.candidates:
-        reasoning = f"{verdict.reasoning} ({_REASONS['ungrounded'][language]})".strip()
-        return verdict._replace(should_store=False, reasoning=reasoning)
     reason = f"the task is worth {verdict.score:.2f}, under {threshold:g}"
     left = [Discarded(text=one.content, reason=reason, quote=one.quote) for one in verdict.candidates]
     return verdict._replace(should_store=False, candidates=(), discarded=(*verdict.discarded, *left))
@@ -334,7 +343,7 @@ def read_verdict(value: Any, turns: Sequence[Turn]) -> Verdict:
     """Read a decoded answer of any shape; memories that cannot be used are set aside one by one.
 
     Raises:
-        ValueError: It is no object, has an unusable score, or has memories none of which can be used; says why.
+        ValueError: It is no object, has an unusable score, or nothing to store that can be used; says why.
     """
     if not isinstance(value, dict):
         raise ValueError("the answer is not a JSON object with `should_store`, `score`, `reasoning` and `memories`")
@@ -342,8 +351,10 @@ def read_verdict(value: Any, turns: Sequence[Turn]) -> Verdict:
     if not isinstance(items, list):
         raise ValueError("`memories` is not a list")
     wanted = _yes(value.get("should_store"), bool(items))
+    if wanted and not items:
+        raise ValueError("`should_store` is true, but there are no `memories`")
     reading = _memories(items, turns) if wanted else Reading()
-    worth = max((fade.importance_score(one.importance) for one in reading.candidates), default=None)
+    worth = max((one.score for one in reading.candidates), default=None)
     score = _score(value.get("score"), wanted, worth)
     reasoning = value.get("reasoning")
     told = " ".join(reasoning.encode("utf-8", "replace").decode().split())[:500] if isinstance(reasoning, str) else ""
@@ -377,8 +388,7 @@ def _memories(items: list[Any], turns: Sequence[Turn]) -> Reading:
     names = {f"t{number}": (turn,) for number, turn in enumerate(turns, 1)}
     resting = [{**item, "turns": list(names)} if isinstance(item, dict) else item for item in items]
     reading = read_reply({"candidates": resting}, Aliases(names, {}))
-    ranks = {"high": 0, "medium": 1, "low": 2}
-    best = sorted(reading.candidates, key=lambda one: ranks[one.importance])
+    best = sorted(reading.candidates, key=lambda one: -one.score)
     over = [Discarded(text=one.content, reason=f"is one of more than {MOST}", quote=one.quote) for one in best[MOST:]]
     return reading._replace(candidates=tuple(best[:MOST]), discarded=(*reading.discarded, *over))
 
@@ -389,5 +399,5 @@ def _by_rules(task: Task, language: Language) -> Verdict:
     if not found:
         return Verdict(False, 0.0, _REASONS["nothing"][language], by="rules")
     reasoning = _REASONS["found"][language] + ", ".join(dict.fromkeys(one.category for one in found))
-    score = max(fade.importance_score(one.importance) for one in found)
+    score = max(one.score for one in found)
     return Verdict(True, score, reasoning, tuple(found), by="rules")

@@ -16,8 +16,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook.book import fade
+from memorybook.entries.mask import Mask
 from memorybook.entries.proposals import kept, key, key_of, stale, told
-from memorybook.entries.remember import Mask
 from memorybook.entries.review import propose_or_apply, withdraw
 from memorybook.entries.similar_entries import Alike
 from memorybook.entries.tidy_proposals import KINDS, LAWS, OFTEN, DatedNote, divide, named, plan
@@ -117,13 +117,17 @@ def tidy(context: Context, *, dry_run: bool = False, apply: Sequence[str] | None
         InvalidInput: An unknown kind.
         Conflict: A person kept saving the documents all the while.
     """
+    kinds = kinds_of(context, apply)
+    return _run(context, kinds, dry_run, _Asked() if dry_run else _asked(context))
+
+
+def kinds_of(context: Context, apply: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the kinds to carry out unasked; None takes the setting. Raises InvalidInput for an unknown one."""
     kinds = context.config.tidy.apply if apply is None else tuple(apply)
     unknown = set(kinds) - set(KINDS)
     if unknown:
         raise InvalidInput(f"tidying knows no {min(unknown)!r}: use some of {', '.join(KINDS)}")
-    if not dry_run:
-        _work_off(context)
-    return _run(context, kinds, dry_run, _Asked() if dry_run else _asked(context))
+    return kinds
 
 
 def _run(context: Context, kinds: Sequence[str], dry_run: bool, asked: _Asked, since: date | None = None) -> Tidied:
@@ -131,15 +135,6 @@ def _run(context: Context, kinds: Sequence[str], dry_run: bool, asked: _Asked, s
         with suppress(NotFound, Conflict):  # a person takes an entry out right now
             return _tidied(context, kinds, dry_run, asked, since)
     return _tidied(context, kinds, dry_run, asked, since)
-
-
-def _work_off(context: Context) -> None:
-    """Try again what failed before: erasing, and sessions that wait to be remembered."""
-    from memorybook.forget import purge
-    from memorybook.sessions import end_session
-
-    purge.finish(context)
-    end_session.retry_parked(context)
 
 
 def _tidied(context: Context, kinds: Sequence[str], dry_run: bool, asked: _Asked, since: date | None) -> Tidied:
@@ -342,6 +337,7 @@ def is_idle(context: Context, idle: float) -> bool:
 
 def heartbeat(
     context: Context,
+    run: Callable[[], Tidied],
     *,
     every: float,
     idle: float | None = None,
@@ -351,6 +347,7 @@ def heartbeat(
     """Tidy now and then, only while the book is idle, until `stop` is set.
 
     Args:
+        run: Tidies once.
         every: Seconds from one run to the next, above 0.
         idle: Seconds without a write that make the book idle; None takes `idle_timeout`. While it is busy, it is
             looked at again after that time.
@@ -368,7 +365,7 @@ def heartbeat(
         pause = every
         try:
             if is_idle(context, idle):
-                on_run(tidy(context))
+                on_run(run())
             else:
                 pause = min(every, max(idle, 1.0))
         except (Conflict, Unavailable) as error:  # the next run may find it free

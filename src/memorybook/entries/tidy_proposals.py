@@ -18,7 +18,7 @@ from memorybook.book import fade
 from memorybook.entries.alike import overlap, same_statement
 from memorybook.entries.candidate import Candidate
 from memorybook.entries.changed import claims, replaces
-from memorybook.entries.flush import KINDS as NOTE_KINDS
+from memorybook.entries.durable_notes import KINDS as NOTE_KINDS
 from memorybook.entries.merge_plan import Proposed
 from memorybook.entries.rare_words import Sharing
 from memorybook.formats import memory_md

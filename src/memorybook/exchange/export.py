@@ -12,7 +12,8 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound, Unavailable
 from memorybook.exchange.output_file import put_in_place
-from memorybook.forget.tombstones import texts_without_forgotten, turn_key, without_forgotten
+from memorybook.forget.incoming import texts_without_forgotten
+from memorybook.forget.tombstones import turn_key, without_forgotten
 from memorybook.formats import sessions_json
 from memorybook.formats.sessions_json import Exported
 from memorybook.model import Session, SessionSummary, Turn

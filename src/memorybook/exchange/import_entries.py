@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook.book import fade
 from memorybook.book.transaction import Draft, Outcome
-from memorybook.entries.flush import KINDS, notes_of
+from memorybook.entries.durable_notes import KINDS, notes_of
+from memorybook.entries.mask import Mask
 from memorybook.entries.read_reply import category_of
-from memorybook.entries.remember import Mask
 from memorybook.exchange.importers import Page, Statement
 from memorybook.forget.tombstones import FORGOTTEN, remembered, unnamed
 from memorybook.formats import memory_md, notes

@@ -8,9 +8,10 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memorybook.entries.remember import Mask
+from memorybook.entries.mask import Mask
 from memorybook.errors import Conflict, NotFound, UnsafePath
-from memorybook.forget.tombstones import FORGOTTEN, sifted, texts_without_forgotten, without_forgotten
+from memorybook.forget.incoming import texts_without_forgotten
+from memorybook.forget.tombstones import FORGOTTEN, sifted, without_forgotten
 from memorybook.formats.session_md import parse
 from memorybook.model import Session, SessionSummary, Turn
 from memorybook.sessions.memorize import Work, taken

@@ -7,8 +7,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from memorybook.entries.mask import Mask
 from memorybook.entries.read import folder_of
-from memorybook.entries.remember import Mask
 from memorybook.errors import InvalidInput, MissingDocument
 from memorybook.forget.tombstones import sifted, unlabelled, without_forgotten
 from memorybook.formats import memory_md, session_md

@@ -61,14 +61,16 @@ class Teller:
     Args:
         texts: The statements.
         values: Names and numbers that they alone brought in.
+        rare: Words that they alone have: two of them are enough.
     """
 
-    def __init__(self, texts: Iterable[str], values: Iterable[str] = ()) -> None:
+    def __init__(self, texts: Iterable[str], values: Iterable[str] = (), rare: Iterable[str] = ()) -> None:
         texts = [text for text in texts if text.strip()]
         self._plain = {form for text in texts for form in map(normalise, forms_of(text))}
         self._long = sorted(form for form in self._plain if _weight(form) >= _LONG)
         self._words = [words for text in texts if len(words := words_of(text)) >= 2]
         self._values = frozenset(values)
+        self._rare = frozenset(rare)
 
     def __call__(self, text: str) -> bool:
         """Whether the text says one of the statements."""
@@ -80,6 +82,8 @@ class Teller:
         if _weight(plain) >= _LONG and any(plain in form for form in self._long):
             return True
         words = words_of(text)
+        if len(words & self._rare) > 1:
+            return True
         same = (each for each in self._words if each <= words or words <= each)
         if any(len(words & each) >= max(2, SAME * max(len(each), len(words))) for each in same):
             return True
@@ -210,7 +214,7 @@ def cut(
         without: Paths of documents that go, or are written anew, in any case.
     """
     texts = statements_of(found)
-    tells = Teller(texts, found.values)
+    tells = Teller(texts, found.values, found.rare)
     edited = {key: without_spans(found.turns[key].text, spans) for key, spans in found.cuts.items()}
     changes: list[Change] = [
         Update(id=entry.id, fields=_stays(entry, found.left[entry.id]), reason=reason)
@@ -231,13 +235,10 @@ def cut(
 
 
 def _stays(entry: Entry, text: str) -> dict[str, Any]:
-    """The fields of an entry of which this text stays, without names and tags that only the rest had."""
+    """The fields of an entry of which this text stays, without names that it does not say and tags of the rest."""
     gone, plain = entry.text.lower(), text.lower()
-
-    def still(names: Iterable[str]) -> tuple[str, ...]:
-        return tuple(name for name in names if name.lower() in plain or name.lower() not in gone)
-
-    return {"text": text, "entities": still(entry.entities), "tags": still(entry.tags)}
+    tags = tuple(tag for tag in entry.tags if tag.lower() in plain or tag.lower() not in gone)
+    return {"text": text, "entities": tuple(name for name in entry.entities if name.lower() in plain), "tags": tags}
 
 
 def of_turns(turns: Iterable[Turn]) -> Found:

@@ -24,7 +24,6 @@ from memorybook.forget.units import (
     hangs_on,
     is_about,
     is_id,
-    is_label,
     is_machine,
     is_of_another,
     is_word,
@@ -72,6 +71,12 @@ REPLIES = 4
 
 TELLS = 3
 """Words besides those of its topic from which a question tells something."""
+
+NEAREST = 3
+"""Statements that are named where none is sure."""
+
+CLEARLY = 1.1
+"""How much better than the next one the nearest statement is of which it is sure enough that it is meant."""
 
 ALONE = 3
 """Words from which a part of a sentence says something alone."""
@@ -164,8 +169,34 @@ class Finder:
         found = self._about(topic)
         if not entries:
             return found
-        parted = [_entry_parted(entry, topic) for entry in entries]
+        parted = [_of_entry(entry, _parted(entry.text, topic)) for entry in entries]
         return together([found, self.saying([entry.text for entry, _ in parted], entries=parted)])
+
+    def nearest(self, topic: Topic) -> tuple[Found, list[str]]:
+        """The statement of whom the order names that search ranks clearly first for a topic no words name.
+
+        Else nothing, and the first few: of who is named, else of users without a name, else of anybody.
+        """
+        spoken = {(turn.role, turn.speaker) for turn in self.turns if turn.role in ("user", "")}
+        named = {who for who in spoken if not words_of(who[1]).isdisjoint(topic.words)}
+        people = named or {who for who in spoken if not words_of(who[1])} or spoken
+        owner = frozenset[str]().union(*(words_of(name) for _, name in named))
+        query = " ".join(sorted(topic.words - topic.names - owner))
+        entries = {entry.id: entry for entry in self.entries}
+        near: dict[int, tuple[float, Entry | None]] = {}
+        asked = Query(query or " ", pool=POOL, sources=frozenset({"entry", "turn"}))
+        for hit in self._memory.book.search(asked, limit=POOL).hits if query else ():
+            place = self._place.get((hit.passage.session or "", hit.passage.turn or ""))
+            said = self.turns[place] if place is not None else None
+            if place is not None and said and (said.role, said.speaker) in people and not is_question(said.text):
+                near.setdefault(place, (hit.score, entries.get(hit.passage.entry or "")))
+        best = [(place, *near[place]) for place in list(near)[:NEAREST]]
+        embedder = self._memory.embedder
+        vectors = embedder is not None and bool(query) and any(map(any, embedder.embed([query]).tolist()))
+        if named and vectors and len(best) > 1 and best[0][1] >= CLEARLY * best[1][1]:
+            [(place, _, entry), *_] = best
+            return self._all([(entry, "")] if entry else [], [], [] if entry else self._said[place]), []
+        return Found(), [entry.text if entry is not None else self.turns[place].text for place, _, entry in best]
 
     def said_in(self, key: TurnKey, said: str) -> Found:
         """What was said in a turn in these words, with its echoes and what was made of it."""
@@ -186,51 +217,57 @@ class Finder:
         of_whom = [turn for turn in self._said if turn and not names and self._is_all(topic, turn[0].speaker)]
         single = not any(map(is_word, wanted))
         several = sum(map(is_word, wanted - names)) > 1
-        surfaces = {surface: weights.get(word, 0.0) for surface in topic.surfaces for word in tokens(surface)[:1]}
+        people = {words_of(turn.speaker) for turn in self.turns if turn.role in ("user", "")}
+        others = people - {frozenset()} if topic.own and frozenset() in people else set()
+        own = (one for turn in self._said for one in turn if one.speaker not in others)
+        many = Counter(word for one in own for word in one.words & wanted)
 
-        def score(words: frozenset[str], text: str, speaker: frozenset[str] = frozenset()) -> float:
+        def score(words: frozenset[str], speaker: frozenset[str] = frozenset()) -> float:
             held = wanted & words
             telling = held - names
             if not held or (not telling and wanted - names) or (owners and owners.isdisjoint(words | speaker)):
                 return 0.0
+            if speaker in others:
+                return 0.0
             if not single and not any(map(is_word, telling)) and len(telling) < 2:
                 return 0.0
             full = [word for word in telling if is_word(word)]
-            if len(full) == 1 and several and self._df.get(full[0], 0) > FEW:
+            if len(full) == 1 and several and many[full[0]] > FEW:
                 return 0.0
-            exact = sum(weight for surface, weight in surfaces.items() if surface in text.lower())
-            return sum(weights[word] for word in held | (wanted & names & speaker)) + 0.5 * exact
+            return sum(weights[word] for word in held | (wanted & names & speaker))
 
         entries = [(score(*_by_whom(entry.text)), entry) for entry in self.entries]
-        lines = [(score(words_of(each[2]), each[2]), each) for each in self.notes]
+        lines = [(score(words_of(each[2])), each) for each in self.notes]
         said = [(score(*_whole(parts)), parts) for turn in self._said for parts in _by_sentence(turn)]
-        told = [(score(words_of(each[1]), each[1]), each) for each in self.pages]
+        told = [(score(words_of(each[1])), each) for each in self.pages]
         best = max([each[0] for each in (*entries, *lines, *said)], default=0.0)
         best = best if best >= TOPIC * total else max([each[0] for each in told], default=0.0)
         if best < TOPIC * total or not best:
             return self._all([], [], [one for turn in of_whom for one in turn])
         least = max(NEAR_BEST * best, TOPIC * total)
-        of_best = [words_of(e.text) for found, e in entries if found == best]
-        of_best += [words_of(each[-1]) for found, each in (*lines, *told) if found == best]
-        of_best += [_whole(parts)[0] for found, parts in said if found == best]
-        core = max(
-            (word for words in of_best for word in words & wanted - names or words & wanted), key=weights.__getitem__
-        )
-
-        def meant(found: float, words: frozenset[str]) -> bool:
-            """Whether it holds what makes the best match one, or several words of the topic."""
-            return found >= least and (core in words or len(wanted & words) > 1)
-
-        sentences = [parts for found, parts in said if meant(found, _whole(parts)[0]) and not _only_asks(parts, wanted)]
+        sentences = [parts for found, parts in said if found >= least and not _only_asks(parts, wanted)]
         hits = [one for parts in sentences for one in _holding(parts, topic)]
+        asking = [parts for found, parts in said if found >= least and _only_asks(parts, wanted)]
+        hits += [one for parts in asking for one in self._answers(parts)]
         meant_all = self._all(
-            [_entry_parted(entry, topic) for found, entry in entries if meant(found, words_of(entry.text))],
-            [_line_parted(line, topic) for found, line in lines if meant(found, words_of(line[2]))],
+            [_of_entry(entry, _parted(entry.text, topic)) for found, entry in entries if found >= least],
+            [_of_line(line, _parted(line[2], topic)) for found, line in lines if found >= least],
             [*hits, *(one for turn in of_whom for one in turn)],
             going_on=True,
-            pages=[each for found, each in told if meant(found, words_of(each[1]))],
+            pages=[each for found, each in told if found >= least],
         )
         return meant_all._replace(named=frozenset(filter(is_word, wanted - names)))
+
+    def _answers(self, asked: Sequence[_Said]) -> Iterator[_Said]:
+        """What somebody else says next that has no subject but the question, and answers nothing else of its turn."""
+        who = self.turns[asked[0].place]
+        others = (one.words for one in self._said[asked[0].place] if one.sentence != asked[0].sentence)
+        beside = frozenset[str]().union(*others)
+        for place in self._near(asked[0].place, 1):
+            if (self.turns[place].role, self.turns[place].speaker) != (who.role, who.speaker):
+                for parts in _by_sentence(self._said[place]):
+                    if goes_on(parts[0].text) and beside.isdisjoint(_whole(parts)[0]):
+                        yield from parts
 
     def _weight(self, word: str) -> float:
         """How much finding a word says; one that the book does not have is another word for what it has."""
@@ -264,16 +301,18 @@ class Finder:
         return self._all(
             [
                 *entries,
-                *(_entry_apart(entry, says) for entry in self.entries if entry.id not in ids and says(entry.text)),
+                *(
+                    _of_entry(entry, _apart(entry.text, says))
+                    for entry in self.entries
+                    if entry.id not in ids and says(entry.text)
+                ),
             ],
-            [(each, "") if each[1] in given else _line_apart(each, says) for each in self._lines_that(given, says)],
+            [
+                (each, "") if each[1] in given else _of_line(each, _apart(each[2], says))
+                for each in self.notes
+                if each[1] in given or any(map(says, (each[2], *sentences_in(each[2]))))
+            ],
             hits,
-        )
-
-    def _lines_that(self, given: Collection[str], says: Callable[[str], bool]) -> Iterator[Line]:
-        """The lines that are given, or one sentence of which says it."""
-        yield from (
-            each for each in self.notes if each[1] in given or any(map(says, (each[2], *sentences_in(each[2]))))
         )
 
     def _sentence_hits(self, turn: list[_Said], texts: Sequence[str]) -> Iterator[_Said]:
@@ -316,8 +355,7 @@ class Finder:
             for one in list(cut.values()):
                 cut |= {(more.place, more.number): more for more in self._following(one)}
         cut = self._grown(cut, of_topic=going_on)
-        cut |= {(one.place, one.number): one for one in self._labels(cut)}
-        texts = [one.text for one in cut.values() if not is_label(one.text)]
+        texts = [one.text for one in cut.values()]
         says = self._made_of(cut, of_topic=going_on)
         ids = {entry.id for entry in entries}
         entries += [each for each in self.entries if each.id not in ids and says(each.text, each.source or "")]
@@ -364,13 +402,6 @@ class Finder:
             if len(cut) == many:
                 break
         return cut
-
-    def _labels(self, cut: Mapping[tuple[int, int], _Said]) -> Iterator[_Said]:
-        """What only introduces what is cut: `Remember:`."""
-        for one in cut.values():
-            label = self._said[one.place][one.number - 1] if one.number else one
-            if label.sentence == one.sentence and is_label(label.text):
-                yield label
 
     def _grounds(self, entry: Entry, cut: Mapping[tuple[int, int], _Said], known: Collection[int]) -> Iterator[_Said]:
         """The clauses of its turns that say what an entry says, beside those that are cut of them already."""
@@ -575,34 +606,20 @@ def _without(text: str, gone: Sequence[frozenset[str]]) -> str:
     return stays if says_something(stays) else ""
 
 
-def _by_whom(text: str) -> tuple[frozenset[str], str, frozenset[str]]:
-    """The words and the text of a statement without the name before it, and the words of that name."""
+def _by_whom(text: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The words of a statement without the name before it, and the words of that name."""
     body = unlabelled(text)
-    return words_of(body), body, words_of(text[: len(text) - len(body)])
+    return words_of(body), words_of(text[: len(text) - len(body)])
 
 
-def _entry_parted(entry: Entry, topic: Topic) -> tuple[Entry, str]:
-    """An entry with what it says of a topic alone, and what stays of it."""
-    gone, stays = _parted(entry.text, topic)
-    return replace(entry, text=gone), stays
+def _of_entry(entry: Entry, parted: tuple[str, str]) -> tuple[Entry, str]:
+    """An entry with what goes of it alone, and what stays."""
+    return replace(entry, text=parted[0]), parted[1]
 
 
-def _line_parted(line: Line, topic: Topic) -> tuple[Line, str]:
-    """A line with what it says of a topic alone, and what stays of it."""
-    gone, stays = _parted(line[2], topic)
-    return (line[0], line[1], gone), line[1].replace(line[2], stays) if stays else ""
-
-
-def _entry_apart(entry: Entry, says: Callable[[str], bool]) -> tuple[Entry, str]:
-    """An entry with the sentences that say something, and what stays of it."""
-    gone, stays = _apart(entry.text, says)
-    return replace(entry, text=gone), stays
-
-
-def _line_apart(line: Line, says: Callable[[str], bool]) -> tuple[Line, str]:
-    """A line with the sentences that say something, and what stays of it."""
-    gone, stays = _apart(line[2], says)
-    return (line[0], line[1], gone), line[1].replace(line[2], stays) if stays else ""
+def _of_line(line: Line, parted: tuple[str, str]) -> tuple[Line, str]:
+    """A line with what goes of it alone, and what stays of it."""
+    return (line[0], line[1], parted[0]), line[1].replace(line[2], parted[1]) if parted[1] else ""
 
 
 def _apart(text: str, says: Callable[[str], bool]) -> tuple[str, str]:
@@ -653,15 +670,14 @@ def _only_asks(parts: Sequence[_Said], topic: frozenset[str]) -> bool:
     return is_question(text) and len(words) < TELLS and not values_of(text)
 
 
-def _whole(parts: Sequence[_Said]) -> tuple[frozenset[str], str, frozenset[str]]:
-    """The words, the text and the speaker's words of a sentence."""
-    return frozenset[str]().union(*(one.words for one in parts)), " ".join(one.text for one in parts), parts[0].speaker
+def _whole(parts: Sequence[_Said]) -> tuple[frozenset[str], frozenset[str]]:
+    """The words and the speaker's words of a sentence."""
+    return frozenset[str]().union(*(one.words for one in parts)), parts[0].speaker
 
 
 def _holding(parts: Sequence[_Said], topic: Topic) -> Iterator[_Said]:
     """The clauses of a sentence that hold what is meant, and the ones that their pronouns stand for."""
-    held = [number for number, one in enumerate(parts) if topic.head and topic.head in one.words]
-    held = held or [number for number, one in enumerate(parts) if any(map(is_word, one.words & topic.words))]
+    held = [number for number, one in enumerate(parts) if any(map(is_word, one.words & topic.words))]
     held = held or [number for number, one in enumerate(parts) if one.words & topic.words - topic.names]
     most = max((len(parts[number].words & topic.words) for number in held), default=0)
     held = [number for number in held if len(parts[number].words & topic.words) >= NEAR_BEST * most]

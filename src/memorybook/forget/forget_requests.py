@@ -1,7 +1,7 @@
 """What a user asks an agent to forget, in so many words: found, cut out at once, and said what went.
 
 Only where more memories would go than are likely meant, a person is asked first. An order not to keep what is said
-takes out nothing but what came of this talk.
+takes out the words, and nothing but what came of this talk.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ class Orders(NamedTuple):
         discarded: Requests that nothing was done for, with the reason.
         said: What goes, as it was said.
         turns: Texts of turns as they will be, by session and id.
+        near: Statements that a request nothing was found for may mean.
     """
 
     changes: tuple[Change, ...] = ()
@@ -54,6 +55,7 @@ class Orders(NamedTuple):
     discarded: tuple[Discarded, ...] = ()
     said: tuple[str, ...] = ()
     turns: tuple[tuple[TurnKey, str], ...] = ()
+    near: tuple[str, ...] = ()
 
     def then(self, other: Orders) -> Orders:
         """These, and others after them."""
@@ -62,7 +64,7 @@ class Orders(NamedTuple):
 
 NOT_OBEYED = "asks to forget: see `memorybook forget`"
 EVERYTHING = "asks to forget everything: see `memorybook forget` and `memorybook purge`"
-LEFT_OUT = "asks not to keep what is said: nothing of it is remembered, the words stay in the talk"
+LEFT_OUT = "asks not to keep what is said: nothing of it is remembered"
 UNNAMED = "asks to forget, and says not what: see `memorybook forget`"
 
 
@@ -87,32 +89,39 @@ def asked(
     orders = Orders()
     for request in requests:
         turn = users.get(request.turn_id)
-        found = _found(context, request, turn, entries.values(), turns) if obeyed and turn is not None else Found()
-        if found and turn is not None:
+        if not obeyed or turn is None:
+            orders = orders.then(_not_obeyed(request, sought=False))
+            continue
+        found, near = _found(context, request, turn, entries.values(), turns)
+        if found:
             meant.append((request, turn, found))
         else:
-            orders = orders.then(_not_obeyed(request, sought=obeyed and turn is not None))
+            orders = orders.then(_not_obeyed(request, sought=True)._replace(near=tuple(near)))
     return _carried_out(context, meant, page).then(orders) if meant else orders
 
 
 def _found(
     context: Context, request: ForgetRequest, turn: Turn, entries: Iterable[Entry], turns: Sequence[Turn]
-) -> Found:
-    """What a request means: what it points at in this talk, else what is about what it names, wherever that stands."""
+) -> tuple[Found, Sequence[str]]:
+    """What a request means, and if that is nothing sure what it may mean.
+
+    It is what it points at in this talk, else what is about what it names, wherever that stands, else the nearest.
+    """
     if names_everything(request.text):
-        return Found()
+        return Found(), ()
     own = (turn.session, turn.id)
     if not request.ids and (leaves_out(request.text) or (request.said and not _names_somebody(request, turn))):
         came = [entry for entry in entries if entry.session == turn.session]
-        finder = Finder(context, [request.said or request.text], entries=came, turns=turns)
-        found = finder.said_in((turn.session, request.said_in or turn.id), request.said or request.text)
-        return found._replace(cuts={}, turns={}) if leaves_out(request.text) else found
+        without = [own] if request.said_in not in ("", turn.id) else []
+        finder = Finder(context, [request.said or request.text], entries=came, without=without, turns=turns)
+        return finder.said_in((turn.session, request.said_in or turn.id), request.said or request.text), ()
     topic = topic_of(_with_reasons(request, turn))
     if not topic.words and not request.ids:
-        return Found()
+        return Found(), ()
     finder = Finder(context, queries(topic), entries=entries, without=[own], turns=turns)
     named = [entry for entry in finder.entries if entry.id in request.ids]
-    return finder.about(topic, entries=named)
+    found = finder.about(topic, entries=named)
+    return (found, ()) if found else finder.nearest(topic)
 
 
 def _names_somebody(request: ForgetRequest, turn: Turn) -> bool:
@@ -143,9 +152,11 @@ def _carried_out(context: Context, meant: Sequence[tuple[ForgetRequest, Turn, Fo
     masked = _masked([each[:2] for each in plain])
     done = cut(context, found, reason=_reason(plain[0][0]), masked=masked, without=[page])
     gone = tuple(entry.id for entry in found.entries)
-    return Orders(done.changes, gone, tuple(sorted(done.bury)), (), (), done.said, tuple(done.turns.items())).then(
-        orders
-    )
+    alone = [request for request, _, _ in plain if not request.said and leaves_out(request.text)]
+    said = tuple(text for text in done.said if not any(text in request.text for request in alone))
+    left = tuple(Discarded(text=request.text, reason=LEFT_OUT) for request in alone if not said)
+    done_at_once = Orders(done.changes, gone, tuple(sorted(done.bury)), (), left, said, tuple(done.turns.items()))
+    return done_at_once.then(orders)
 
 
 def _is_plain(context: Context, request: ForgetRequest, turn: Turn, found: Found) -> bool:

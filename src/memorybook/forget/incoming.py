@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from memorybook.entries.cues import find
 from memorybook.forget.cutting import Teller, echo_marks, marks, place_mark
 from memorybook.forget.finder import SAME
-from memorybook.forget.tombstones import unlabelled
+from memorybook.forget.tombstones import parts, remembered, unlabelled, without_texts
 from memorybook.forget.units import (
     begun,
     is_id,
@@ -23,6 +23,7 @@ from memorybook.forget.units import (
     words_of,
 )
 from memorybook.formats import turns_json
+from memorybook.model import SessionSummary
 from memorybook.text.questions import only_asks
 from memorybook.text.sentences import sentences
 from memorybook.text.telling import says_something
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from memorybook.book.book import Book
+    from memorybook.context import Context
     from memorybook.model import Applied, Turn
 
 LEAST = 3
@@ -230,3 +232,11 @@ def _less(before: str, after: str) -> Iterator[str]:
     kept = {normalise(tidied(begun(unit.text))) for unit in units(after)}
     gone = (unit.text for unit in units(before) if normalise(tidied(begun(unit.text))) not in kept)
     yield from gone if kept else [before]
+
+
+def texts_without_forgotten(context: Context, texts: Iterable[str]) -> list[str]:
+    """Several texts without what was forgotten, each as it is if that is nothing."""
+    texts = texts_left(context.book, texts)
+    kept = remembered(context, [part for text in texts for part in parts(text)])
+    told = [without_texts(SessionSummary(session="", title="", summary=text), kept).summary for text in texts]
+    return [text if left.split() == text.split() else left for text, left in zip(texts, told, strict=True)]

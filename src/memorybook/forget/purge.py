@@ -22,8 +22,8 @@ from memorybook.formats import memory_md, notes, session_md, turns_json
 from memorybook.model import Applied, Entry, Operation
 from memorybook.prompt import session_start_cache
 from memorybook.results import Receipt
-from memorybook.sessions.end_session import drop_empty, forgotten_in_queue
 from memorybook.sessions.summarize import title_of
+from memorybook.sessions.waiting_sessions import drop_empty, forgotten_in_queue
 from memorybook.text.tokens import normalise, query_words
 
 if TYPE_CHECKING:

@@ -102,28 +102,19 @@ def _forms(text: str) -> Iterator[str]:
 
 def without_forgotten(context: Context, summary: SessionSummary) -> SessionSummary:
     """The summary without what was forgotten, whoever wrote it."""
-    kept = remembered(context, [*_parts(summary.summary), summary.title, *summary.decisions, *summary.open_questions])
-    return _without(summary, kept)
+    kept = remembered(context, [*parts(summary.summary), summary.title, *summary.decisions, *summary.open_questions])
+    return without_texts(summary, kept)
 
 
-def texts_without_forgotten(context: Context, texts: Iterable[str]) -> list[str]:
-    """Several texts without what was forgotten, each as it is if that is nothing."""
-    from memorybook.forget.incoming import texts_left
-
-    texts = texts_left(context.book, texts)
-    kept = remembered(context, [part for text in texts for part in _parts(text)])
-    told = [_without(SessionSummary(session="", title="", summary=text), kept).summary for text in texts]
-    return [text if left.split() == text.split() else left for text, left in zip(texts, told, strict=True)]
-
-
-def _parts(text: str) -> Iterator[str]:
-    """The lines of a text, and the sentences in each."""
+def parts(text: str) -> Iterator[str]:
+    """Yield the lines of a text, and the sentences in each."""
     for line in text.split("\n"):
         yield line
         yield from _SENTENCE.findall(line)
 
 
-def _without(summary: SessionSummary, kept: Callable[[str], bool]) -> SessionSummary:
+def without_texts(summary: SessionSummary, kept: Callable[[str], bool]) -> SessionSummary:
+    """Return the summary without the lines and statements that are not `kept`."""
     return sifted(replace(summary, summary="\n".join(filter(kept, summary.summary.split("\n")))), kept)
 
 

@@ -17,16 +17,14 @@ class Topic(NamedTuple):
     Attributes:
         words: Words that memories of it hold.
         names: Those of them that only say whose it is: they are not enough.
-        head: What it is, where that is known: the last word of a Chinese phrase; "" if not.
-        surfaces: The words as they were said, in small letters.
         person: Whether all of somebody is meant (`forget her`, 他的事都删了).
+        own: Whether it is the user's own: `my car`, 我家.
     """
 
     words: frozenset[str] = frozenset()
     names: frozenset[str] = frozenset()
-    head: str = ""
-    surfaces: frozenset[str] = frozenset()
     person: bool = False
+    own: bool = False
 
 
 def topic_of(order: str) -> Topic:
@@ -47,7 +45,7 @@ def topic_of(order: str) -> Topic:
             named = [] if other.names else compiled(_NAME).findall(parts[place])
             words = frozenset[str]().union(*map(_telling, named)) or other.words
             person = compiled(_SOMEBODY).search(parts[ordered]) is not None
-            return other._replace(words=found.words | words, surfaces=found.surfaces | other.surfaces, person=person)
+            return other._replace(words=found.words | words, person=person)
     return found
 
 
@@ -70,9 +68,8 @@ def _topic(part: str) -> Topic:
     of_whom = _telling(next(filter(None, owner.groups()))) if owner is not None else frozenset[str]()
     of_whom |= words & _WHICH
     names = of_whom if words - of_whom else frozenset[str]()
-    heads = re.findall(r"[\u3400-\u9fff]{2,}", plain)
-    head = heads[-1][-2:] if heads and heads[-1][-2:] in words else ""
-    return Topic(words, names, head, frozenset(re.findall(r"[a-z][a-z'-]{3,}", plain.lower())))
+    own = re.search(r"(?i)\b(?:my|our|I|we)\b|我|咱", part) is not None
+    return Topic(words, names, own=own)
 
 
 _OWNER = (

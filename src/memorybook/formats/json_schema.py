@@ -95,32 +95,6 @@ def checked(name: str, parameters: Mapping[str, Any], arguments: Mapping[str, An
     return taken
 
 
-ALSO: Mapping[str, tuple[str, ...]] = {
-    "path": ("target",),
-    "memory_id": ("id", "target"),
-    "id": ("target",),
-    "limit": ("max_results",),
-    "max_results": ("limit",),
-    "content": ("text",),
-}
-"""Names of arguments that users of other memories know: each stands for the first of these that the tool takes."""
-
-
-def renamed(parameters: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Rename arguments that are given under another known name; conflicts are left to `checked`."""
-    properties = parameters["properties"]
-    names = {
-        given: next((own for own in ALSO.get(given, ()) if own in properties and arguments.get(own) is None), given)
-        for given in arguments
-        if given not in properties
-    }
-    return {
-        names.get(given, given): value
-        for given, value in arguments.items()
-        if names.get(given) or given not in names.values()
-    }
-
-
 def decoded(name: str, arguments: Mapping[str, Any] | str) -> Mapping[str, Any]:
     """Parse the arguments of a call; "" is an empty object. Raises InvalidInput."""
     if not isinstance(arguments, str):

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import NAMESPACE_URL, uuid4, uuid5
 
-from memorybook.entries.remember import Mask
+from memorybook.entries.mask import Mask
 from memorybook.errors import InvalidInput, NotFound, Unavailable
 from memorybook.forget.incoming import without_forgotten_turns
 from memorybook.forget.tombstones import turn_key

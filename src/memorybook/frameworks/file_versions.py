@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from memorybook.entries import documents
-from memorybook.entries.remember import Mask
+from memorybook.entries.mask import Mask
 from memorybook.errors import Conflict, MissingDocument
 from memorybook.frameworks.file_tree import document_of, name_of
 from memorybook.model import Applied, Discarded, Operation

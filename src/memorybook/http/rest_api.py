@@ -45,6 +45,7 @@ RESOURCES: tuple[Resource, ...] = (
     Resource("remember", "POST", "/entries"),
     Resource("update", "PATCH", "/entries/{id}"),
     Resource("pin", "PATCH", "/entries/{id}"),
+    Resource("unpin", "PATCH", "/entries/{id}"),
     Resource("revise", "POST", "/entries/{id}/revise"),
     Resource("why", "GET", "/entries/{id}/why"),
     Resource("forget", "POST", "/forget"),

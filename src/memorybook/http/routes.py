@@ -26,7 +26,7 @@ from memorybook.http.http_messages import Failed, Refusal, answer, etag, given, 
 from memorybook.http.rest_api import RESOURCES, Resource, parameters_of
 from memorybook.memory import Memory
 from memorybook.results import Imported, Known, hints_of, schema_of, to_json
-from memorybook.validate import asked_importance
+from memorybook.validate import asked_importance, renamed
 
 if TYPE_CHECKING:
     from memorybook.exchange.backup import Backup
@@ -162,6 +162,7 @@ def _verb(resource: Resource) -> Route:
             if name in asked:
                 raise InvalidInput(f"{name} is given in the address")
             asked[name] = value
+        asked = renamed(takes.schema["properties"], asked)
         arguments = checked(resource.verb, takes.schema, asked)
         arguments |= {each: None for each in takes.nullable & asked.keys() if asked[each] is None}
 
@@ -180,12 +181,12 @@ def _verb(resource: Resource) -> Route:
 
 def _query(schema: Mapping[str, Any], request: Request) -> dict[str, Any]:
     """Read the parameters in the address; a number or a truth value that is empty is None."""
-    found: dict[str, Any] = {}
-    for name in request.query_params:
-        kind = schema["properties"].get(name, {}).get("type")
-        value: Any = request.query_params.getlist(name)
-        found[name] = value if kind == "array" else _scalar(kind, value[-1])
-    return found
+    lists = {name: request.query_params.getlist(name) for name in request.query_params}
+    kinds = {name: kind.get("type") for name, kind in schema["properties"].items()}
+    return {
+        name: values if kinds.get(name) == "array" else _scalar(kinds.get(name), values[-1])
+        for name, values in renamed(kinds, lists).items()
+    }
 
 
 def _scalar(kind: Any, text: str) -> Any:
@@ -254,7 +255,7 @@ async def entry(id: str, request: Request, book: InBook) -> Response:
 async def update(id: str, request: Request, book: InBook) -> Response:
     """Change fields of an entry; others stay. 409, with the entry as it is, if it was changed since it was read."""
     expect = messages.expected(request.headers)
-    fields = checked("an entry", _ENTRY, await given(request))
+    fields = checked("an entry", _ENTRY, renamed(_FIELDS, await given(request)))
 
     def change(memory: Memory) -> Known:
         pinned = fields.pop("pinned", None)
@@ -476,7 +477,7 @@ for _resource in RESOURCES:
     if _resource.verb in _OWN:
         _route, _more = _OWN[_resource.verb]
         _add(_resource, _route, **_more)
-    elif _resource.verb not in ("update", "pin"):
+    elif _resource.verb not in ("update", "pin", "unpin"):
         _add(_resource, _verb(_resource))
         if _resource.long:
             _add(_resource, _verb(_resource), method="POST")

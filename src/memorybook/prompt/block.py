@@ -76,6 +76,7 @@ class Fact(NamedTuple):
         day: The day it was said, `YYYY-MM-DD`.
         pinned: Whether it is pinned.
         asked: Whether the question finds it among the first: it is told with the hits, here only if that fails.
+        source: Session and id of the turn that it rests on.
     """
 
     entry: str
@@ -83,6 +84,7 @@ class Fact(NamedTuple):
     day: str
     pinned: bool = False
     asked: bool = False
+    source: tuple[str | None, str | None] = (None, None)
 
 
 class Block(NamedTuple):
@@ -115,7 +117,9 @@ def block(
 
     At most a fifth of the room goes to hand-written lines first, at most a fifth to standing ones, pinned before
     others, and the rest to the question's hits as deep as they go; what is left over goes back to the first two.
-    What one part says no other says again.
+    What one part says no other says again: a standing entry that is all in a turn of the hits is told beside it only
+    if it is pinned.
+    Standing entries come before the hits: what was said last is often found by no word of the question.
 
     Args:
         hits: Everything that may be told for the question; `snippet` is what is printed.
@@ -141,15 +145,21 @@ def block(
     room -= facts.fill(min(room // SHARE, max(0, room - ALONE) // STANDING), first=unasked)
     said.update(texts[number] for number in facts.shown)
     lines = _Lines(hits, wording, room - own.head, said=said, entries={standing[n].entry for n in facts.shown})
-    for group in _until_full(groups, lines):
-        lines.add(group)
+    left = iter(groups)
+    while True:
+        for group in _until_full(left, lines):
+            lines.add(group)
+        if not (again := [n for n in facts.shown if not standing[n].pinned and lines.tells(standing[n], texts[n])]):
+            break
+        lines.room += facts.remove(again)
+        lines.missed = 0
     if lines.told:
         room = lines.room
-    facts.skip(n for n, fact in enumerate(standing) if lines.tells(fact.entry, texts[n]))
-    top.skip(n for n, line in enumerate(written) if lines.tells("", normalise(plain(line))))
+    facts.skip(n for n, fact in enumerate(standing) if lines.tells(fact, texts[n]))
+    top.skip(n for n, line in enumerate(written) if lines.has(normalise(plain(line))))
     room -= facts.fill(room)
     top.fill(room)
-    while parts := [*top.printed(), *([own.lead, *lines.printed()] if lines.told else []), *facts.printed()]:
+    while parts := [*top.printed(), *facts.printed(), *([own.lead, *lines.printed()] if lines.told else [])]:
         text = "\n".join([*frame, *parts, CLOSE])
         size = count_tokens(text)
         if size <= max_tokens:
@@ -193,6 +203,12 @@ class Section:
         self.skip(self.shown)
         return spent
 
+    def remove(self, numbers: Iterable[int]) -> int:
+        """Leave out these lines that are shown; returns the tokens that this frees."""
+        gone = set(numbers)
+        self.shown = [number for number in self.shown if number not in gone]
+        return sum(_cost(self._lines[number]) for number in gone)
+
     def skip(self, numbers: Iterable[int]) -> None:
         """Show none of these lines from now on."""
         gone = set(numbers)
@@ -220,6 +236,7 @@ class _Lines:
         self._entries = entries
         self._hits = hits
         self._wording = wording
+        self._before: list[dict[int, str]] = []
         self._refused: set[int] = set()
         self._texts: dict[int, str] = {}
         self._known_words: dict[int, frozenset[str]] = {}
@@ -246,19 +263,31 @@ class _Lines:
             self.missed += 1
             self._refused.update(group if len(group) > 1 else ())
             return
-        for known in replaced:
-            del self.told[known]
-        self.told |= new
+        self._before.append(self.told)
+        self.told = {known: line for known, line in self.told.items() if known not in replaced} | new
         self.room -= cost
         self.missed = 0
 
     def drop(self) -> bool:
-        """Leave out what was told last; False if there was nothing."""
-        return bool(self.told) and bool(self.told.popitem())
+        """Take back what was added last, with all that belongs together; False if there was nothing."""
+        if not self._before:
+            return False
+        self.told = self._before.pop()
+        return True
 
-    def tells(self, entry: str, text: str) -> bool:
-        """Whether a hit of that entry, or in those normalised words, is told."""
-        return any(self._hits[number].passage.entry == entry or self._texts[number] == text for number in self.told)
+    def tells(self, fact: Fact, text: str) -> bool:
+        """Whether a hit of that entry, or in those normalised words, or the turn that has all its words, is told."""
+        for number in self.told:
+            p = self._hits[number].passage
+            if p.entry == fact.entry:
+                return True
+            if (p.session, p.turn) == fact.source and covers(p, self._hits[number].snippet, fact.text):
+                return True
+        return self.has(text)
+
+    def has(self, text: str) -> bool:
+        """Whether a hit in those normalised words is told."""
+        return any(self._texts[number] == text for number in self.told)
 
     def _is_said(self, number: int) -> bool:
         """Whether another part of the block has the entry, or other hits and parts say each line of the hit."""
@@ -327,16 +356,19 @@ class _Lines:
         return f"- {f'[{p.date}] ' if p.date else ''}{who}{fenced(hit.snippet)}{_opens(p)}"
 
     def printed(self) -> list[str]:
-        """The lines, newest first, undated ones last; of a day people's words before an assistant's and summaries."""
+        """The lines, newest first, undated ones last; of a day people's words before an assistant's and summaries.
+
+        What was remembered of a turn comes before it: it may hold what was said later.
+        """
         first: dict[str | None, int] = {}
         for number in sorted(self.told):
             first.setdefault(self._hits[number].passage.session, number)
 
-        def place(number: int) -> tuple[str, bool, int, int, int]:
+        def place(number: int) -> tuple[str, bool, int, int, bool, int]:
             p = self._hits[number].passage
             at = p.position if p.position >= 0 or p.source != "entry" else LATEST
             said = p.role != "assistant" and p.source != "summary"
-            return (p.date or "", said, -first[p.session], at, -number)
+            return (p.date or "", said, -first[p.session], at, p.source == "entry", -number)
 
         return [self.told[number] for number in sorted(self.told, key=place, reverse=True)]
 
@@ -358,6 +390,12 @@ def statements(hit: Hit) -> list[str]:
 def words_of(text: str) -> frozenset[str]:
     """The words in which a statement differs from others, whoever says it."""
     return frozenset(filter(is_telling, query_words(text))) - _USER
+
+
+def covers(turn: Passage, told: str, entry: str) -> bool:
+    """Whether what is told of a turn, with the name of who said it, has all the words of an entry that rests on it."""
+    words = words_of(entry)
+    return turn.source == "turn" and bool(words) and words <= words_of(f"{turn.speaker}: {told}")
 
 
 def _is(who: str, passage: Passage) -> bool:

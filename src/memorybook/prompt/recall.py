@@ -9,8 +9,8 @@ from memorybook.entries.read import known
 from memorybook.prompt.block import SHARE, WORDING, Fact, Wording, block
 from memorybook.prompt.handwritten import Written, handwritten, is_named_only
 from memorybook.prompt.memory_page import Snapshot, snapshot
-from memorybook.prompt.select import Selection, current
-from memorybook.prompt.standing import day_of, standing
+from memorybook.prompt.select import Selection, passage_of
+from memorybook.prompt.standing import standing
 from memorybook.results import Known, Recalled
 from memorybook.search.search import RELEVANT
 from memorybook.search.time_words import is_about_talk, spoken
@@ -78,21 +78,19 @@ def recall(
     answer = answer._replace(hits=tuple(hit for hit in answer.hits if not is_named_only(written, hit)))
     language = _language(context, query, page)
     wording = WORDING[language]
-    entries = _entries(book, page, answer.hits)
     chosen = _selection(
         context, query, answer.hits, page, wording=wording, least=WORTH_A_LOOK if unasked else 0.0, without=without
     )
-    first = {hit.passage.entry for hit in answer.hits[:FIRST]}
+    first = {hit.passage.entry for hit in chosen.found[:FIRST]}
     always = [] if unasked else standing(page.standing())
-    before = _before(answer.hits, entries, wording)
     room = (max_tokens - FRAME) // SHARE
     beside: list[Hit] = []
     made = block(
         chosen.hits,
         chosen.groups() if more is None else _with(chosen, beside, more, page.document, answer.hits),
         [
-            Fact(entry.id, before.get(entry.id, entry.text), day_of(entry), entry.pinned, entry.id in first)
-            for entry in always
+            Fact(p.entry or "", p.text, p.date or "", p.pinned, p.entry in first, (p.session, p.turn))
+            for p in map(passage_of, always)
         ],
         handwritten(written, answer.hits, room=room, more=wording.more, asked=bool(query.strip())),
         language=language,
@@ -195,11 +193,6 @@ def _entries(book: Book, page: Snapshot, found: Sequence[Hit]) -> Mapping[str, E
 def _language(context: Context, query: str, page: Snapshot) -> str:
     texts = [query] if query.strip() else [page.document.prose, *(entry.text for entry in page.document.entries[:50])]
     return language_of(context.config.language, texts)
-
-
-def _before(hits: Sequence[Hit], entries: Mapping[str, Entry], wording: Wording) -> dict[str, str]:
-    """The texts of entries that replaced something the question finds, with that behind them."""
-    return {hit.passage.entry: hit.snippet for hit in current(hits, entries, wording) if hit.passage.entry}
 
 
 def _with(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import chain, zip_longest
+from itertools import chain, islice, zip_longest
 
 from memorybook._light import TYPE_CHECKING, AbstractSet, Callable, Iterable, Iterator, Mapping, Sequence
-from memorybook.prompt.block import Wording, words_of
+from memorybook.prompt.block import Wording, covers
 from memorybook.search.empty_answers import says_nothing
 from memorybook.search.snippets import SNIPPET, snippet
 from memorybook.search.time_words import spoken
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Turns = Callable[[Iterable[tuple[str, int, int]]], Sequence[Passage]]
 
 PLACED = 16
-"""How many of the best hits are looked up in their talk."""
+"""How many hits are looked up in their talk at once."""
 
 SURE, LINE = 400, 20
 """Tokens of the best hits that are told whatever their relevance, and what a line takes besides its text."""
@@ -74,6 +74,7 @@ class Selection:
         without: Uuid of a session whose turns the prompt shows already.
 
     Attributes:
+        found: The hits with what is true now in the place of what was superseded.
         hits: What the groups so far have numbers for; `snippet` is what is told.
     """
 
@@ -97,9 +98,9 @@ class Selection:
         self._without = without
         self._entries = entries
         self._wording = wording
-        self._found = current(found, entries, wording)
+        self.found = current(found, entries, wording)
         self._asked = frozenset(query_words(question))
-        self._talks = _Talks(self._found[:PLACED], turns, without)
+        self._talks = _Talks((hit.passage for hit in self.found), turns, without)
         self._replaced = replaced
         self._numbers: dict[object, int] = {}
 
@@ -131,12 +132,14 @@ class Selection:
 
     def ranked(self) -> Iterator[tuple[int, ...]]:
         """Numbers of hits in the order of the search: each with what it must not be told without."""
-        near = (hit for hit in self._found if hit.relevance >= self._least)
-        told = (hit for hit in near if may_be_told(hit.passage) and self._tells(hit))
-        for number, hit in enumerate(told):
-            shown = _shown(hit, number, self._talks, self._question, self._asked)
-            newer = _newer(shown, self._replaced, self._entries)
-            yield self._group(shown, [*_required(shown, self._talks), *newer])
+        near = (hit for hit in self.found if hit.relevance >= self._least)
+        told = enumerate(hit for hit in near if may_be_told(hit.passage) and self._tells(hit))
+        while some := list(islice(told, PLACED)):
+            self._talks.read(hit.passage for _, hit in some)
+            for number, hit in some:
+                shown = _shown(hit, number, self._talks, self._question, self._asked)
+                newer = _newer(shown, self._replaced, self._entries)
+                yield self._group(shown, [*_required(shown, self._talks), *newer])
 
     def _but_documents(
         self, groups: Iterable[tuple[int, ...]], documents: list[tuple[int, ...]]
@@ -185,7 +188,7 @@ class Selection:
         elif passage.entry and not self.hits[number].passage.entry:  # the turn that this entry is told as
             turn = self.hits[number]
             told = turn.passage._replace(entry=passage.entry, category=passage.category)
-            self.hits[number] = turn._replace(passage=told, relevance=max(turn.relevance, hit.relevance))
+            self.hits[number] = hit._replace(passage=told, relevance=max(turn.relevance, hit.relevance))
         return number
 
     def _as_known(self, hit: Hit) -> Hit:
@@ -202,24 +205,20 @@ class Selection:
 def _shown(hit: Hit, rank: int, talks: _Talks, question: str, asked: AbstractSet[str]) -> Hit:
     """The hit with the text to tell: of an entry its turn, if that says all of it; of a summary what was asked."""
     passage = hit.passage
-    if passage.source == "entry" and passage.state != "superseded" and hit.snippet == passage.text:
-        turn = talks.turn_of(passage)
-        if turn is not None and may_be_told(turn) and _covers(turn.text, passage.text):
-            hit = hit._replace(passage=turn._replace(entry=passage.entry, category=passage.category), snippet=turn.text)
-    elif passage.source == "summary":
+    if passage.source == "summary":
         return hit._replace(snippet=snippet("\n".join(_asked_lines(passage.text, question, asked)), asked))
-    text = hit.passage.text if passage.source != "entry" else hit.snippet
+    text = hit.snippet if passage.source == "entry" else passage.text
+    if passage.source == "entry" and passage.state != "superseded" and text.startswith(passage.text):
+        turn = talks.turn_of(passage)
+        if turn is not None and may_be_told(turn) and covers(turn, turn.text, passage.text):
+            hit = hit._replace(passage=turn._replace(entry=passage.entry, category=passage.category))
+            text = turn.text + text.removeprefix(passage.text)
     width = WIDTH
     if passage.source == "document":
         width = SNIPPET if rank < LONG else SNIPPET // 3
     if len(text) > width // 2 and han_share(text) >= HAN:
         width //= 2
     return hit._replace(snippet=snippet(text, asked, width=width))
-
-
-def _covers(turn: str, entry: str) -> bool:
-    words = words_of(entry)
-    return bool(words) and words <= set(query_words(turn))
 
 
 _ASSISTANT = ("assistant", "助手")
@@ -338,18 +337,25 @@ def _newer(hit: Hit, replaced: Replaced, entries: Mapping[str, Entry]) -> Iterat
 
 
 class _Talks:
-    """The turns around hits, by session and position."""
+    """The turns around hits, by session and position, as far as they were read."""
 
-    def __init__(self, hits: Sequence[Hit], turns: Turns, without: str | None) -> None:
-        places = [(hit.passage.session, hit.passage.position) for hit in hits if hit.passage.position >= 0]
-        spans = merged((session, at - BEFORE, at + AFTER) for session, at in places if session and session != without)
+    def __init__(self, found: Iterable[Passage], turns: Turns, without: str | None) -> None:
+        self._around = turns
+        self._without = without
         self._turns: dict[str, dict[int, Passage]] = {}
-        for turn in turns(spans):
+        self._by_id = {(passage.session, passage.turn): passage for passage in found if passage.source == "turn"}
+
+    def read(self, passages: Iterable[Passage]) -> None:
+        """Read what stands around these passages."""
+        places = ((p.session, p.position) for p in passages if p.session != self._without)
+        spans = merged((session, at - BEFORE, at + AFTER) for session, at in places if session and at >= 0)
+        for turn in self._around(spans):
             self._turns.setdefault(turn.session or "", {})[turn.position] = turn
+            self._by_id[turn.session, turn.turn] = turn
 
     def turn_of(self, passage: Passage) -> Passage | None:
         """The turn that a passage rests on, where it is known."""
-        return self._turns.get(passage.session or "", {}).get(passage.position)
+        return self._by_id.get((passage.session, passage.turn))
 
     def later(self, passage: Passage) -> Iterator[Passage]:
         """The turns after a passage in its session, up to `AFTER`, that may be told."""

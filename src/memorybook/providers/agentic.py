@@ -11,7 +11,7 @@ from memorybook.book.commit import ATTEMPTS
 from memorybook.entries.candidate import Candidate
 from memorybook.entries.evolve import Evolved, evolve
 from memorybook.entries.extract import entities_of
-from memorybook.entries.remember import Mask
+from memorybook.entries.mask import Mask
 from memorybook.entries.review import Submitted, propose_or_apply
 from memorybook.entries.rules import by_rules
 from memorybook.entries.similar_entries import Alike, Near

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from memorybook.book import fade
 from memorybook.book.commit import ATTEMPTS
 from memorybook.entries.combine import lowest
+from memorybook.entries.mask import Mask
 from memorybook.entries.merge_plan import Proposed
 from memorybook.entries.read import known
-from memorybook.entries.remember import Mask
 from memorybook.entries.review import propose_or_apply
 from memorybook.errors import LLMFailed, NotFound
 from memorybook.forget.tombstones import unnamed

@@ -13,7 +13,7 @@ from memorybook.sessions.turns import mask_turns
 from memorybook.text.screen import screen
 
 if TYPE_CHECKING:
-    from memorybook.entries.remember import Mask
+    from memorybook.entries.mask import Mask
 
 WIDTH = 500
 """Characters of a message that are shown."""

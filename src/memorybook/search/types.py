@@ -9,7 +9,7 @@ from __future__ import annotations
 from memorybook._light import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     Source = Literal["entry", "note", "summary", "document", "turn"]
 
@@ -197,7 +197,7 @@ class Hit(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The answer to a search; `json()` is what every door prints.
+    """The answer to a search: iterating, `len` and truth mean its hits; `json()` is what every door prints.
 
     Attributes:
         hits: Best first.
@@ -221,6 +221,15 @@ class Answer(NamedTuple):
     state: Mapping[str, Any]
     disabled: bool = False
     knows: float = 0.0
+
+    def __iter__(self) -> Iterator[Hit]:  # type: ignore[override]
+        return iter(self.hits)
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def __bool__(self) -> bool:
+        return bool(self.hits)
 
     def json(self) -> dict[str, Any]:
         """The answer as every door shows it; `cut` only where a threshold left something out."""

@@ -8,23 +8,21 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memorybook.entries.remember import Mask
+from memorybook.entries.mask import Mask
 from memorybook.errors import BudgetSpent, ConfigError, Conflict, InvalidInput, LLMFailed, NotFound, Unavailable
-from memorybook.forget.incoming import without_forgotten_turns
-from memorybook.forget.tombstones import turn_key
 from memorybook.formats import turns_json
 from memorybook.formats.llm_messages import Usage
-from memorybook.model import Parked, Session, Turn
+from memorybook.model import Session, Turn
 from memorybook.results import Left, Memorized
 from memorybook.sessions.dialogue import stretches
 from memorybook.sessions.memorize import BY_IMPORT, Work, Written, looked_through, taken, written
 from memorybook.sessions.turns import Stored, store, talk_of
+from memorybook.sessions.waiting_sessions import KIND, kept, name_of, parked, sure, waits_for, with_kept
 
 if TYPE_CHECKING:
     from memorybook.context import Context
     from memorybook.protocols import LLM, Function
 
-KIND = "memorize"
 """Of the operations, and of what is parked."""
 
 AT_ONCE = 3
@@ -98,7 +96,7 @@ def memorize_stored(context: Context, stored: Stored, how: How) -> Memorized:
     with _alone(context) as ours:
         if ours:
             return _memorize(context, stored, how)
-        return _parked(context, taken(context, _with_kept(context, stored)), Unavailable(BUSY), how)
+        return _parked(context, taken(context, with_kept(context, stored)), Unavailable(BUSY), how)
 
 
 def put_off(context: Context, messages: Sequence[Mapping[str, Any]], session: str, reason: str) -> Memorized:
@@ -109,7 +107,7 @@ def put_off(context: Context, messages: Sequence[Mapping[str, Any]], session: st
     stored = _stored(context, messages, session)
     if not stored.turns:
         return Memorized(session=stored.session.uuid)
-    if _waits(context, stored.session) is not None:
+    if waits_for(context, stored.session) is not None:
         return Memorized(session=stored.session.uuid, queued=len(parked(context)), degraded=(reason,))
     try:
         if context.metered() is None:
@@ -153,24 +151,6 @@ def retry_parked(context: Context, *, limit: int | None = None, due: bool = True
         return tuple(_work_off(context, limit, How(), due=due)) if ours else ()
 
 
-def parked(context: Context) -> Sequence[Parked]:
-    """The sessions that wait to be remembered, oldest first."""
-    return context.book.journal.parked(kind=KIND)
-
-
-def waiting(context: Context) -> str:
-    """What waits to be remembered, in a sentence; "" if nothing does."""
-    found = parked(context)
-    if not found:
-        return ""
-    last = max(found, key=lambda each: each.tries)
-    many = "1 session waits" if len(found) == 1 else f"{len(found)} sessions wait"
-    soonest = min((each.next for each in found if each.next is not None), default=None)
-    then = "" if soonest is None else f", next try after {soonest.astimezone(context.book.zone):%Y-%m-%d %H:%M}"
-    tried = "once" if last.tries == 1 else f"{last.tries} times"
-    return f"{many} to be remembered: {last.reason.rstrip('.')}; tried {tried}{then}"
-
-
 # --- one session ---------------------------------------------------------------------------------
 
 
@@ -197,10 +177,10 @@ def _is_blank(message: Mapping[str, Any]) -> bool:
 
 def _memorize(context: Context, stored: Stored, how: How) -> Memorized:
     """Memorize what is new in a session, stretch by stretch, or park what is left; whoever calls is alone at it."""
-    stored = _with_kept(context, stored)
+    stored = with_kept(context, stored)
     work = taken(context, stored)
     if not work.fresh:
-        context.book.journal.unpark(_name(stored.session))
+        context.book.journal.unpark(name_of(stored.session))
         return Memorized(session=stored.session.uuid, redacted=stored.redacted)
     parts = [work.fresh]
     done: list[Memorized] = []
@@ -217,7 +197,7 @@ def _memorize(context: Context, stored: Stored, how: How) -> Memorized:
         except Unavailable as again:
             raise Unavailable(f"{error}; and it cannot wait to be tried again: {again}") from error
     with suppress(Unavailable):  # it is remembered: the next try finds nothing new
-        context.book.journal.unpark(_name(stored.session))
+        context.book.journal.unpark(name_of(stored.session))
     return _all(done)
 
 
@@ -250,33 +230,6 @@ _ADDED = (
     "new", "updated", "merged", "reinforced", "contradicted", "archived", "removed", "notes", "discarded", "memories",
     "proposals", "degraded",
 )  # fmt: skip
-
-
-def sure(llm: LLM | None) -> Any:
-    """The model, with every failure of it an LLMFailed; None if there is none."""
-    return None if llm is None else _Sure(llm)
-
-
-class _Sure:
-    """A model of which every failure is an LLMFailed: anybody's model may raise anything."""
-
-    def __init__(self, llm: LLM) -> None:
-        self.name = llm.name
-        self._llm = llm
-
-    @property
-    def usage(self) -> Usage | None:
-        """What was used so far, if the model counts it."""
-        return getattr(self._llm, "usage", None)
-
-    def complete(self, messages: Sequence[Mapping[str, Any]], **options: Any) -> Any:
-        """See `LLM.complete`."""
-        try:
-            return self._llm.complete(messages, **options)
-        except LLMFailed:
-            raise
-        except Exception as error:
-            raise LLMFailed(f"the language model {self.name!r} failed ({type(error).__name__}: {error})") from error
 
 
 def _told(work: Work, brought: Written) -> Memorized:
@@ -331,19 +284,15 @@ def _alone(context: Context) -> Iterator[bool]:
         time.sleep(0.05)
 
 
-def _name(session: Session) -> str:
-    return f"{KIND}:{session.uuid}"
-
-
 def _promise(context: Context, work: Work, how: How) -> None:
     """Queue the session before a model is asked, which takes long: should the process die, somebody else goes on."""
-    if _waits(context, work.stored.session) is None:
+    if waits_for(context, work.stored.session) is None:
         _park(context, work, CUT_SHORT, how, context.book.now())
 
 
 def _parked(context: Context, work: Work, error: Exception, how: How) -> Memorized:
     """Keep what could not be memorized, to be tried again; entries, notes and offsets are as they were."""
-    before = _waits(context, work.stored.session)
+    before = waits_for(context, work.stored.session)
     promised = before is not None and before.reason == CUT_SHORT
     if before is not None and promised:
         context.book.journal.unpark(before.id)  # what was promised was no try
@@ -359,10 +308,6 @@ def _parked(context: Context, work: Work, error: Exception, how: How) -> Memoriz
     )
 
 
-def _waits(context: Context, session: Session) -> Parked | None:
-    return next((each for each in parked(context) if each.id == _name(session)), None)
-
-
 def _park(context: Context, work: Work, reason: str, how: How, again: datetime) -> None:
     payload: dict[str, Any] = {
         "first": work.fresh[0].id if work.fresh else None,
@@ -375,7 +320,7 @@ def _park(context: Context, work: Work, reason: str, how: How, again: datetime) 
     if not context.config.transcripts.enabled:
         payload["kept"] = turns_json.render(session, work.fresh, whole=False)
     context.book.journal.park(
-        _name(session),
+        name_of(session),
         kind=KIND,
         payload=payload,
         reason=reason,
@@ -399,58 +344,8 @@ def _work_off(context: Context, limit: int | None, how: How, *, due: bool = True
     done: list[Memorized] = []
     for each in context.book.journal.parked(kind=KIND, due=context.book.now() if due else None)[:limit]:
         same = how._replace(evolving=bool(each.payload.get("evolving")), door=str(each.payload.get("door", "")))
-        found = _memorize(context, _kept(context, each), same)
+        found = _memorize(context, kept(context, each), same)
         done.append(found)
         if found.queued:
             break
     return done
-
-
-def _with_kept(context: Context, stored: Stored) -> Stored:
-    """The session with the turns that wait in the queue, which nothing else keeps if there are no transcripts."""
-    waits = _waits(context, stored.session)
-    if waits is None or "kept" not in waits.payload:
-        return stored
-    turns = {turn.id: turn for turn in (*_kept(context, waits).turns, *stored.turns)}
-    return stored._replace(turns=tuple(turns.values()))
-
-
-def kept_in_queue(context: Context, name: str) -> Stored | None:
-    """A session, by uuid or name, of which turns are kept in the queue alone; None if there is none."""
-    for waits in parked(context):
-        if "kept" in waits.payload:
-            known, turns, _ = turns_json.parse(waits.payload["kept"])
-            if name in (known.uuid, known.name):
-                return Stored(known, tuple(turns))
-    return None
-
-
-def drop_empty(context: Context) -> None:
-    """Take sessions out of the queue of which no turn is left."""
-    for waits in parked(context):
-        if not _kept(context, waits).turns:
-            context.book.journal.unpark(waits.id)
-
-
-def forgotten_in_queue(context: Context) -> Iterator[Turn]:
-    """The turns that the queue alone keeps, and that were forgotten."""
-    for waits in parked(context):
-        if "kept" in waits.payload:
-            left = _kept(context, waits).turns
-            yield from (turn for turn in turns_json.parse(waits.payload["kept"])[1] if turn not in left)
-
-
-def _kept(context: Context, waits: Parked) -> Stored:
-    """The session that is parked, with its turns as they are by now."""
-    session = waits.session or ""
-    if "kept" in waits.payload:
-        known, turns, _ = turns_json.parse(waits.payload["kept"])
-        gone = context.book.journal.buried([turn_key(session, turn.id) for turn in turns])
-        left = [turn for turn in turns if turn_key(session, turn.id) not in gone]
-        told = zip(left, without_forgotten_turns(context.book, left), strict=True)
-        return Stored(known, tuple(turn for was, turn in told if turn == was or turn.text.strip()))
-    try:
-        known = context.book.transcripts.session(session)
-    except NotFound:  # forgotten meanwhile
-        return Stored(Session(uuid=session), ())
-    return Stored(known, tuple(context.book.transcripts.turns(session)))

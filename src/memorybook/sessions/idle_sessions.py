@@ -7,7 +7,6 @@ from memorybook.errors import NotFound
 
 if TYPE_CHECKING:
     from memorybook.context import Context
-    from memorybook.results import Memorized
 
 SOURCE = "agent"
 """What the session of an agent or a chat comes from, as the transcripts have it."""
@@ -30,28 +29,6 @@ def left_open(context: Context, *, limit: int | None = None) -> Sequence[str]:
     before = context.book.now() - timedelta(seconds=config.idle_timeout)
     known = context.book.transcripts.left_open
     return [*known(SOURCE, before, limit=limit), *known(HOSTED, before, limit=limit)][:limit]
-
-
-def close_idle(context: Context, *, limit: int | None = None) -> tuple[Memorized, ...]:
-    """See `Memory.close_idle`; what another process closes at this moment is left to it."""
-    from memorybook.sessions.ingest import ingest
-
-    told = ingest(context, limit=limit).memorized
-    limit = limit and max(0, limit - len(told))
-    if limit == 0 or not left_open(context, limit=1):
-        return told
-    with context.alone("closing") as ours:
-        return (*told, *(_closed(context, uuid) for uuid in left_open(context, limit=limit))) if ours else told
-
-
-def _closed(context: Context, uuid: str) -> Memorized:
-    """Remember a session, or queue it, and end it when it was last heard of."""
-    told = context.book.transcripts.told(uuid)
-    from memorybook.sessions.end_session import process_session_end
-
-    found = process_session_end(context, (), uuid)
-    end(context, uuid, told.session.updated or context.book.now())
-    return found
 
 
 def end(context: Context, session: str, time: datetime) -> None:

@@ -15,15 +15,15 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memorybook.entries.remember import Mask
+from memorybook.entries.mask import Mask
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound, Unavailable
 from memorybook.exchange import importers
 from memorybook.exchange.importers.records import several
 from memorybook.formats.messages_json import ImportedSession
 from memorybook.results import Memorized
 from memorybook.sessions import event_queue
-from memorybook.sessions.end_session import How, process_stored
-from memorybook.sessions.idle_sessions import HOSTED, end
+from memorybook.sessions.end_session import How, process_session_end, process_stored
+from memorybook.sessions.idle_sessions import HOSTED, end, left_open
 from memorybook.sessions.turns import Stored, store, talk_of, zone_of
 
 if TYPE_CHECKING:
@@ -88,6 +88,24 @@ def ingest(context: Context, *, limit: int | None = None) -> Ingested:
         return Ingested()
     with context.alone("spool") as ours:
         return _ingested(context, limit) if ours else Ingested()
+
+
+def close_idle(context: Context, *, limit: int | None = None) -> tuple[Memorized, ...]:
+    """See `Memory.close_idle`; what another process closes at this moment is left to it."""
+    told = ingest(context, limit=limit).memorized
+    limit = limit and max(0, limit - len(told))
+    if limit == 0 or not left_open(context, limit=1):
+        return told
+    with context.alone("closing") as ours:
+        return (*told, *(_closed(context, uuid) for uuid in left_open(context, limit=limit))) if ours else told
+
+
+def _closed(context: Context, uuid: str) -> Memorized:
+    """Remember a session, or queue it, and end it when it was last heard of."""
+    told = context.book.transcripts.told(uuid)
+    found = process_session_end(context, (), uuid)
+    end(context, uuid, told.session.updated or context.book.now())
+    return found
 
 
 def _machine(context: Context) -> str:

@@ -16,9 +16,9 @@ from memorybook.book.commit import ATTEMPTS, Group
 from memorybook.book.transaction import Draft, Outcome, Result
 from memorybook.entries.candidate import Candidate, Extraction, ForgetRequest, NoteCandidate
 from memorybook.entries.extract import extract
+from memorybook.entries.mask import Mask
 from memorybook.entries.match import account, settle
 from memorybook.entries.merge_plan import Decision, Ledger, Proposed, Talk
-from memorybook.entries.remember import Mask
 from memorybook.entries.review import Submitted, propose, propose_or_apply_each
 from memorybook.entries.rules import by_rules
 from memorybook.entries.similar_entries import Alike, Near
@@ -84,6 +84,7 @@ class Plan(NamedTuple):
         bury: Digests of what the user asked to forget.
         forgotten: What goes at a user's word, as it was said.
         turns: Texts of turns as they will be then, by session and id.
+        near: What an order to forget may mean of which nothing was found.
         degraded: Why less was decided by a model than is set; "" if not.
     """
 
@@ -95,6 +96,7 @@ class Plan(NamedTuple):
     degraded: str = ""
     forgotten: tuple[str, ...] = ()
     turns: Mapping[tuple[str, str], str] = {}
+    near: tuple[str, ...] = ()
 
 
 class Written(NamedTuple):
@@ -211,6 +213,7 @@ def _planned(
         bury=orders.bury,
         forgotten=orders.said,
         turns=dict(orders.turns),
+        near=orders.near,
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from memorybook.book.commit import Group
 from memorybook.entries.candidate import Extraction
 from memorybook.entries.extract import extract
-from memorybook.entries.remember import Mask
+from memorybook.entries.mask import Mask
 from memorybook.entries.review import Submitted, propose, propose_or_apply_each
 from memorybook.entries.rules import by_rules
 from memorybook.errors import MemoryBookError
@@ -45,6 +45,7 @@ class Obeyed(NamedTuple):
         refused: Orders that were not carried out, with the reason.
         operation: Id of the operation; None if nothing was written.
         before: What was true before something that went, and stays as no longer so.
+        near: What an order to forget may mean of which nothing was found.
         asked: What the user asked beside that; "" if they only told what to do.
     """
 
@@ -57,6 +58,7 @@ class Obeyed(NamedTuple):
     known: tuple[tuple[str, str], ...] = ()
     suspect: tuple[str, ...] = ()
     before: tuple[str, ...] = ()
+    near: tuple[str, ...] = ()
 
 
 def orders_in(turn: Turn, session: Session, context: Context) -> Extraction:
@@ -117,6 +119,7 @@ def obey(context: Context, session: Session, turn: Turn) -> Obeyed | None:
         () if submitted.proposals else tuple(one for one in said if one[0] not in written),
         tuple(id for id, _ in said if id in doubted),
         replaced_by(context, {one.applied.target for one in outcomes if one.applied and one.applied.kind == "remove"}),
+        plan.near,
     )
 
 

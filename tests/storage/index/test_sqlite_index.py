@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Barrier, Thread
 from time import sleep, time
@@ -415,6 +416,23 @@ def test_an_edit_of_an_entrys_comment_alone_shows_in_sql(book: Book, path: str) 
     (book.root / "MEMORY.md").unlink()
     book.sync(SqliteIndex(path))
     assert sql(path, "SELECT count(*) FROM entries") == [(0,)]
+
+
+@pytest.mark.parametrize("text", ["Apples from Kent.", "肯特的苹果。"])
+def test_what_people_change_of_an_entry_is_its_update_in_sql(book: Book, path: str, text: str) -> None:
+    day, shown = "2026-02-20", "SELECT id, access_count, updated_at FROM agent_memory ORDER BY id"
+    page = "## Active Memories\n\n### [a1] fact | {} | 2026-02-20 | 3\n{}\n"
+    page += "\n### [b2] fact | 0.50 | 2026-02-20 | 1\nPears.\n"
+    for score, said in (("0.50", "Apples."), ("0.41", "Apples.")):  # it only fades
+        book.write("MEMORY.md", page.format(score, said))
+        book.sync(SqliteIndex(path))
+        assert sql(path, shown) == [("a1", 3, day), ("b2", 1, day)]
+    book.write("MEMORY.md", page.format("0.41", text))
+    book.sync(SqliteIndex(path))
+    [(_, hits, updated), other] = sql(path, shown)
+    assert (hits, other) == (3, ("b2", 1, day))
+    changed = datetime.fromtimestamp((book.root / "MEMORY.md").stat().st_mtime, UTC)
+    assert updated == changed.isoformat()
 
 
 def test_a_database_of_another_program_is_left_alone(book: Book, path: str) -> None:

@@ -17,7 +17,7 @@ from memorybook.storage.sqlite import Connection, Row, Value, bindable, connect,
 APPLICATION = 0x6D62696E
 """`application_id` of our files, so that nobody else's database is ever thrown away."""
 
-VERSION = 9
+VERSION = 10
 """To be raised with the schema, and whenever the indexed words of a text change."""
 
 FIELDS = Passage._fields
@@ -51,7 +51,9 @@ CREATE TABLE passages (
     dense INTEGER NOT NULL,
     {_PASSAGE_COLUMNS}
 );
-CREATE TABLE entries (path, entry, hits INTEGER, created TEXT, metadata, PRIMARY KEY (path, entry)) WITHOUT ROWID;
+CREATE TABLE entries (
+    path, entry, hits INTEGER, created TEXT, metadata, fields INTEGER, updated TEXT, PRIMARY KEY (path, entry)
+) WITHOUT ROWID;
 CREATE INDEX passages_by_text ON passages (dense);
 CREATE INDEX passages_by_path ON passages (path) WHERE source<>'turn';
 CREATE INDEX passages_by_place ON passages (session, position) WHERE session IS NOT NULL;
@@ -93,7 +95,8 @@ CREATE VIEW agent_memory AS SELECT
     (SELECT v.vector FROM models AS m CROSS JOIN embeddings AS v ON v.model=m.id AND v.text=p.dense
         ORDER BY m.id DESC LIMIT 1) AS vector,
     p.score AS importance, coalesce(e.hits, 0) AS access_count, p.activated AS last_accessed,
-    coalesce(e.metadata, '{{}}') AS metadata, e.created AS created_at, p.activated AS updated_at, p.id AS passage
+    coalesce(e.metadata, '{{}}') AS metadata, e.created AS created_at, coalesce(e.updated, p.activated) AS updated_at,
+    p.id AS passage
 FROM passages AS p LEFT JOIN entries AS e ON e.path=p.path AND e.entry=p.entry WHERE p.source='entry';
 INSERT INTO meta VALUES
     ('born', lower(hex(randomblob(8)))), ('generation', 0), ('last', 0), ('altered', 0),

@@ -250,8 +250,15 @@ def _added(path: str, text: str, known: Known) -> tuple[Passage, ...] | None:
     return split_added(path, before, text[len(before) :])
 
 
+_FIELDS = "text category state last_activated pinned expires group tags links superseded_by".split()
+
+
 def _entries(path: str, document: Document) -> set[Row]:
-    """(path, id, hits, created, metadata) of a document's entries; it is read again, but its blocks are cached."""
+    """(path, id, hits, created, metadata, fields) of a document's entries; it is read again, but its blocks are cached.
+
+    `fields` changes with what people change; not with the score, which fades.
+    """
+    from binascii import crc32
     from datetime import UTC, datetime
     from json import dumps
 
@@ -265,6 +272,7 @@ def _entries(path: str, document: Document) -> set[Row]:
             entry.hits,
             entry.created.isoformat() if entry.created is not None else None,
             bindable(dumps(dict(entry.metadata), ensure_ascii=False)),
+            crc32(repr([getattr(entry, name) for name in _FIELDS]).encode()),
         )
         for entry in parsed.entries
     }
@@ -347,10 +355,15 @@ def _record(connection: Connection, plan: _Plan) -> None:
             (path, size, stamp, content, modified),
         )
     if plan.entries is not None:
-        stored = set(connection.execute("SELECT * FROM entries WHERE path=?", (path,)))
+        from datetime import UTC, datetime
+
+        held = "path, entry, hits, created, metadata, fields"
+        stored = set(connection.execute(f"SELECT {held} FROM entries WHERE path=?", (path,)))
         gone = [row[:2] for row in stored - plan.entries]
         connection.executemany("DELETE FROM entries WHERE path=? AND entry=?", gone)
-        connection.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?)", list(plan.entries - stored))
+        changed = plan.row and plan.known and datetime.fromtimestamp(plan.row[3], UTC).isoformat()
+        rows = [(*row, changed) for row in plan.entries - stored]
+        connection.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
 
 
 # --- turns -----------------------------------------------------------------------------------------

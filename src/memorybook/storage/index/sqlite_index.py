@@ -65,7 +65,7 @@ class SqliteIndex:
     For people who like SQL, the view `agent_memory` shows the entries: `id, session_id,
     memory_type, content, vector` (little-endian float32, NULL without one), `importance` (the
     score), `access_count` (the entry's hits), `last_accessed` (day of the last activation),
-    `metadata` (the caller's, JSON), `created_at, updated_at, passage`. Full text: `passage IN
+    `metadata` (the caller's, JSON), `created_at`, `updated_at` (the last change), `passage`. Full text: `passage IN
     (SELECT rowid FROM words WHERE words MATCH '"word"')` with words as `text.tokens` makes them;
     `words` has the entries alone. Read only in meaning: it is rebuilt from the documents.
 
