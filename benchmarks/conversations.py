@@ -40,7 +40,7 @@ if not __package__:  # run as a file: `benchmarks` is a package of the checkout
 
 import memorybook
 from benchmarks import books, corpus, measure, recall
-from memorybook.agent.workspace import Workspace
+from memorybook.agent.session import Workspace
 from memorybook.errors import NotFound
 from memorybook.model import Session, Turn
 from memorybook.search.types import Query

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import memorybook
 from benchmarks import books, measure, recall
 from benchmarks.scripted import Recorded
-from memorybook.agent.workspace import Workspace
+from memorybook.agent.session import Workspace
 
 if TYPE_CHECKING:
     from memorybook.config.settings import Config

@@ -11,7 +11,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "memorybook"
 FILES = sorted(SOURCE.rglob("*.py"))
 
 LAYERS = [
-    "errors _light model protocols results validate config text formats search.types",
+    "errors locale _light model protocols results validate config text formats search.types",
     "search storage inference",
     "book context",
     "entries sessions forget exchange prompt providers",

@@ -29,15 +29,24 @@ from __future__ import annotations
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from memorybook.formats.llm_messages import Usage
 
 
 class MemoryBookError(Exception):
-    """Base of all errors above; caught, never raised itself."""
+    """Base of all errors above; caught, never raised itself.
+
+    Attributes:
+        message_id: Of the message in `locale`; "" for one that is in English only.
+        values: What was filled in.
+    """
 
     code = "error"
     exit_code = 1
     status = 500
+    message_id: str = ""
+    values: Mapping[str, object] = {}
 
 
 class InvalidInput(MemoryBookError, ValueError):

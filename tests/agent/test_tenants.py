@@ -19,7 +19,7 @@ from agent.conftest import CONFIG, Place, said, talk, texts
 from agent.model import extracting
 from memorybook.agent import Workspace
 from memorybook.context import Context
-from memorybook.errors import ConfigError, InvalidInput, LLMFailed, Unavailable
+from memorybook.errors import ConfigError, InvalidInput, Unavailable
 from memorybook.formats.llm_messages import Reply, ToolCall
 from memorybook.model import Session, Turn
 from memorybook.sessions.summary_updates import Refreshed, refresh
@@ -52,11 +52,13 @@ def test_nothing_is_written_outside_of_the_workspace(place: Place) -> None:
 
 
 def test_one_file_for_all_books_is_refused(tmp_path: Path) -> None:
+    place = str(tmp_path / "x.sqlite")
     with pytest.raises(ConfigError, match="db_path"):
-        Workspace(str(tmp_path), config=CONFIG._replace(db_path=str(tmp_path / "x.sqlite")))
-    transcripts = CONFIG.transcripts._replace(db_path=str(tmp_path / "x.sqlite"))
-    with pytest.raises(ConfigError, match=r"transcripts\.db_path"):
-        Workspace(str(tmp_path), config=CONFIG._replace(transcripts=transcripts))
+        Workspace(str(tmp_path), config=CONFIG._replace(db_path=place))
+    kept = CONFIG.transcripts
+    for setting, transcripts in (("db_path", kept._replace(db_path=place)), ("url", kept._replace(url="libsql://x"))):
+        with pytest.raises(ConfigError, match=rf"transcripts\.{setting} would put the books of all tenants"):
+            Workspace(str(tmp_path), config=CONFIG._replace(transcripts=transcripts))
 
 
 @pytest.mark.parametrize("option", ["max_open", "memory_window", "workers"])
@@ -218,16 +220,6 @@ def test_a_session_that_is_left_while_it_is_consolidated_is_remembered_wholly(pl
     assert workspace.wait(10)
     assert place.provider(session).taken == [["message 0", "message 1"], ["message 2"]]
     assert texts(session.messages) == ["new talk"]
-
-
-def test_another_tenants_call_notices_it_too(place: Place) -> None:
-    workspace = place.workspace()
-    idle = workspace.session("a", "1")
-    talk(idle, 1)
-    place.clock.pass_by(minutes=31)
-    workspace.session("a", "2")
-    workspace.wait(10)
-    assert place.provider(idle).taken == [["message 0"]]
 
 
 def test_a_book_that_was_closed_to_make_room_is_noticed_too(place: Place) -> None:
@@ -423,35 +415,6 @@ def test_what_was_said_is_remembered_and_recalled(place: Place, language: str) -
     assert place.kinds() == ["remembered", "ended"]
     [system, _] = session.build_messages("", question)
     assert fact in system["content"]
-
-
-def test_a_model_that_is_down_parks_the_session_and_new_keeps_it(place: Place) -> None:
-    model = ScriptedLLM([LLMFailed("the model timed out")], then=extracting)
-    workspace = place.workspace(noting=False, llm=model)
-    session = workspace.session("a", "b")
-    session.add(said("Remember: Ann's ferry to Kiel leaves at 14:30 on Fridays."))
-    done = session.new()
-    assert not done.ok
-    assert "the model timed out" in done.text
-    assert len(session.messages) == 1
-    with session.memory() as memory:
-        assert memory.entries().total == 0
-    assert session.new().ok
-    with session.memory() as memory:
-        assert memory.entries().total == 1
-
-
-def test_the_flat_provider_keeps_its_offset(place: Place) -> None:
-    workspace = place.workspace(
-        noting=False, config=CONFIG._replace(provider="flat"), llm=ScriptedLLM(["no call", "no call"]), memory_window=4
-    )
-    session = workspace.session("a", "b")
-    talk(session, 5)
-    workspace.wait(20)
-    assert place.kinds() == ["memorize_failed"]
-    with session.memory() as memory:
-        uuid = memory.book.transcripts.sessions()[0].uuid
-        assert memory.book.journal.reached(uuid) == -1
 
 
 def test_the_flat_provider_keeps_one_page_and_its_offset(place: Place) -> None:
@@ -727,9 +690,3 @@ def test_an_open_session_of_a_name_is_gone_back_to(place: Place) -> None:
         memory.book.transcripts.append(planes, [Turn(id="t", session="x", text="said before", role="user")])
         session.new("planes")
     assert (session.uuid, texts(session.messages)) == ("x", ["said before"])
-
-
-def test_turns_on_a_server_are_refused_for_many_tenants(place: Place) -> None:
-    config = CONFIG._replace(transcripts=CONFIG.transcripts._replace(url="libsql://host"))
-    with pytest.raises(ConfigError, match=r"transcripts\.url would put the books of all tenants into one place"):
-        place.workspace(config=config)

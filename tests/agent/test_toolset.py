@@ -7,14 +7,13 @@ from typing import Any
 
 import pytest
 
-from agent.conftest import CONFIG, Place, said
+from agent.conftest import Place, said
 from memorybook import tools
 from memorybook.agent import AgentTool, tools_of
 from memorybook.agent.toolset import CORE, LOAD, offered_tools
 from memorybook.errors import InvalidInput
 from memorybook.formats.json_schema import WIRES
 from memorybook.formats.llm_messages import Reply, ToolCall, ToolSchema
-from memorybook.memory import Memory
 from memorybook.testing import ScriptedLLM
 from memorybook.text.tokens import count_tokens
 
@@ -134,24 +133,6 @@ def test_a_recall_leaves_out_the_current_conversation(place: Place, earlier: str
     [answer] = answers(llm)
     assert earlier in answer
     assert now not in answer
-
-
-@pytest.mark.parametrize(("text", "query"), [("Ann drinks green tea.", "green tea"), ("安喝绿茶。", "绿茶")])
-def test_a_search_is_answered_in_lines(place: Place, text: str, query: str) -> None:
-    session = place.workspace(noting=False, config=CONFIG).session("a", "b")
-    with session.memory() as memory:
-        entry = memory.remember(text).known.entry
-    llm = ScriptedLLM([calls(("memory_search", {"query": query})), "Tea."])
-    session.run(llm, "?")
-    [answer] = answers(llm)
-    assert answer.splitlines()[1:-1] == [
-        f"1. 1.00 {place_of(memory)} (fact, {entry.created:%Y-%m-%d}, trust agent, id {entry.id}): {text}"
-    ]
-
-
-def place_of(memory: Memory) -> str:
-    hit = memory.search("tea 绿茶").hits[0].passage
-    return f"{hit.path}#L{hit.start_line}-L{hit.end_line}"
 
 
 def test_the_tools_for_other_loops_are_all_there_with_all_they_take(place: Place) -> None:

@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import ast
-import importlib
-import inspect
 import json
 import os
 import re
@@ -23,8 +20,6 @@ import memorybook
 from chat.conftest import Talk, Terminal, breaking_off, using
 from inference import server
 from inference.server import Service
-from memorybook.chat import drawn_words
-from memorybook.forget.forget import BEFORE, _remains
 from memorybook.sessions.summary_updates import Refreshed
 
 # --- with the book alone -------------------------------------------------------------------------
@@ -45,16 +40,6 @@ def test_without_a_model_it_remembers_and_answers_with_what_it_finds(talk: Talk,
         [one] = memory.entries().entries
         assert (one.entry.text, one.entry.hits) == ("The user's ferry leaves at 14:30.", 1)
         assert [session.ended is not None for session in memory.book.transcripts.sessions()] == [True, True]
-
-
-def test_without_a_model_in_chinese(talk: Talk) -> None:
-    first = talk("记住：我的渡轮下午两点半开。")
-    assert "· 已记住：用户的渡轮下午两点半开。 [" in first
-    assert "存入 1 条 · 1 条消息" in first
-    assert "· 没有新的内容要记" in first
-    second = talk("我的渡轮几点开？")
-    assert "没有设置模型。以下是我找到的：" in second
-    assert "   记住：我的渡轮下午两点半开。" in second
 
 
 @pytest.mark.parametrize(
@@ -465,14 +450,6 @@ def test_a_single_word_is_no_id_to_forget(talk: Talk, tmp_path: Path, said: str,
         assert tea not in [known.entry.id for known in memory.entries().entries]
 
 
-def test_a_pin_is_taken_back_like_everything_else(talk: Talk, tmp_path: Path) -> None:
-    with memorybook.open(str(tmp_path / "book")) as memory:
-        id = memory.remember("Ann rows.").known.entry.id
-    assert "undid pin" in talk("/remember Bob brings the charts.", f"/pin {id}", "/undo")
-    with memorybook.open(str(tmp_path / "book")) as memory:
-        assert [known.entry.pinned for known in memory.entries().entries] == [False, False]
-
-
 def test_what_was_taken_back_does_not_come_back_at_the_end(talk: Talk, tmp_path: Path) -> None:
     shown = talk("Remember that my ferry leaves at 14:30.", "/undo", "/sessions", "Shall we sail to Marstal in May?")
     assert "undid order" in shown
@@ -549,26 +526,6 @@ def test_a_chinese_book_is_spoken_to_in_chinese_whatever_the_machine_speaks(talk
     )
     assert re.findall(r"[A-Za-z]{3,}[ :,.][A-Za-z ]{3,}", told) == []
     assert "· 没有设置语言模型" in shown
-
-
-def test_whatever_commands_draw_has_its_chinese() -> None:
-    modules = [importlib.import_module(f"memorybook.cli.{name}") for name in DRAWN_BY]
-    trees = [ast.parse(inspect.getsource(module)) for module in modules]
-    constants = {one.value for tree in trees for one in ast.walk(tree) if isinstance(one, ast.Constant)}
-    said = {
-        call.args[0].value
-        for tree in trees
-        for call in ast.walk(tree)
-        if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("words") and call.args
-        if isinstance(call.args[0], ast.Constant)
-    }
-    assert said - drawn_words._SENTENCES.keys() - drawn_words._FIELDS.keys() == set()
-    codes = [_remains.__code__, *(each for each in _remains.__code__.co_consts if hasattr(each, "co_consts"))]
-    receipts = {str(each).partition(": ")[0] for code in codes for each in code.co_consts} | {BEFORE}
-    assert {one for one in drawn_words._SENTENCES if one not in constants | receipts} == set()
-
-
-DRAWN_BY = ("call", "conversations", "write", "review_commands", "upkeep", "show")
 
 
 def test_a_talk_as_json_is_one_document(talk: Talk, service: Service) -> None:

@@ -4,8 +4,7 @@ import pytest
 
 from memorybook.chat.commands import COMMANDS, order_in
 from memorybook.chat.completion import completions
-from memorybook.chat.display import Screen, spoken
-from memorybook.chat.status_line import Status, parts
+from memorybook.chat.display import Screen, Status, spoken, status_parts
 from memorybook.cli.call import Options
 from memorybook.errors import InvalidInput
 
@@ -61,7 +60,7 @@ def test_what_may_be_a_thought_is_not_said_yet() -> None:
     ],
 )
 def test_the_line_under_a_reply(status: Status, language: str, state: str) -> None:
-    made = parts(status._replace(seconds=1.26, turns=1, tokens=7), language)
+    made = status_parts(status._replace(seconds=1.26, turns=1, tokens=7), language)
     line = "".join(part if isinstance(part, str) else part[1] for part in made)
     size = "1 turn · context 7 tokens" if language == "en" else "1 条消息 · 上下文 7 词元"
     assert line == f"◆ 1.3 s · {state} · {size}"
@@ -99,7 +98,7 @@ def test_commands_and_ids_are_completed(typed: str, offered: list[str]) -> None:
     ],
 )
 def test_a_command_is_a_verb_with_its_words(line: str, verb: str, words: list[str]) -> None:
-    order = order_in(line, "en")
+    order = order_in(line)
     assert order is not None
     assert order.command.verb is not None
     assert order.command.verb(order.rest) == (verb, words)
@@ -107,6 +106,6 @@ def test_a_command_is_a_verb_with_its_words(line: str, verb: str, words: list[st
 
 def test_what_several_commands_begin_with_is_none() -> None:
     with pytest.raises(InvalidInput, match="there is no command '/re'"):
-        order_in("/re", "en")
-    assert order_in("/usr/bin is a folder", "en") is None
-    assert order_in("and /or", "zh") is None
+        order_in("/re")
+    assert order_in("/usr/bin is a folder") is None
+    assert order_in("and /or") is None

@@ -281,3 +281,10 @@ def test_a_model_says_what_an_order_in_other_words_means(tmp_path: Path, word: s
         assert (text not in entries(memory)) is bool(word)
         assert bool(done.forgotten) is bool(word)
         assert "Tea is green." in entries(memory)
+
+
+def test_a_name_said_beside_somebody_else_stays(memory: Memory) -> None:
+    talk(memory, "Morning. My name is Petra, I run a studio in Maastricht with my brother Joost.")
+    order(memory, "Forget what I told you about Joost.")
+    assert entries(memory) == ["The user's name is Petra"]
+    assert told(memory) == ["Morning. My name is Petra,"]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import memorybook
 from clock import Clock
-from memorybook.chat.hits_view import show_found
+from memorybook.chat.terminal import show_found
 from memorybook.cli import main
 from memorybook.cli.show import Page, answer
 from memorybook.config.settings import Config
@@ -74,9 +74,8 @@ def printed(memory: Memory, door: str, capsys: pytest.CaptureFixture[str]) -> li
             return HITS.findall(capsys.readouterr().out)
         case "chat":
             page = Page(cast("Any", SimpleNamespace(no_color=True, quiet=True)))
-            words = SimpleNamespace(found="", nothing="")
             draw = partial(answer, page=page)
-            screen = cast("Any", SimpleNamespace(words=words, remark=str, draw=draw))
+            screen = cast("Any", SimpleNamespace(message=str, remark=str, draw=draw))
             capsys.readouterr()
             show_found("Which heron ferry do I prefer?", None, memory, "", screen)
             return HITS.findall(capsys.readouterr().out)

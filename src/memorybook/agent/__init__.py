@@ -9,15 +9,12 @@
 
 from __future__ import annotations
 
-from memorybook.agent.compose import Composed, compose
-from memorybook.agent.events import Event
-from memorybook.agent.session import AgentSession, Compacted
-from memorybook.agent.session_memory import Remembered
-from memorybook.agent.tool_loop import Outcome, converse
-from memorybook.agent.toolset import AgentTool, tools_of
-from memorybook.agent.workspace import Workspace
+from memorybook.agent.compose import Composed, SystemPrompt, compose, system_prompt
+from memorybook.agent.conversation import Event, Remembered
+from memorybook.agent.session import AgentSession, Compacted, Workspace
+from memorybook.agent.toolset import AgentTool, Outcome, converse, tools_of
 
 __all__ = [
-    "AgentSession", "AgentTool", "Compacted", "Composed", "Event", "Outcome", "Remembered", "Workspace", "compose",
-    "converse", "tools_of",
+    "AgentSession", "AgentTool", "Compacted", "Composed", "Event", "Outcome", "Remembered", "SystemPrompt", "Workspace",
+    "compose", "converse", "system_prompt", "tools_of",
 ]  # fmt: skip

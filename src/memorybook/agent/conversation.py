@@ -1,43 +1,96 @@
-"""The conversation of one tenant as it stands: its session in the book, and its live messages."""
+"""The conversation of one tenant: its session in the book, its live messages, and how far memory was given them."""
 
 from __future__ import annotations
 
+import logging
+import threading
 from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 from uuid import uuid4
 
-from memorybook.agent.messages import Kept, message_of, sent, stamped, text_of, turn_of, whole
+from memorybook import locale
+from memorybook.agent import messages
+from memorybook.agent.messages import StoredMessage, message_of, text_of, turn_of, without_recalled_text
 from memorybook.entries.mask import Mask
 from memorybook.errors import Conflict, InvalidInput, MemoryBookError, NotFound
 from memorybook.forget.incoming import without_forgotten_turns
 from memorybook.model import Session
+from memorybook.providers import MemorizeInput
 from memorybook.providers.tiered import Tiered
 from memorybook.sessions.dialogue import MOST_TOKENS, is_worded
+from memorybook.sessions.end_session import put_off
 from memorybook.sessions.idle_sessions import OVER, SOURCE, end
 from memorybook.sessions.summarize import summarize
 from memorybook.text.tokens import count_tokens, language_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
     from memorybook.formats.llm_messages import Message
     from memorybook.memory import Memory
     from memorybook.model import Turn
     from memorybook.protocols import MemoryProvider
 
+_log = logging.getLogger("memorybook.agent")
 
-class View:
-    """What of the conversations of a tenant no book keeps; outlives a book that is closed to make room.
+# --- events --------------------------------------------------------------------------------------
+
+Kind = Literal[
+    "remembered", "memorize_failed", "recall_failed", "retell_failed", "ended", "compacted", "tool", "obeyed",
+    "recalled",
+]  # fmt: skip
+
+
+class Event(NamedTuple):
+    """Something that happened in a session.
 
     Attributes:
-        heard: When something was last said in a session (uuid) by this process.
-        session: The current session's uuid; "" before anything was said.
-        start: Position in it from which on the model is shown the messages.
-        summary: A host's own words for the messages before `start`; "" where the session's summary stands for them.
+        kind: `remembered` (data: `count`, `operation`), `memorize_failed`, `recall_failed` and `retell_failed`
+            (`reason`), `ended` (`ended`: uuid of the session), `compacted` (`summary`, `count`), `tool` (`name`, `ok`,
+            `operations`: ids of what it wrote), `obeyed` (`done`: see `sessions.user_commands.Obeyed`), `recalled`
+            (`found`: a Recollection).
+        text: One line for people, in their language.
+        channel, chat_id: The tenant.
+        session: Uuid of the current session; "" before its first message.
+        data: See `kind`.
+    """
+
+    kind: Kind
+    text: str
+    channel: str
+    chat_id: str
+    session: str = ""
+    data: Mapping[str, Any] = {}
+
+
+OnEvent = Callable[[Event], None]
+
+
+def notify(event: Event, listener: OnEvent | None) -> None:
+    """Log the event (failures as warnings) and call the listener, whose own errors are only logged."""
+    level = logging.WARNING if event.kind.endswith("_failed") else logging.DEBUG
+    _log.log(level, "%s:%s: %s", event.channel, event.chat_id, event.text)
+    if listener is None:
+        return
+    try:
+        listener(event)
+    except Exception:  # the listener is anybody's
+        _log.exception("what listens to events failed at %r", event.kind)
+
+
+# --- the conversation ----------------------------------------------------------------------------
+
+
+class View:
+    """What of a tenant's conversations no book stores; outlives a book that is closed to make room.
+
+    Attributes:
+        heard: When this process last heard something in a session (uuid).
+        session: The current session's uuid; "" before its first message.
+        start: First position of it that the model is shown.
+        summary: A host's own summary of the messages before `start`; "" to use the session's.
     """
 
     def __init__(self) -> None:
@@ -45,25 +98,23 @@ class View:
         self.turn_to("")
 
     def turn_to(self, session: str) -> None:
-        """Begin anew with that session, unless it is the one already."""
+        """Switch to that session, from its start; no-op if it is the current one."""
         if session != getattr(self, "session", None):
             self.session, self.start, self.summary = session, 0, ""
 
 
 class Conversation:
-    """What was said, each turn in the transcripts before anything else happens to it; not safe between threads.
+    """A tenant's messages, each turn stored before anything else happens to it; not safe between threads.
 
     A session is over once the journal has it memorized up to `OVER`; of the others, the newest is the current one if
     it is not idle, and the rest wait to be remembered.
 
-    Args:
+    Attributes:
         memory: The tenant's open memory.
         provider: The policy over it.
         channel, chat_id: The tenant.
-        view: What is known of them besides.
-
-    Attributes:
-        session: The current session; None before anything was said in it.
+        view: What no book stores of it.
+        session: The current session; None before its first message.
         kept: Its messages, in order.
     """
 
@@ -73,7 +124,7 @@ class Conversation:
         self.channel = channel
         self.chat_id = chat_id
         self.session: Session | None = None
-        self.kept: list[Kept] = []
+        self.kept: list[StoredMessage] = []
         self.view = view
         self._left: set[str] = set()
         self._revision = 0
@@ -81,48 +132,45 @@ class Conversation:
 
     @property
     def stored(self) -> bool:
-        """Whether turns are kept on disk."""
+        """Whether turns are stored on disk."""
         return self.memory.config.enabled and self.memory.config.transcripts.enabled
 
     @property
     def uuid(self) -> str:
-        """Of the current session; "" before anything was said in it."""
+        """Uuid of the current session; "" before its first message."""
         return self.session.uuid if self.session else ""
 
     @property
     def has_model(self) -> bool:
-        """Whether a language model is set that may answer; False also where its settings cannot be used."""
+        """Whether a language model is set, with settings that can be used."""
         try:
             return self.memory.llm is not None
         except MemoryBookError:
             return False
 
     def now(self) -> datetime:
-        """The time now, as the book has it."""
+        """The book's clock."""
         return self.memory.book.now()
 
     def language(self, *texts: str) -> str:
-        """`en` or `zh`: the setting, else that of the texts; of what the user said last if they are not worded."""
+        """Return `en` or `zh`: the setting, else that of the texts, else that of what the user said last."""
         said = (text_of(each.message) for each in reversed(self.kept) if each.message["role"] == "user")
-        told = list(filter(is_worded, texts)) or list(islice(filter(is_worded, said), 1)) or texts
-        return language_of(self.memory.config.language, told)
+        worded = list(filter(is_worded, texts)) or list(islice(filter(is_worded, said), 1)) or texts
+        return language_of(self.memory.config.language, worded)
 
     # --- what is on disk -----------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Take in what another process stored meanwhile; summaries, and what is known or another's, cost nothing."""
+        """Take in what other processes stored; what they wrote to summaries or other tenants costs nothing."""
         if not self.stored or self.memory.book.transcripts.revision() == self._revision:
             return
         changes = self.memory.book.transcripts.changes(self._revision)
         known = {each.message["id"] for each in self.kept}
-        turns = [(session, turn) for session, turn in changes.turns if self._is_ours(session)]
-        ours = any(session.uuid != self.uuid or turn.id not in known for session, turn in turns)
-        edited = [(session, turn) for session, turn in turns if session.uuid == self.uuid and turn.id in known]
-        gone = any(session == self.uuid for session, _ in changes.removed)
+        place = (SOURCE, self.channel, self.chat_id)
+        ours = [(s, turn) for s, turn in changes.turns if (s.source, s.channel, s.chat_id) == place]
         if (
-            ours
-            or gone
-            or any(self._is_edited(turn) for _, turn in edited)
+            any(session.uuid != self.uuid or turn.id not in known or self._is_edited(turn) for session, turn in ours)
+            or any(session == self.uuid for session, _ in changes.removed)
             or (self.session is not None and self._reached(self.uuid) == OVER)
         ):
             self._load()
@@ -130,13 +178,10 @@ class Conversation:
             self._revision = changes.revision
 
     def _is_edited(self, turn: Turn) -> bool:
-        """Whether a turn no longer says what its message does, as something of it was forgotten."""
+        """Whether a turn no longer says what its live message does, as something of it was forgotten."""
         live = next((each.message for each in self.kept if each.message["id"] == turn.id), None)
         kept = turn_of(self.memory, live, turn.session) if live is not None else None
         return kept is not None and (kept.text, kept.tool_calls) != (turn.text, turn.tool_calls)
-
-    def _is_ours(self, session: Session) -> bool:
-        return (session.source, session.channel, session.chat_id) == (SOURCE, self.channel, self.chat_id)
 
     def _load(self) -> None:
         if not self.stored:
@@ -152,7 +197,7 @@ class Conversation:
         turns = transcripts.turns(current.uuid) if current is not None else ()
         edited = {turn.id for turn in turns if self._is_edited(turn)}
         live = {each.message["id"]: each.message for each in self.kept if each.message["id"] not in edited}
-        self.kept = [Kept(live.get(turn.id) or message_of(turn), turn.position) for turn in turns]
+        self.kept = [StoredMessage(live.get(turn.id) or message_of(turn), turn.position) for turn in turns]
 
     def _open_sessions(self) -> list[Session]:
         """The tenant's sessions that are not over, the newest first."""
@@ -160,50 +205,44 @@ class Conversation:
         return [each for each in found if self._reached(each.uuid) < OVER]
 
     def _is_idle(self, session: Session) -> bool:
-        """Whether nothing was said in it for longer than the settings have it, or it was left."""
         at = self.idle_at(session)
         return session.uuid in self._left or (at is not None and self.now() > at)
 
+    @property
+    def idle(self) -> bool:
+        """Whether the current session was left, or heard nothing for longer than `idle_timeout`."""
+        return self.session is not None and self._is_idle(self.session)
+
     def idle_at(self, session: Session) -> datetime | None:
-        """When the session is idle, if nothing more is said; None for never."""
+        """Return when the session is idle if nothing more is said; None for never."""
         timeout = self.memory.config.idle_timeout
         time = self.view.heard.get(session.uuid) or session.updated
         return time + timedelta(seconds=timeout) if timeout and time is not None else None
 
     def waiting(self) -> list[str]:
-        """Sessions that are not over and not the current one, the oldest first."""
+        """Return the sessions that are neither over nor current, the oldest first."""
         return [each.uuid for each in reversed(self._open_sessions()) if each.uuid != self.uuid] if self.stored else []
 
-    def kept_of(self, session: str) -> list[Kept]:
-        """The messages of a session as they are stored."""
+    def kept_of(self, session: str) -> list[StoredMessage]:
+        """Return the messages of a session as they are stored."""
         if session == self.uuid and self.kept:
             return list(self.kept)
-        return [Kept(message_of(turn), turn.position) for turn in self.memory.book.transcripts.turns(session)]
+        turns = self.memory.book.transcripts.turns(session)
+        return [StoredMessage(message_of(turn), turn.position) for turn in turns]
 
     # --- how far it is remembered --------------------------------------------------------------
 
     def _reached(self, session: str) -> int:
         return self.memory.book.journal.reached(session)
 
-    def offset(self, session: str, kept: Sequence[Kept]) -> int:
-        """How many of these messages of the session are remembered."""
+    def offset(self, session: str, kept: Sequence[StoredMessage]) -> int:
+        """Count the first of these messages of the session that are remembered."""
         return bisect_right(kept, self._reached(session), key=lambda each: each.position)
 
     @property
-    def fresh(self) -> int:
-        """How many messages of the current session are not remembered yet."""
-        return len(self.kept) - self.offset(self.uuid, self.kept) if self.session else 0
-
-    @property
-    def is_paid_by_the_call(self) -> bool:
-        """Whether its sessions are remembered by one call of a model each, and nothing is lost until then."""
-        return self.stored and self.memory.llm is not None and isinstance(self.provider, Tiered)
-
-    @property
-    def fills_a_call(self) -> bool:
-        """Whether what is not remembered of the current session is as much as a model is shown at once."""
-        fresh = self.kept[self.offset(self.uuid, self.kept) :]
-        return sum(count_tokens(str(each.message.get("content", ""))) for each in fresh) >= MOST_TOKENS
+    def unremembered(self) -> list[StoredMessage]:
+        """The messages of the current session that are not remembered yet."""
+        return self.kept[self.offset(self.uuid, self.kept) :] if self.session else []
 
     def reach(self, session: str, position: int) -> None:
         """Record that the session is remembered up to that position."""
@@ -211,21 +250,15 @@ class Conversation:
 
     # --- talking -------------------------------------------------------------------------------
 
-    @property
-    def idle(self) -> bool:
-        """Whether something was said, and nothing for longer than the settings have it."""
-        session = self.session
-        return session is not None and self._is_idle(session)
-
     def add(self, message: Message) -> Message:
-        """Keep a message, on disk on return; one whose id is known is left as it is. Raises InvalidInput."""
-        given = stamped(message, self.now())
+        """Store a message; one whose id is known is left as it is. Raises InvalidInput."""
+        given = messages.with_id(message, self.now())
         if self.session is None and self.stored and not self.memory.config.transcripts.auto_session:
-            raise InvalidInput("no session is open, and transcripts.auto_session is false: open one by name, /new NAME")
+            raise locale.error(InvalidInput, "agent.no_open_session")
         for each in self.kept if message.get("id") else ():
             if each.message["id"] == given["id"]:
                 return each.message
-        self.session = self.session or self._begun()
+        self.session = self.session or self._new_session()
         self.view.turn_to(self.uuid)
         self.view.heard[self.uuid] = self.now()
         position = self.kept[-1].position if self.kept else -1
@@ -243,21 +276,21 @@ class Conversation:
             self._revision += known  # by this turn; what others stored in between is still to be taken in
         elif not self.stored:
             position += 1
-        self.kept.append(Kept(given, position))
+        self.kept.append(StoredMessage(given, position))
         return given
 
-    def _begun(self, name: str = "") -> Session:
+    def _new_session(self, name: str = "") -> Session:
         now = self.now()
         session = Session(uuid=str(uuid4()), name=name, created=now, updated=now)
         return replace(session, source=SOURCE, channel=self.channel, chat_id=self.chat_id)
 
     def usable(self, name: str) -> str:
-        """The name as `open` takes it. Raises InvalidInput if it is blank, or taken by a session that cannot go on."""
+        """Return the name as `open` takes it. Raises InvalidInput if it is blank, or of a session that cannot go on."""
         name = Mask(self.memory.context).text(" ".join(name.split()))
         if not name:
-            raise InvalidInput("the name of the session is blank")
+            raise locale.error(InvalidInput, "agent.session_name_blank")
         if self.session is not None and self.session.name == name:
-            raise InvalidInput(f"this session is {name!r} already: choose another name, or none")
+            raise locale.error(InvalidInput, "agent.session_is_current", name=repr(name))
         if self.stored and self._named(name) is None:
             try:
                 self.memory.book.transcripts.session(name)
@@ -265,7 +298,7 @@ class Conversation:
                 return name
             except Conflict:
                 pass
-            raise InvalidInput(f"there is a session {name!r} already, which is over or another's: choose another name")
+            raise locale.error(InvalidInput, "agent.session_name_taken", name=repr(name))
         return name
 
     def _named(self, name: str) -> Session | None:
@@ -275,7 +308,7 @@ class Conversation:
     def open(self, name: str) -> None:
         """Go on with the session of that usable name, or begin one."""
         known = self._named(name) if self.stored else None
-        self.session = known or self._begun(name)
+        self.session = known or self._new_session(name)
         self.kept = self.kept_of(self.uuid) if known is not None else []
         self.view.turn_to(self.uuid)
         self.view.heard[self.uuid] = self.now()
@@ -284,7 +317,7 @@ class Conversation:
             self.memory.book.transcripts.append(self.session, [])
 
     def leave(self) -> str:
-        """Begin anew with the next message; returns the uuid of the session that was left, "" if there was none."""
+        """Begin anew with the next message; return the uuid of the session that was left, "" for none."""
         left, self.session, self.kept = self.uuid, None, []
         self.view.turn_to("")
         if left:
@@ -299,21 +332,25 @@ class Conversation:
         else:
             self.reach(session, OVER)
 
-    def history(self, most: int) -> list[Message]:
-        """What the model is shown of the session: its last messages from `start` on, at most so many."""
-        return [sent(message) for message in whole([each.message for each in self.shown(most)])]
+    # --- what the model is shown ---------------------------------------------------------------
 
-    def shown(self, most: int) -> list[Kept]:
-        """The last messages from `start` on, at most so many."""
+    def history(self, most: int) -> list[Message]:
+        """Return at most so many last messages of the session, as a model is sent them."""
+        return [
+            messages.to_model(message)
+            for message in messages.complete_calls([each.message for each in self.shown(most)])
+        ]
+
+    def shown(self, most: int) -> list[StoredMessage]:
+        """Return the last messages from `view.start` on, at most so many."""
         return [each for each in self.kept[-most:] if each.position >= self.view.start] if most else []
 
     def earlier(self, most: int) -> str:
-        """The summary of the running session; where it has none yet, one of what `history` leaves out, if it does."""
-        left_out = self.view.start > 0 or len(self.kept) > most
-        return self.view.summary or self.told(made=left_out)
+        """Return a summary of the session: the host's, the stored one, or one of what `history` leaves out."""
+        return self.view.summary or self.summary(made=self.view.start > 0 or len(self.kept) > most)
 
-    def told(self, *, made: bool = True) -> str:
-        """What the session's summary says as it stands now; where there is none, with `made` some of its sentences."""
+    def summary(self, *, made: bool = True) -> str:
+        """Return the session's stored summary; if it has none, with `made` some of its sentences."""
         if not self.stored or self.session is None:
             return ""
         transcripts = self.memory.book.transcripts
@@ -321,7 +358,118 @@ class Conversation:
             session = transcripts.told(self.uuid).session
         except NotFound:
             return ""
-        language = self.memory.config.language
         if session.summary or not made:
             return session.summary
-        return summarize(transcripts.turns(self.uuid), session=session, language=language).summary
+        return summarize(transcripts.turns(self.uuid), session=session, language=self.memory.config.language).summary
+
+
+# --- giving it to memory -------------------------------------------------------------------------
+
+_WRITTEN = frozenset({"add", "update", "merge", "reinforce", "supersede", "append"})
+"""Kinds of changes that count as something remembered."""
+
+_PAUSE, _LONGEST = 30, 3600  # seconds until the next try in the background, after one failure and at most
+
+
+class Remembered(NamedTuple):
+    """The result of giving messages to memory.
+
+    Attributes:
+        ok: False if it failed: they wait, and are tried again.
+        things: How many were remembered.
+        reason: Why it failed; "" if it did not.
+        text: One line for people.
+    """
+
+    ok: bool
+    things: int = 0
+    reason: str = ""
+    text: str = ""
+
+
+class Tell(Protocol):
+    """Tells an event of a conversation."""
+
+    def __call__(self, talk: Conversation, kind: Kind, text: str, **data: Any) -> None:
+        """See `Event`."""
+
+
+class SessionMemorizer:
+    """Gives the sessions of one tenant to memory, one at a time; safe to share between threads.
+
+    Args:
+        window: See `MemorizeInput.memory_window`.
+        tell: Called with the events.
+    """
+
+    def __init__(self, window: int, tell: Tell) -> None:
+        self._window = window
+        self._tell = tell
+        self._alone = threading.Lock()
+        self._failures = 0
+        self._not_before: datetime | None = None
+
+    def wanted(self, talk: Conversation) -> bool:
+        """Whether more than a window of the conversation is not remembered, and it did not fail just now.
+
+        A provider that asks a model once for a session is given it at the end, or once it fills a call.
+        """
+        fresh = talk.unremembered
+        if not (talk.memory.config.enabled and len(fresh) > self._window and self.ready(talk)):
+            return False
+        if not (talk.stored and talk.memory.llm is not None and isinstance(talk.provider, Tiered)):
+            return True
+        return sum(count_tokens(str(each.message.get("content", ""))) for each in fresh) >= MOST_TOKENS
+
+    def ready(self, talk: Conversation) -> bool:
+        """Whether the next try in the background may be now."""
+        return self._not_before is None or talk.now() >= self._not_before
+
+    def remember(
+        self, talk: Conversation, session: str, kept: Sequence[StoredMessage], *, archive_all: bool
+    ) -> Remembered:
+        """Give these messages of a session to memory, as far as they are new; with `archive_all` to the last one.
+
+        How far it got is on disk before this returns; after a crash in between they are given once more.
+        """
+        if not talk.memory.config.enabled:
+            return Remembered(True)
+        with self._alone:
+            offset = talk.offset(session, kept)
+            if offset == len(kept):
+                return Remembered(True)
+            given = MemorizeInput(
+                [without_recalled_text(each.message) for each in kept],
+                last_consolidated=offset,
+                archive_all=archive_all,
+                memory_window=self._window,
+                session=session,
+            )
+            result = talk.provider.memorize(given)
+            through = len(kept) if archive_all else result.new_last_consolidated
+            if result.ok and through > offset:
+                talk.reach(session, kept[through - 1].position)
+        if result.ok:
+            self._failures, self._not_before = 0, None
+            return self._done(talk, result.operation)
+        pause = min(_LONGEST, _PAUSE * 2 ** min(self._failures, 10))  # a model that is down is not asked all the time
+        self._failures += 1
+        self._not_before = talk.now() + timedelta(seconds=pause)
+        language = talk.language()
+        text = locale.message("agent.memorize_failed", language, reason=locale.translate(result.reason, language))
+        self._tell(talk, "memorize_failed", text, reason=result.reason)
+        return Remembered(False, 0, result.reason, text)
+
+    def put_off(self, talk: Conversation, session: str, kept: Sequence[StoredMessage], reason: str) -> Remembered:
+        """Queue a session that is over to be remembered later; without a language model rules remember it now."""
+        given = [] if talk.stored else [without_recalled_text(each.message) for each in kept]
+        found = put_off(talk.memory.context, given, session, reason)
+        return Remembered(False, 0, reason) if found.queued else self._done(talk, found.operation)
+
+    def _done(self, talk: Conversation, operation: str | None) -> Remembered:
+        changes = talk.memory.book.journal.operation(operation).changes if operation else ()
+        things = sum(change.kind in _WRITTEN for change in changes)
+        text = locale.message("agent.remembered", talk.language(), count=things)
+        if things:
+            self._tell(talk, "remembered", text, count=things, operation=operation)
+        return Remembered(True, things, "", text)

@@ -1,4 +1,4 @@
-"""Messages of an agent and the turns that are kept of them."""
+"""Messages of an agent, and the turns that are stored of them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memorybook.agent.agent_words import WORDS
+from memorybook import locale
 from memorybook.entries.mask import Mask
 from memorybook.errors import InvalidInput
 from memorybook.search.snippets import CLOSE, OPEN
@@ -27,18 +28,18 @@ if TYPE_CHECKING:
 ROLES = ("user", "assistant", "system", "tool")
 
 
-class Kept(NamedTuple):
-    """A message of the conversation, with its id and time, and the position of its turn in the session."""
+class StoredMessage(NamedTuple):
+    """A message with `id` and `timestamp`, and the position of its turn in the session."""
 
     message: Message
     position: int
 
 
-def stamped(message: Message, now: datetime) -> dict[str, Any]:
-    """The message with an id and a time, checked.
+def with_id(message: Message, now: datetime) -> dict[str, Any]:
+    """Return the message with `id` and `timestamp`.
 
     Raises:
-        InvalidInput: It has no role that is known, or what is in it is no JSON.
+        InvalidInput: It has no known role, or is not JSON.
     """
     if isinstance(message, Mapping) and message.get("role") and message["role"] not in ROLES:
         raise InvalidInput(f"role {repr(message['role'])[:80]} is not one of {', '.join(ROLES)}")
@@ -52,20 +53,25 @@ def stamped(message: Message, now: datetime) -> dict[str, Any]:
     return {**message, **given, "timestamp": given["timestamp"] or now.isoformat()}
 
 
-def says_nothing(message: Message) -> bool:
-    """Whether it is a user's message without any content; pictures alone are content."""
+def is_empty(message: Message) -> bool:
+    """Whether it is a user's message without content; pictures alone are content."""
     content = message.get("content")
     return message.get("role") == "user" and not (content.strip() if isinstance(content, str) else content)
 
 
-def own(message: Message) -> Message:
-    """The message without what recall had put into it, which is no turn of the talk and is not remembered again."""
+def is_reply(message: Message) -> bool:
+    """Whether it is a message of the model to the user."""
+    return message.get("role") == "assistant" and not message.get("tool_calls")
+
+
+def without_recalled_text(message: Message) -> Message:
+    """Return the message without the recalled blocks in it, which are not remembered again."""
     text = text_of(message)
     return {**message, "content": without_recalled(text).strip()} if OPEN in text else message
 
 
 def recalled_by_tools(messages: Sequence[Message]) -> list[str]:
-    """What tools of the memory answered since the user spoke last."""
+    """Return what memory tools answered since the user spoke last."""
     found = []
     for message in reversed(messages):
         if message["role"] == "user":
@@ -78,8 +84,8 @@ _RECALLED = re.compile(f"(?s){re.escape(OPEN)}(.*?){re.escape(CLOSE)}")
 
 
 def turn_of(memory: Memory, message: Message, session: str) -> Turn | None:
-    """The turn that is kept of a stamped message, secrets masked; None if it says nothing of its own."""
-    message = own(message)
+    """Return the turn that is stored of a message with an id, secrets masked; None if it says nothing of its own."""
+    message = without_recalled_text(message)
     if not text_of(message).strip() and not message.get("tool_calls"):
         return None
     try:
@@ -95,7 +101,7 @@ _PLACES = ("session", "session_id", "sessionId", "conversation_id", "thread_id",
 
 
 def message_of(turn: Turn) -> dict[str, Any]:
-    """The message that a turn was kept of, as far as it was."""
+    """Rebuild a message from its turn."""
     message: dict[str, Any] = {**turn.metadata, "role": turn.role or "user", "content": turn.text, "id": turn.id}
     if turn.time is not None:
         message["timestamp"] = turn.time.isoformat()
@@ -105,12 +111,12 @@ def message_of(turn: Turn) -> dict[str, Any]:
 
 
 def text_of(message: Message) -> str:
-    """What a message says: its content, or the texts among its blocks."""
+    """Return the text of a message, see `words_of`."""
     return words_of(message.get("content"))
 
 
 def words_of(content: Any) -> str:
-    """The text of a content: a string, or the texts among blocks."""
+    """Return a content that is a string, or the texts among its blocks."""
     if isinstance(content, str):
         return content
     blocks = content if isinstance(content, Sequence) else ()
@@ -118,21 +124,19 @@ def words_of(content: Any) -> str:
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
-def sent(message: Message) -> dict[str, Any]:
-    """The message as a model is sent it; that a reply was cut short is said at its end."""
+def to_model(message: Message) -> dict[str, Any]:
+    """Return the message as a model is sent it; a reply that was cut short says so at its end."""
     fields = ("role", "content", "tool_calls", "tool_call_id")
     given = {"content": ""} | {name: message[name] for name in fields if message.get(name) is not None}
     if not message.get("cut"):
         return given
     text = text_of(message).rstrip()
-    return given | {"content": f"{text} {WORDS['zh' if is_chinese(text) else 'en'].cut}"}
+    note = locale.message("agent.cut_short", "zh" if is_chinese(text) else "en")
+    return given | {"content": f"{text} {note}"}
 
 
-def whole(messages: Sequence[Message]) -> list[Message]:
-    """The messages without calls of tools that were not answered and answers to calls that are not there.
-
-    No model takes them; a crash, or a cut through the history, leaves them behind.
-    """
+def complete_calls(messages: Sequence[Message]) -> list[Message]:
+    """Drop tool calls without answers and answers without calls, which a crash or a cut leaves and no model takes."""
     asked: set[str] = set()
     found: list[Message] = []
     for place, message in enumerate(messages):
@@ -141,7 +145,8 @@ def whole(messages: Sequence[Message]) -> list[Message]:
                 found.append(message)
             continue
         asked = _calls(message)
-        if asked <= _answers(messages[place + 1 :]):
+        following = takewhile(lambda one: one["role"] == "tool", messages[place + 1 :])
+        if asked <= {str(one.get("tool_call_id")) for one in following}:
             found.append(message)
             continue
         asked = set()
@@ -154,30 +159,25 @@ def _calls(message: Message) -> set[str]:
     return {str(call.get("id")) for call in message.get("tool_calls") or ()}
 
 
-def _answers(following: Sequence[Message]) -> set[str]:
-    """The calls that are answered right after."""
-    found = set()
-    for message in following:
-        if message["role"] != "tool":
-            break
-        found.add(str(message.get("tool_call_id")))
-    return found
+def cut_position(messages: Sequence[Message], keep: int) -> int:
+    """Return where to cut so that the last `keep` messages stay, and tool calls with their answers.
 
-
-def cut_at(messages: Sequence[Message], keep: int) -> int:
-    """Where to cut so that at least the last `keep` messages stay, and calls of tools with their answers."""
+    Raises InvalidInput if `keep` is below 0.
+    """
+    if keep < 0:
+        raise InvalidInput(f"keep {keep} is below 0: it counts messages")
     place = max(0, len(messages) - keep)
     while 0 < place < len(messages) and messages[place].get("role") == "tool":
         place -= 1
     return place
 
 
-def aligned(kept: Sequence[Kept], messages: Sequence[Message]) -> dict[int, int]:
-    """Place among `messages` -> place among `kept`, where they say the same in the same order."""
-    ours, theirs = [_key(each.message) for each in kept], [_key(message) for message in messages]
+def align(kept: Sequence[StoredMessage], messages: Sequence[Message]) -> dict[int, int]:
+    """Map places in `messages` to places in `kept`, where they say the same in the same order."""
+
+    def key(message: Message) -> tuple[Any, ...]:
+        return message.get("role"), text_of(message), tuple(sorted(_calls(message)))
+
+    ours, theirs = [key(each.message) for each in kept], [key(message) for message in messages]
     matcher = SequenceMatcher(None, ours, theirs, autojunk=False)
     return {block.b + step: block.a + step for block in matcher.get_matching_blocks() for step in range(block.size)}
-
-
-def _key(message: Message) -> tuple[Any, ...]:
-    return message.get("role"), text_of(message), tuple(sorted(_calls(message)))

@@ -1,18 +1,42 @@
-"""What is said to the chat itself: `/forget a1b2c3`. Each command is one of the command line's verbs, or the chat's."""
+"""Commands of the chat, such as `/forget a1b2c3`: the table, how a line is read, and what each does."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
-from typing import NamedTuple
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
 from unicodedata import normalize
 
-from memorybook.chat.chat_words import WORDS
-from memorybook.errors import InvalidInput
+from memorybook import locale
+from memorybook.agent.toolset import operations_in
+from memorybook.cli.call import Call
+from memorybook.entries.current_first import renewed
+from memorybook.errors import Conflict, InvalidInput, NotFound
+from memorybook.prompt.recall import WORTH_A_LOOK
+from memorybook.search.types import Query
+from memorybook.sessions.user_commands import noted
+from memorybook.text.tokens import language_of
+
+if TYPE_CHECKING:
+    from memorybook.agent import AgentSession, Event
+    from memorybook.chat.display import Screen
+    from memorybook.cli.call import Options
+    from memorybook.memory import Memory
+    from memorybook.sessions.recall_types import Recollection
+
+KEPT_MESSAGES = 10
+"""Messages that stay of a talk that is compacted."""
+
+_RECALLS = ("recall-history", "recall-topic", "recall-session")  # of other sessions than the current one
+_NAMED = 3  # maximum of things that are named of what was remembered
+
+# --- the table -----------------------------------------------------------------------------------
 
 Arguments = Callable[[str], tuple[str, list[str]]]
-"""What stands after a command -> a verb of the command line, and its words."""
+"""Turns the text after a command into a verb of the command line and its words."""
 
 
 class Command(NamedTuple):
@@ -21,20 +45,22 @@ class Command(NamedTuple):
     Attributes:
         name: With its stroke.
         takes: What may follow, as help shows it.
-        help: One line in each language.
-        verb: Turns what follows into a call of the command line; None for what the chat does by itself.
+        verb: Turns what follows into a call of the command line; None for what `CommandHandlers` does by itself.
         ids: What it is completed with: `entries`, `sessions`, or nothing.
     """
 
     name: str
-    takes: str
-    help: dict[str, str]
+    takes: str = ""
     verb: Arguments | None = None
     ids: str = ""
 
+    def help(self, language: str) -> str:
+        """Return what it does, in one line."""
+        return locale.message(f"commands.{self.name[1:]}", language)
+
 
 def words_in(rest: str) -> list[str]:
-    """The words as a shell has them; plainly parted where a quote is left open.
+    """Split the words as a shell does, at spaces only where a quote is left open.
 
     >>> words_in("accept　ｐ３ '清 单'")
     ['accept', 'p3', '清 单']
@@ -48,7 +74,7 @@ def words_in(rest: str) -> list[str]:
 
 
 def narrow(word: str) -> str:
-    """An id or option that was typed in full width as it is meant; any other word as it is."""
+    """Return an id or option that was typed in full width in ASCII; any other word as it is."""
     meant = normalize("NFKC", word)
     return meant if meant.isascii() else word
 
@@ -59,7 +85,7 @@ def are_options(rest: str) -> bool:
 
 
 def _said(verb: str, *options: str) -> Arguments:
-    """A verb whose argument is all that was said, as one text; words that begin with a dash are its options."""
+    """A verb whose argument is all that follows, as one text; words that begin with a dash are its options."""
     return lambda rest: (verb, [*options, *(words_in(rest) if are_options(rest) else [rest] if rest else [])])
 
 
@@ -67,66 +93,31 @@ def _plain(verb: str) -> Arguments:
     return lambda rest: (verb, words_in(rest))
 
 
-def _either(empty: str, given: str) -> Arguments:
-    """One verb without words, another one for what is said."""
-    return lambda rest: _said(given)(rest) if rest else (empty, [])
-
-
-COMMANDS: tuple[Command, ...] = (
-    Command("/new", "[NAME]", {"en": "remember this session and begin another", "zh": "记住本次会话，开始新会话"}),
-    Command(
-        "/memory",
-        "[QUERY]",
-        {"en": "what is remembered; with words, what fits them", "zh": "已记住的内容；带词则检索"},
-    ),
+COMMANDS = (
+    Command("/new", "[NAME]"),
+    Command("/memory", "[QUERY]"),
     Command(
         "/sessions",
         "[WHICH]",
-        {"en": 'past sessions; or one: id, day, "last time"', "zh": "以往的会话；或其中一个：编号、日期、“上次”"},
-        _either("sessions", "recall-session"),
+        lambda rest: _said("recall-session")(rest) if rest else ("sessions", []),
         "sessions",
     ),
-    Command(
-        "/recall",
-        "[WORDS]",
-        {
-            "en": 'the newest sessions; with words, what they mean: a subject, "last time"',
-            "zh": "最近的会话；带词则回忆所指的：话题、“上次”",
-        },
-    ),
-    Command("/remember", "TEXT", {"en": "remember a statement", "zh": "记住一句话"}, _said("add")),
-    Command(
-        "/forget",
-        "ID | WORDS",
-        {"en": "take out an entry, or what says this", "zh": "忘掉一条，或说到此事的内容"},
-        ids="entries",
-    ),
-    Command("/pin", "ID", {"en": "keep an entry from fading", "zh": "置顶一条，不再淡忘"}, _plain("pin"), "entries"),
-    Command("/undo", "[OPERATION]", {"en": "take back what was done last", "zh": "撤销上一次操作"}),
-    Command("/why", "ID", {"en": "why an entry is in the book", "zh": "某条为何在书里"}, _plain("why"), "entries"),
-    Command(
-        "/review",
-        "[accept|reject ID]",
-        {"en": "what waits for your word", "zh": "等待您决定的内容"},
-        _plain("review"),
-    ),
-    Command("/compact", "", {"en": "shorten a long talk, remembering it first", "zh": "先记住再压缩长对话"}),
-    Command(
-        "/export",
-        "[FILE]",
-        {"en": "all sessions as one JSON document", "zh": "把所有会话导出为一个 JSON 文档"},
-        _plain("export"),
-    ),
-    Command(
-        "/status", "", {"en": "what is in the book, and how it is set up", "zh": "书的内容与设置"}, _plain("status")
-    ),
-    Command("/help", "", {"en": "this page", "zh": "本页"}),
-    Command("/quit", "", {"en": "remember this session and leave", "zh": "记住本次会话并离开"}),
+    Command("/recall", "[WORDS]"),
+    Command("/remember", "TEXT", _said("add")),
+    Command("/forget", "ID | WORDS", ids="entries"),
+    Command("/pin", "ID", _plain("pin"), "entries"),
+    Command("/undo", "[OPERATION]"),
+    Command("/why", "ID", _plain("why"), "entries"),
+    Command("/review", "[accept|reject ID]", _plain("review")),
+    Command("/compact"),
+    Command("/export", "[FILE]", _plain("export")),
+    Command("/status", "", _plain("status")),
+    Command("/help"),
+    Command("/quit"),
 )
 """Every command, in the order of the help."""
 
 ALIASES = {"/exit": "/quit", "/q": "/quit", "/?": "/help", "/h": "/help"}
-
 
 _STROKE_KEY = "、"
 
@@ -138,10 +129,10 @@ class Order(NamedTuple):
     rest: str
 
 
-def order_in(line: str, language: str) -> Order | None:
-    """The command that a line is, by its name or what only its name begins with; None for `/etc/hosts` and all else.
+def order_in(line: str) -> Order | None:
+    """Read a line as a command, by its name or an unambiguous start of it; None for `/etc/hosts` and all else.
 
-    Its name may be typed in full width, and with the mark that the stroke's key gives in Chinese: `／ｎｅｗ`, `、new`.
+    The name may be typed in full width, and with the mark that the key of `/` gives in Chinese: `／ｎｅｗ`, `、new`.
 
     Raises:
         InvalidInput: There is no such command, or several begin so.
@@ -158,10 +149,188 @@ def order_in(line: str, language: str) -> Order | None:
     if len(begun) == 1:
         return Order(named[begun[0]], rest.strip())
     near = get_close_matches(name, named, n=1)
-    words = WORDS[language]
-    raise InvalidInput(words.unknown.format(name=word) + (words.near.format(name=near[0]) if near else ""))
+    if near:
+        raise locale.error(InvalidInput, "chat.did_you_mean", name=word, near=near[0])
+    raise locale.error(InvalidInput, "chat.unknown_command", name=word)
 
 
-def help_lines(language: str) -> Sequence[tuple[str, str]]:
-    """Each command with what it takes, and what it does."""
-    return [(f"{one.name} {one.takes}".rstrip(), one.help[language]) for one in COMMANDS]
+# --- what they do --------------------------------------------------------------------------------
+
+
+class _ChatCall(Call):
+    """A call of a verb whose remarks are the chat's."""
+
+    def __init__(self, verb: str, arguments: list[str], memory: Memory, screen: Screen) -> None:
+        super().__init__(verb, arguments, memory, screen.page.words)
+        self._screen = screen
+
+    def warn(self, message: str) -> None:
+        if not self.options.quiet:
+            self._screen.remark(message)
+
+
+class CommandHandlers:
+    """Carries out commands.
+
+    Args:
+        options: Of the command line.
+        memory: The book.
+        session: The current one.
+        screen: Where it is shown.
+        events: What happened in this turn; emptied before something is done.
+        made: Operations of this chat, in order; grows.
+    """
+
+    def __init__(
+        self,
+        options: Options,
+        memory: Memory,
+        session: AgentSession,
+        screen: Screen,
+        *,
+        events: list[Event],
+        made: list[str],
+    ) -> None:
+        self._options = options
+        self._memory = memory
+        self._session = session
+        self._screen = screen
+        self._events = events
+        self._made = made
+
+    def carry_out(self, order: Order) -> bool:
+        """Do what a command says; return False to leave."""
+        name, rest = order.command.name, order.rest
+        if name == "/quit":
+            return False
+        takes = order.command.takes
+        if not rest and takes and not takes.startswith("["):
+            self._screen.remark(f"{name} {takes}: {order.command.help(self._screen.language)}")
+        elif order.command.verb is not None:
+            self._do(*order.command.verb(rest))
+        else:
+            own: dict[str, Callable[[str], None]] = {
+                "/help": self._help,
+                "/new": self._new,
+                "/compact": lambda _: self.compact(),
+                "/memory": self._memory_of,
+                "/forget": self._forget,
+                "/recall": self._recall,
+                "/undo": self._undo,
+            }
+            own[name](rest)
+        return True
+
+    def _help(self, rest: str) -> None:
+        """Show each command with what it does, and what the line under a reply says."""
+        for one in COMMANDS:
+            self._screen.line(("place", f"{f'{one.name} {one.takes}'.rstrip():<30}"), one.help(self._screen.language))
+        self._screen.remark(self._screen.message("legend"))
+
+    def _new(self, rest: str) -> None:
+        """Have the session remembered, and begin another, with this name if there is one."""
+        self._events.clear()
+        self._screen.remark(self._session.new(rest, language=self._screen.language, keep=False).text)
+        self.show_remembered()
+
+    def _do(self, verb: str, words: list[str]) -> None:
+        """Run a verb of the command line on this book, and show its answer."""
+        if verb in _RECALLS and self._session.uuid:
+            words = ["--current", self._session.uuid, *words]
+        own = [flag for flag, on in (("--no-color", self._options.no_color), ("-q", self._options.quiet)) if on]
+        call = _ChatCall(verb, [*words, *own], self._memory, self._screen)
+        try:
+            answer = call.run()
+            if answer is not None:
+                self._made += operations_in(answer)
+                self._screen.draw(verb, answer)
+        finally:
+            call.close()
+
+    def _memory_of(self, rest: str) -> None:
+        """List what is remembered; with words search it, but not turns, which `/recall` finds."""
+        memory = self._memory
+        if not rest or not memory.config.enabled or are_options(rest):
+            self._do("search" if rest else "list", words_in(rest))
+            return
+        query, limit = Query(rest), memory.config.max_results
+        found = memory.book.search(query, limit=limit, keep=lambda one: one.source != "turn")
+        answer = renewed(memory.book, query, found, limit=limit).json()
+        self._screen.draw("search", {**answer, "results": worth_showing(answer) or answer["results"], "cut": 0})
+
+    def _forget(self, rest: str) -> None:
+        """Forget an entry, what options name, or what says these words."""
+        known = are_options(rest) or any(entry.id == narrow(rest) for entry in self._memory.book.entries())
+        self._do("forget", words_in(rest) if known else ["--query", rest])
+
+    def _recall(self, rest: str) -> None:
+        """Recall what the words ask for, or what was said about them or then; without words the newest sessions.
+
+        What no earlier talk has is looked for in this one, unless the words say when.
+        """
+        if not rest or are_options(rest):
+            self._do("recall-topic" if rest else "recall-history", words_in(rest))
+            return
+        memory, current = self._memory, self._session.uuid or None
+        found: Recollection | None = None
+        with suppress(NotFound, Conflict):  # no session of that very name
+            found = memory.recall_session(memory.book.transcripts.session(rest).uuid)
+        question = locale.message("chat.recall_question", language_of(memory.config.language, [rest]), words=rest)
+        found = found or memory.recollect(rest, current=current) or memory.recollect(question, current=current)
+        found = found or memory.recall_topic(rest, current=current)
+        if current and found.scene == "topic" and not (found.has_relevant or found.reason):
+            with suppress(NotFound):  # talks are not kept
+                here = memory.recall_within(current, rest)
+                found = here if here.has_relevant else found
+        self._screen.draw(f"recall-{found.scene}", found.json())
+
+    def _undo(self, rest: str) -> None:
+        """Undo an operation: the named one, else the last one of this chat that is not undone."""
+        if not rest:
+            undone = self._memory.book.journal.undone()
+            rest = next((id for id in reversed(self._made) if id not in undone), "")
+            if not rest:
+                self._screen.remark(self._screen.message("nothing_to_undo"))
+                return
+        self._do("undo", words_in(rest))
+
+    def compact(self) -> None:
+        """Have a long talk remembered, then go on with a summary in its place."""
+        screen = self._screen
+        if len(self._session.messages) <= KEPT_MESSAGES:
+            screen.remark(screen.message("nothing_to_compact"))
+            return
+        screen.remark(screen.message("compacting"))
+        done = self._session.compact(keep=KEPT_MESSAGES).remembered
+        screen.remark(screen.message("compacted", done=done.text if done.things else self.nothing_new()))
+
+    def nothing_new(self) -> str:
+        """Return that there was nothing to remember, and that the talk is stored, if it is."""
+        screen = self._screen
+        return screen.message("nothing_new") + (screen.message("talk_kept") if is_stored(self._memory) else "")
+
+    def show_remembered(self) -> Sequence[str]:
+        """Name what was remembered just now."""
+        texts = [text for event in self._events if event.kind == "remembered" for text in self._written(event)]
+        if texts:
+            more = " …" if len(texts) > _NAMED else ""
+            self._screen.remark(self._screen.message("remembered", texts=" · ".join(islice(texts, _NAMED)) + more))
+        return texts
+
+    def _written(self, event: Event) -> Iterator[str]:
+        """The statements that an event's operation wrote and that stand: entries, and lines of daily notes."""
+        standing = {entry.id: entry.text for entry in self._memory.book.entries() if entry.superseded_by is None}
+        operation = event.data.get("operation")
+        changes = self._memory.book.journal.operation(operation).changes if operation else ()
+        texts = (standing.get(one.target) or noted(one) for one in changes)
+        yield from dict.fromkeys(text for text in texts if text)
+
+
+def is_stored(memory: Memory) -> bool:
+    """Whether talks are stored."""
+    return memory.config.enabled and memory.config.transcripts.enabled
+
+
+def worth_showing(answer: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the hits of a search that are worth a look."""
+    return [hit for hit in answer["results"] if hit["relevance"] >= WORTH_A_LOOK]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from memorybook import locale
 from memorybook.chat.commands import COMMANDS
 from memorybook.cli.call import check_stdin, write
 from memorybook.errors import InvalidInput
@@ -17,23 +18,23 @@ if TYPE_CHECKING:
     from prompt_toolkit.document import Document
 
 LONGEST = 1_000_000
-"""Bytes of a line that is read from a file or pipe."""
+"""Maximum bytes of a line of a file or pipe."""
 
-_ODD = 8  # such characters that may always be in a line
+_ODD = 8  # characters that are no text which any line may have
 
 Read = Callable[[], str]
-"""The next line that the user says. Raises EOFError at the end, KeyboardInterrupt for Ctrl-C, InvalidInput."""
+"""Returns the next line. Raises EOFError at the end, KeyboardInterrupt for Ctrl-C, InvalidInput."""
 
 Ids = Callable[[str], Iterable[tuple[str, str]]]
-"""Of `entries` or `sessions`: each id with what it stands for, newest or strongest first."""
+"""Returns the ids of `entries` or `sessions`, each with its text or title, best first."""
 
 
 def reader(
     prompt: Callable[[], str], ids: Ids, past: Callable[[], Iterable[str]], *, language: str, echo: bool = True
 ) -> Read:
-    """How lines are read here; `prompt` is asked before each, `past` for what was said in earlier sessions.
+    """Return a reader of lines; `prompt` is called before each, `past` for what was said in earlier sessions.
 
-    Lines of a file or pipe are shown behind the prompt as if they had been typed. Without `echo` nothing is shown.
+    Lines of a file or pipe are shown after the prompt as if they had been typed. Without `echo` nothing is shown.
     """
     check_stdin()
     if not echo:
@@ -55,21 +56,22 @@ def _is_terminal() -> bool:
 
 
 def _piped(prompt: str | None) -> str:
-    """The next line of a file or pipe, shown behind the prompt if there is one. Raises InvalidInput for no text."""
+    """Read a line of a file or pipe, shown after the prompt if there is one. Raises InvalidInput for binary data."""
     line = sys.stdin.buffer.readline(LONGEST + 1)
     if not line:
         raise EOFError
     text = line.decode("utf-8", "surrogateescape").removeprefix("\ufeff").rstrip("\r\n")
-    if len(line) > LONGEST or _is_binary(text):
-        why = f"has a line of more than {LONGEST:,} bytes" if len(line) > LONGEST else "is no text in UTF-8"
-        raise InvalidInput(f"the input {why}: give lines of text; the rest of it is not read")
+    if len(line) > LONGEST:
+        raise locale.error(InvalidInput, "chat.line_too_long", size=f"{LONGEST:,}")
+    if _is_binary(text):
+        raise locale.error(InvalidInput, "chat.line_not_text")
     if prompt is not None:
         write(f"{prompt}{visible(text)}\n")
     return text
 
 
 def _is_binary(text: str) -> bool:
-    """Whether more than a fifth of a line is no text: bytes that are not UTF-8, control characters."""
+    """Whether over a fifth of a line is not text: bytes that are not UTF-8, control characters."""
     odd = sum(1 for char in text if (char < " " and char != "\t") or "\udc80" <= char <= "\udcff")
     return odd >= _ODD and odd * 5 > len(text)
 
@@ -91,7 +93,7 @@ def _edited(prompt: Callable[[], str], ids: Ids, past: Callable[[], Iterable[str
 
 
 def completions(text: str, ids: Ids, language: str) -> Iterator[Completion]:
-    """The commands that begin so; after a command that takes an id, the ids."""
+    """Yield the commands that begin so; after a command that takes an id, the ids."""
     from prompt_toolkit.completion import Completion
 
     if not text.startswith("/"):
@@ -100,7 +102,7 @@ def completions(text: str, ids: Ids, language: str) -> Iterator[Completion]:
     if not gap:
         for one in COMMANDS:
             if one.name.startswith(name):
-                yield Completion(one.name, start_position=-len(name), display_meta=one.help[language])
+                yield Completion(one.name, start_position=-len(name), display_meta=one.help(language))
         return
     wanted = next((one.ids for one in COMMANDS if one.name == name), "")
     for id, told in ids(wanted) if wanted and " " not in begun else ():

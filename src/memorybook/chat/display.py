@@ -1,15 +1,14 @@
-"""Where a talk is shown: answers as they come, remarks, the status line; plain where there is no terminal."""
+"""What a chat shows: replies as they come, remarks, answers of commands, the status line."""
 
 from __future__ import annotations
 
 import re
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memorybook.chat.chat_words import WORDS, Words
-from memorybook.chat.drawn_words import DRAWN
+from memorybook import locale
 from memorybook.cli import show
-from memorybook.cli.call import write
+from memorybook.cli.call import Wording, write
 from memorybook.cli.show import Page, cells, wrapped
 from memorybook.text.visible import visible
 
@@ -18,18 +17,18 @@ if TYPE_CHECKING:
 
     from memorybook.cli.call import Options
     from memorybook.cli.show import Part
+    from memorybook.errors import MemoryBookError
 
 _THINKS, _THOUGHT = "<think>", "</think>"
 _WAITING, _CLEARED = "…", "\r\x1b[K"
 
 
 class Screen:
-    """A page that is written to as a talk goes on; shows nothing at all with `--json`.
+    """A page that is written to as a talk goes on; shows nothing with `--json`.
 
     Attributes:
-        page: What answers of commands are drawn on.
-        language: What is spoken, `en` or `zh`; see `speak`.
-        words: What the chat says by itself in it.
+        page: Where answers of commands are drawn.
+        language: `en` or `zh`; see `speak`.
     """
 
     def __init__(self, options: Options, zone: tzinfo | None = None, language: str = "en") -> None:
@@ -43,27 +42,40 @@ class Screen:
         self.speak(language)
 
     def speak(self, language: str) -> None:
-        """Say all that follows in this language."""
+        """Use this language from now on."""
         self.language = language
-        self.words: Words = WORDS[language]
-        self.page.words = DRAWN[language]
+        self.page.words = _ChatWording(language)
+
+    def message(self, id: str, /, **values: Any) -> str:
+        """Return a message of the chat in its language."""
+        return locale.message(f"chat.{id}", self.language, **values)
+
+    def translate(self, text: str) -> str:
+        """Return what another part of the package says, in the chat's language."""
+        return locale.translate(text, self.language)
+
+    def error(self, error: MemoryBookError) -> None:
+        """Show what could not be done; in Chinese its kind, then the reason."""
+        kinds = locale.table("errors", self.language)
+        kind = f"{kinds.get(error.code, kinds['error'])}：" if kinds else ""
+        self.remark(kind + locale.describe(error, self.language), "bad")
 
     def draw(self, verb: str, answer: dict[str, Any]) -> None:
-        """What a verb of the command line answered, as it shows it."""
+        """Show the answer of a command as the command line does."""
         self.end()
         if not self._silent:
             show.answer(verb, answer, self.page)
             sys.stdout.flush()
 
     def line(self, *parts: Part) -> None:
-        """One line of styled parts, on a line of its own."""
+        """Show styled parts on a line of their own."""
         self.end()
         if not self._silent:
             self.page.line(*parts)
             sys.stdout.flush()
 
     def remark(self, text: str, style: str = "faint") -> None:
-        """Lines of the chat itself, each with a dot before it, broken at the width of a terminal."""
+        """Show lines of the chat itself, each with a dot before it, broken at the width of the terminal."""
         width = self.page.width
         for line in text.splitlines():
             first, *rest = wrapped(line, width - 2) if width else [line]
@@ -71,22 +83,15 @@ class Screen:
             for row in rest:
                 self.line((style, f"  {row}"))
 
-    def text(self, text: str) -> None:
-        """A text of any length, its lines broken at the width of the terminal."""
-        self.end()
-        if not self._silent:
-            self.page.text(text)
-            sys.stdout.flush()
-
     def wait(self) -> None:
-        """Show that an answer is awaited, on a terminal, until something else is shown."""
+        """Show on a terminal that an answer is awaited, until something else is shown."""
         if self.page.color and not self._silent:
             write(_WAITING)
             sys.stdout.flush()
             self._waits = True
 
     def piece(self, text: str) -> None:
-        """The next piece of a reply; what a model thinks aloud before it speaks is not shown."""
+        """Show the next piece of a reply; what a model thinks before it speaks is not shown."""
         self._said += text
         self._flow(spoken(self._said), whole=False)
 
@@ -134,6 +139,19 @@ class Screen:
             self._waits = False
 
 
+class _ChatWording(Wording):
+    """The command line's sentences as the chat says them: in its language, and with its commands."""
+
+    def __init__(self, language: str) -> None:
+        super().__init__(locale.table("answers", language))
+        self._language = language
+
+    def __call__(self, sentence: str, **values: Any) -> str:
+        """Return the sentence, its braces filled in."""
+        said = super().__call__(sentence, **values)
+        return locale.translate(sentence, self._language) if said == sentence and not values else said
+
+
 class _Sheet(Page):
     """A page whose remarks are the chat's."""
 
@@ -147,12 +165,12 @@ class _Sheet(Page):
 
 
 def _words_in(line: str) -> list[str]:
-    """Pieces between which a line may be broken: words, spaces, wide characters; put together they are the line."""
+    """Split a line where it may be broken: words, spaces, wide characters; joined they are the line."""
     return re.findall(r"[^\S\n]|\n|[^\s\u1100-\uffff\U0001f000-\U0003ffff]+|.", line)
 
 
 def spoken(text: str) -> str:
-    """What of a reply so far is said, and not thought: all after `</think>`; "" while that is not to be told.
+    """Return what of a reply so far is not thought: all after `</think>`; "" while that is open.
 
     >>> spoken("<think>Tea?</think>Green tea."), spoken("<thi"), spoken("Green")
     ('Green tea.', '', 'Green')
@@ -161,3 +179,58 @@ def spoken(text: str) -> str:
     if text.startswith(_THINKS):
         return text.partition(_THOUGHT)[2].lstrip()
     return "" if _THINKS.startswith(text) else text
+
+
+# --- the status line -----------------------------------------------------------------------------
+
+ICON = "◆"
+
+
+class Status(NamedTuple):
+    """The line under a reply: how long it took, what was recalled and stored, how large the talk is.
+
+    Attributes:
+        seconds: From the input to the end of the reply.
+        recalled: What was recalled, in a few words; "" for nothing.
+        stored, forgotten, waiting: How many things were written, taken out, put into the review queue.
+        trouble: What failed or was degraded, one sentence each.
+        failed: Whether the turn has no whole answer.
+        cut: Whether that is because the user interrupted it.
+        lost: Whether they did so before their words were stored.
+        turns: Messages of the session so far.
+        tokens: Size of the turn's context; 0 for none, which is not shown.
+    """
+
+    seconds: float
+    recalled: str = ""
+    stored: int = 0
+    forgotten: int = 0
+    waiting: int = 0
+    trouble: tuple[str, ...] = ()
+    failed: bool = False
+    cut: bool = False
+    lost: bool = False
+    turns: int = 0
+    tokens: int = 0
+
+
+def status_parts(status: Status, language: str) -> list[Part]:
+    """Return the line in styled parts: a gold icon, the state in green or red, the rest faint."""
+
+    def say(id: str, /, **values: Any) -> str:
+        return locale.message(f"chat.{id}", language, **values)
+
+    counted = (("stored", status.stored), ("forgot", status.forgotten), ("in_review", status.waiting))
+    state = [status.recalled, *(say(id, count=count) for id, count in counted if count)]
+    if status.cut:
+        state.append(say("lost" if status.lost else "interrupted"))
+    elif status.trouble:
+        trouble = "; ".join(locale.translate(each, language) for each in status.trouble)
+        state.append(say("failed" if status.failed else "degraded", reason=trouble))
+    size = [say("turns", count=status.turns), say("tokens", count=status.tokens) if status.tokens else ""]
+    return [
+        ("gold", ICON),
+        ("faint", f" {status.seconds:.1f} s · "),
+        ("bad" if status.trouble or status.cut else "good", " · ".join(filter(None, state)) or say("ok")),
+        ("faint", "".join(f" · {each}" for each in size if each)),
+    ]

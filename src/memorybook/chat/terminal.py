@@ -1,4 +1,4 @@
-"""A talk from its first line to its end: what is typed, what is done about it, what is shown."""
+"""A chat from its first line to its end: with a language model, or with the book alone, which answers by search."""
 
 from __future__ import annotations
 
@@ -12,36 +12,35 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from memorybook.agent.messages import text_of
-from memorybook.agent.sentences_zh import told_in
-from memorybook.agent.workspace import Workspace
-from memorybook.chat import commands
-from memorybook.chat.chat_words import Words, counted, error_text
-from memorybook.chat.command_handlers import KEPT, Doing
+from memorybook.agent.session import Workspace
+from memorybook.chat.commands import KEPT_MESSAGES, CommandHandlers, is_stored, order_in, worth_showing
 from memorybook.chat.completion import lacks_editing, reader
-from memorybook.chat.display import Screen
-from memorybook.chat.hits_view import kept, show_found
-from memorybook.chat.status_line import Status, parts
+from memorybook.chat.display import Screen, Status, status_parts
 from memorybook.cli.call import Call
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound, Unavailable
-from memorybook.sessions.dialogue import is_worded
+from memorybook.locale import describe
+from memorybook.prompt.recall import tell_hits, tells_beside
+from memorybook.sessions.dialogue import is_small, is_worded
 from memorybook.sessions.recall_types import short
+from memorybook.text.sentences import is_question
 from memorybook.text.tokens import count_tokens, language_of
 
 if TYPE_CHECKING:
     from memorybook.agent import AgentSession, Event
-    from memorybook.formats.llm_messages import Message
     from memorybook.memory import Memory
     from memorybook.protocols import LLM
+    from memorybook.search.types import Answer, Passage
+    from memorybook.sessions.recall_types import Recollection
 
 CHANNEL = "chat"
-"""Of the sessions of this door; each chat that is open at once has a number of its own in it."""
+"""Channel of this door's sessions; each chat that is open at once has a number of its own in it."""
 
 COMPACT_FROM = 16_000
-"""Tokens of a talk from which on it is compacted."""
+"""Minimum tokens of a talk that is compacted."""
 
 _WRITING = ("memory_remember", "memory_append", "memory_update", "memory_pin")
 _BEGINS = ("/new", "/remember")  # commands that make a book
-_READ = 20  # entries and sessions whose language is a book's
+_READ = 20  # entries and sessions that tell the language of a book
 
 
 class Chat:
@@ -50,9 +49,9 @@ class Chat:
     Args:
         call: Of the command line: its options, and the book.
         system: Words to the model before all others.
-        goes_on: An earlier session that is gone on from, as `Memory.recall_session` takes it; "" for none.
-        language: Of what the chat says to an empty book before anything was said to it, `en` or `zh`.
-        read: Gives the next line; None reads stdin.
+        goes_on: An earlier session to continue from, as `Memory.recall_session` takes it; "" for none.
+        language: For an empty book, before anything was said: `en` or `zh`.
+        read: Returns the next line; None reads stdin.
     """
 
     def __init__(
@@ -70,7 +69,11 @@ class Chat:
         self._goes_on = goes_on
         self._screen = Screen(call.options, self._memory.book.zone, _language(self._memory, language))
         self._read = read or reader(
-            self._prompt, self._ids, self._past, language=self._screen.language, echo=not call.options.json
+            lambda: f"{self._screen.message('you')}> ",
+            self._ids,
+            self._past,
+            language=self._screen.language,
+            echo=not call.options.json,
         )
         self._thread = threading.get_ident()
         self._events: list[Event] = []
@@ -79,17 +82,13 @@ class Chat:
         self._made: list[str] = []  # operations of this chat, in order
         self._turns: list[dict[str, Any]] = []
         self._session: AgentSession
-        self._doing: Doing
+        self._commands: CommandHandlers
         self._settle: Callable[[], None]
         self._settles = False  # once something is written, for the place of a chat is in its book
         self._llm: LLM | None = None
 
-    @property
-    def _words(self) -> Words:
-        return self._screen.words
-
     def run(self) -> dict[str, Any] | None:
-        """Talk until the user leaves, then have the session remembered; the talk as JSON where that is wanted."""
+        """Talk until the user leaves, then have the session remembered; return the talk with `--json`."""
         logging.getLogger("memorybook").addHandler(logging.NullHandler())  # what it would say is shown here
         with ExitStack() as opened:
             self._llm = self._memory.llm
@@ -113,7 +112,7 @@ class Chat:
             self._talk()
             remembered = self._leave(workspace)
             workspace.close()  # which ends what is still done in the background
-            self._tell_behind()
+            self._show_behind()
         return {"turns": self._turns, **remembered} if self._call.options.json else None
 
     # --- beginning -----------------------------------------------------------------------------
@@ -122,38 +121,37 @@ class Chat:
         """Talk in the session of that chat from now on."""
         self._settles = False
         self._session = workspace.session(CHANNEL, chat)
-        self._doing = Doing(
+        self._commands = CommandHandlers(
             self._call.options, self._memory, self._session, self._screen, events=self._events, made=self._made
         )
 
     def _greet(self) -> None:
-        words, memory = self._words, self._memory
+        screen, memory = self._screen, self._memory
         name = self._llm.name.rpartition("/")[2] if self._llm is not None else ""
-        self._screen.line(
-            ("strong", "memorybook"), ("faint", " · "), memory.root, ("faint", f" · {name}" if name else "")
-        )
+        screen.line(("strong", "memorybook"), ("faint", " · "), memory.root, ("faint", f" · {name}" if name else ""))
         if self._llm is None:
-            self._screen.remark(words.no_model)
+            screen.remark(screen.message("no_model"))
         if not memory.config.enabled:
-            self._screen.remark(words.off, "bad")
+            screen.remark(screen.message("memory_off"), "bad")
         elif not memory.config.transcripts.enabled:
-            self._screen.remark(words.no_transcripts)
+            screen.remark(screen.message("no_transcripts"))
         if lacks_editing():
-            self._screen.remark(words.extra)
-        self._screen.remark(words.hint)
+            screen.remark(screen.message("plain_input"))
+        screen.remark(screen.message("hint"))
         if absent := memory.context.absent:
-            self._screen.remark(told_in(self._screen.language, absent))
+            screen.remark(screen.translate(absent))
         before = self._session.messages
         if self._goes_on:
             self._go_on(memory)
         elif before:
-            when = self._screen.page.minute(str(before[-1]["timestamp"]))[11:]
-            self._screen.remark(words.goes_on.format(time=when, turns=counted(len(before), words.turns)))
+            time = screen.page.minute(str(before[-1]["timestamp"]))[11:]
+            screen.remark(screen.message("continued", time=time, turns=screen.message("turns", count=len(before))))
             if self._llm is not None and before[-1]["role"] == "user":
-                self._screen.remark(words.unanswered.format(text=text_of(before[-1]).strip().partition("\n")[0][:80]))
+                text = text_of(before[-1]).strip().partition("\n")[0][:80]
+                screen.remark(screen.message("unanswered", text=text))
 
     def _go_on(self, memory: Memory) -> None:
-        """Show each prompt of this session the one that it goes on from. Raises NotFound, Conflict."""
+        """Show the session to continue from in each prompt of this one. Raises NotFound, Conflict."""
         current = self._session.uuid or None
         [found] = memory.recall_session(self._goes_on, current=current).sessions
         if found.uuid == current:
@@ -161,13 +159,10 @@ class Chat:
         self._session.before = found.uuid
         day = memory.book.day(found.started).isoformat() if found.started else "—"
         title = found.title or found.name or short(found.uuid)
-        self._screen.remark(self._words.from_session.format(title=title, day=day))
-
-    def _prompt(self) -> str:
-        return f"{self._words.you}> "
+        self._screen.remark(self._screen.message("continued_from", title=title, day=day))
 
     def _past(self) -> Iterator[str]:
-        """What was said in earlier chats, as it is kept, the newest last: for going back to it."""
+        """What the user said in earlier chats, the newest last, for the history of the input."""
         transcripts = self._memory.book.transcripts
         for session in reversed(transcripts.sessions(limit=10)):
             if session.channel == CHANNEL:
@@ -185,18 +180,18 @@ class Chat:
     def _talk(self) -> None:
         interrupts = 0
         while interrupts < 2:
-            self._tell_behind()
+            self._show_behind()
             try:
                 line = self._read()
             except EOFError:
                 return
             except InvalidInput as error:
-                self._screen.remark(error_text(error, self._screen.language), "bad")
+                self._screen.error(error)
                 return
             except KeyboardInterrupt:
                 interrupts += 1
                 if interrupts < 2:
-                    self._screen.remark(self._words.again)
+                    self._screen.remark(self._screen.message("leave_hint"))
                 continue
             if not line.strip():
                 continue
@@ -205,21 +200,21 @@ class Chat:
                     return
                 interrupts = 0
             except KeyboardInterrupt:
-                self._screen.remark(self._words.again)
+                self._screen.remark(self._screen.message("leave_hint"))
                 interrupts = 1
 
     def _take(self, line: str) -> bool:
-        """Do what a line says; False if it says to leave."""
+        """Do what a line says; return False to leave."""
         try:
-            order = commands.order_in(line, self._screen.language)
+            order = order_in(line)
             if self._settles and (order is None or order.command.name in _BEGINS):
                 self._settle()
             if order is None:
                 self._turn(line)
                 return True
-            return self._doing.carry_out(order)
+            return self._commands.carry_out(order)
         except MemoryBookError as error:
-            self._screen.remark(error_text(error, self._screen.language), "bad")
+            self._screen.error(error)
         except SystemExit:  # a command's help was shown
             pass
         return True
@@ -241,28 +236,29 @@ class Chat:
             self._finish(text, status, began)
             raise
         except MemoryBookError as error:
-            status = status._replace(trouble=(str(error),), failed=True)
+            status = status._replace(trouble=(describe(error, self._screen.language),), failed=True)
         self._finish(text, status, began)
 
     def _ids_said(self) -> set[str]:
-        """Of the messages of the session that are kept."""
+        """Ids of the messages of the session."""
         with suppress(MemoryBookError):
             return {str(one["id"]) for one in self._session.messages}
         return set()
 
     def _answered(self, text: str) -> Status:
-        """The turn with the model."""
+        """Run the turn with the model."""
         self._screen.wait()
         outcome = self._session.run(None, text, system=self._system, piece=self._screen.piece, orders=True)
         self._screen.end()
         self._turns.append({"user": text, "assistant": outcome.text})
-        if len(outcome.messages) > KEPT + 2 and sum(map(_tokens, outcome.messages)) >= COMPACT_FROM:
-            self._doing.compact()
+        tokens = sum(count_tokens(text_of(message)) for message in outcome.messages)
+        if len(outcome.messages) > KEPT_MESSAGES + 2 and tokens >= COMPACT_FROM:
+            self._commands.compact()
         degraded = outcome.found.degraded if outcome.found is not None else ()
         return Status(0.0, trouble=degraded, tokens=outcome.context.tokens)
 
     def _looked_up(self, text: str) -> Status:
-        """The turn without one: it is kept, done where it is an order, and answered with what is found."""
+        """Run the turn without a model: store it, obey it if it is an order, and answer with what is found."""
         kept = self._session.add({"role": "user", "content": text})
         done = self._session.obey(kept)
         asked = text if done is None else done.asked
@@ -275,7 +271,7 @@ class Chat:
         return Status(0.0, trouble=tuple(dict.fromkeys((*degraded, *more))))
 
     def _finish(self, text: str, status: Status, began: float) -> None:
-        """The line under the reply."""
+        """Show the line under the reply."""
         late, self._late = self._late, []
         status = _with_events(status._replace(seconds=time.monotonic() - began), [*self._events, *late])
         with suppress(Unavailable):
@@ -285,16 +281,17 @@ class Chat:
             self._turns.append({"user": text, "assistant": None})
         if self._turns:
             self._turns[-1]["status"] = {**status._asdict(), "trouble": list(status.trouble)}
-        self._screen.line(*parts(status, self._screen.language))
+        self._screen.line(*status_parts(status, self._screen.language))
 
     # --- what happens ----------------------------------------------------------------------------
 
     def _heard(self, event: Event) -> None:
-        """Show at once what belongs to the turn; what is done in the background waits for its end."""
+        """Show at once what belongs to the turn; what happens in the background waits for its end."""
         self._made += _operations(event)
         if threading.get_ident() != self._thread:
             if event.kind in ("remembered", "memorize_failed", "ended"):
-                self._behind.append(self._words.idle if event.kind == "ended" else event.text)
+                idle = self._screen.message("idle_session")
+                self._behind.append(idle if event.kind == "ended" else event.text)
             elif event.kind == "retell_failed":
                 self._late.append(event)
             return
@@ -303,39 +300,40 @@ class Chat:
             self._screen.remark(event.text)
             self._screen.wait()
 
-    def _tell_behind(self) -> None:
-        """Show what was done in the background since it was told last."""
+    def _show_behind(self) -> None:
+        """Show what happened in the background."""
         while self._behind:
             self._screen.remark(self._behind.pop(0))
 
     # --- leaving ---------------------------------------------------------------------------------
 
     def _leave(self, workspace: Workspace) -> dict[str, Any]:
-        """Have the session remembered; an interrupt leaves it to the queue."""
+        """Have the session remembered; an interrupt leaves it in the queue."""
+        screen = self._screen
         self._events.clear()
         try:
             if not self._session.messages:
                 return {"remembered": []}
-            self._screen.remark(self._words.ending)
+            screen.remark(screen.message("remembering"))
             done = self._session.new(keep=False)
         except KeyboardInterrupt:
             with suppress(KeyboardInterrupt, MemoryBookError):
                 self._session.put_off("Ctrl-C")
-            self._screen.remark(self._words.queued.format(reason="Ctrl-C"), "bad")
+            screen.remark(screen.message("queued", reason="Ctrl-C"), "bad")
             if not workspace.wait(0):  # what a model is asked in the background would have the process wait for it
                 os._exit(130)
             return {"remembered": []}
         if not done.ok:
-            self._screen.remark(self._words.queued.format(reason=told_in(self._screen.language, done.reason)), "bad")
+            screen.remark(screen.message("queued", reason=screen.translate(done.reason)), "bad")
             return {"remembered": [], "waits": done.reason}
-        texts = list(self._doing.tell_remembered())
+        texts = list(self._commands.show_remembered())
         if not texts:
-            self._screen.remark(self._words.nothing_new + kept(self._memory, self._words.talk_kept))
+            screen.remark(self._commands.nothing_new())
         return {"remembered": texts}
 
 
 def _language(memory: Memory, otherwise: str) -> str:
-    """Which one a book speaks: as its settings say, else that of what stands in it; `otherwise` for an empty one."""
+    """Return the language of a book: its setting, else that of its entries and titles; `otherwise` for an empty one."""
     setting = memory.config.language
     if setting != "auto":
         return setting
@@ -345,19 +343,15 @@ def _language(memory: Memory, otherwise: str) -> str:
     return language_of(setting, texts) if any(texts) else otherwise
 
 
-def _tokens(message: Message) -> int:
-    return count_tokens(text_of(message))
-
-
 def _operations(event: Event) -> list[str]:
-    """Ids of the operations that an event tells of, in order."""
+    """Ids of the operations of an event, in order."""
     done = event.data.get("done")
     made = (done.operation if done else event.data.get("operation"), *event.data.get("operations", ()))
     return [id for id in made if id]
 
 
 def _with_events(status: Status, events: Iterable[Event]) -> Status:
-    """The status with what was told during the turn."""
+    """Add the events of a turn to its status."""
     for event in events:
         if event.kind == "obeyed":
             done = event.data["done"]
@@ -380,10 +374,9 @@ def _with_events(status: Status, events: Iterable[Event]) -> Status:
 
 @contextmanager
 def _place(memory: Memory) -> Iterator[str]:
-    """The number of this chat among those that are open on the book at once: each is a session of its own.
+    """Hold a number for this chat among those open on the book at once: each is a session of its own.
 
-    The lowest that is free; whoever holds it is known by a lock, which the kernel takes from the dead, so that a chat
-    that was killed is gone on with.
+    The lowest that is free, by a lock that the kernel takes from the dead, so that a killed chat is continued.
     """
     if not memory.config.enabled:
         yield "1"
@@ -393,3 +386,63 @@ def _place(memory: Memory) -> Iterator[str]:
             if ours:
                 yield str(number)
                 return
+
+
+# --- answers without a model ---------------------------------------------------------------------
+
+
+def show_found(text: str, recalled: Recollection | None, memory: Memory, current: str, screen: Screen) -> list[str]:
+    """Answer what a user says from the book alone; return why the answer may lack something.
+
+    Shows the past talks that were asked for, if anything was said in them, else the hits of a search. For a question
+    that is every hit worth a look, for a statement only if one is relevant. Small talk is not searched for.
+
+    Args:
+        text: What the user says.
+        recalled: The past talks it asks for; None if it asks for none.
+        memory: The book.
+        current: Uuid of this session; "" before there is one.
+        screen: Where it is shown.
+    """
+    stored = screen.message("stored_talk") if is_stored(memory) else ""
+    if is_small(text):
+        screen.remark(stored + screen.message("small_talk"))
+        return []
+    nothing = screen.message("nothing_known")
+    if recalled is not None and not recalled.has_relevant:
+        if recalled.span is not None and not recalled.sessions:
+            nothing = screen.message("nothing_said", days=" – ".join(filter(None, dict.fromkeys(recalled.span))))
+        recalled = None
+    if recalled is not None and recalled.turns and recalled.scene != "history":
+        return _show_recalled(recalled, screen)
+    limit, asks = memory.config.recall.max_search_results, is_question(text)
+    answer = _found(text, memory, current, limit).json()
+    worth = worth_showing(answer) if asks or answer["has_relevant"] else []
+    if asks and not worth:
+        worth = worth_showing(_found(text, memory, current, limit, said_here=True).json())
+    if worth:
+        screen.remark(screen.message("found"))
+        screen.draw("search", {**answer, "results": worth, "has_relevant": True, "cut": 0})
+    elif recalled is not None:
+        return _show_recalled(recalled, screen)
+    else:
+        screen.remark(stored + nothing)
+    return list(answer["index"].get("degraded") or ())
+
+
+def _show_recalled(found: Recollection, screen: Screen) -> list[str]:
+    screen.remark(screen.message("found"))
+    screen.draw(f"recall-{found.scene}", found.json())
+    return []
+
+
+def _found(text: str, memory: Memory, current: str, limit: int, *, said_here: bool = False) -> Answer:
+    """Search the book for what a user says, without turns that only asked it; with `said_here` in this session too."""
+
+    def keep(one: Passage) -> bool:
+        if one.source not in ("turn", "summary"):
+            return True
+        here = one.source == "turn" and one.session == current
+        return (said_here or not here) and tells_beside(one.text, text, questions=not here)
+
+    return tell_hits(memory.context, text, limit=limit, without=None if said_here else current, keep=keep)

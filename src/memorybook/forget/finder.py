@@ -30,6 +30,7 @@ from memorybook.forget.units import (
     points_back,
     sentences_in,
     starts_with_pronoun,
+    tidied,
     units,
     values_of,
     whole_words,
@@ -633,7 +634,12 @@ def _apart(text: str, says: Callable[[str], bool]) -> tuple[str, str]:
 
 def _parted(text: str, topic: Topic) -> tuple[str, str]:
     """The clauses of a text that are about a topic, and the rest; all of it and "" if it says nothing else."""
-    parts = [_Said(-1, n, unit.text, unit.sentence, words_of(unit.text), USER) for n, unit in enumerate(units(text))]
+    said = units(text)
+    they = re.search(r"(?i)\bthe user\b", text) is not None
+    parts = [
+        _Said(-1, n, first_person(unit.text, they=they), unit.sentence, words_of(unit.text), USER)
+        for n, unit in enumerate(said)
+    ]
     wanted = topic.words - topic.names or topic.words
     if not wanted.isdisjoint(words_of(text[: -len(unlabelled(text)) or None])):
         return text, ""  # who is meant says all of it
@@ -644,18 +650,19 @@ def _parted(text: str, topic: Topic) -> tuple[str, str]:
             going.update(one.number for one in _holding(sentence, topic))
     for before, one in pairwise(parts):
         more = goes_on if one.sentence == before.sentence else points_back
-        if before.number in going and more(first_person(one.text)):
+        if before.number in going and more(one.text):
             going.add(one.number)
     for before, one in reversed(list(pairwise(parts))):
-        if one.number in going and one.sentence == before.sentence and hangs_on(first_person(one.text)):
+        if one.number in going and one.sentence == before.sentence and hangs_on(one.text):
             going.add(before.number)
     touched = {one.sentence for one in parts if one.number in going}
     rest = [one for one in parts if one.number not in going and says_something(one.text)]
     held = {one.number for one in rest if one.sentence not in touched or content_size(one.text) >= ALONE}
     if not going or not held:
         return text, ""
-    spans = [(unit.start, unit.end) for n, unit in enumerate(units(text)) if n not in held]
-    return " ".join(one.text for one in parts if one.number not in held), begun(without_spans(text, spans))
+    gone = [unit for n, unit in enumerate(said) if n not in held]
+    left = without_spans(text, [(unit.start, unit.end) for unit in gone])
+    return " ".join(unit.text for unit in gone), tidied(begun(left))
 
 
 def _by_sentence(turn: Sequence[_Said]) -> Iterator[list[_Said]]:

@@ -275,10 +275,11 @@ def begun(text: str) -> str:
     return left[:1].upper() + left[1:]
 
 
-def first_person(text: str) -> str:
-    """What an entry says of the user, as the user would say it."""
-    text = re.sub(r"(?i)\bthe user['’]s\b", "my", text).replace("用户", "我")
-    return re.sub(r"(?i)\bthe user\b", "I", text)
+def first_person(text: str, *, they: bool = False) -> str:
+    """Return what an entry says of the user as the user would say it; with `they` that pronoun stands for the user."""
+    for said, own in (("the user['’]s", "my"), ("the user", "I"), *((("their", "my"), ("they", "I")) if they else ())):
+        text = re.sub(rf"(?i)\b{said}\b", own, text)
+    return text.replace("用户", "我")
 
 
 def _joined(left: str, piece: str) -> str:

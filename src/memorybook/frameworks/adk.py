@@ -72,7 +72,7 @@ class BookTool(BaseTool):
 
     async def run_async(self, *, args: dict[str, Any], tool_context: Any) -> str:
         """What the tool answers, or `Error: …`."""
-        return await to_thread(self._tool.told, args)
+        return await to_thread(self._tool.answer, args)
 
 
 def book_tools(memory: Memory, names: Collection[str] | None = None) -> list[BookTool]:

@@ -84,7 +84,7 @@ def book_tools(memory: Memory, names: Collection[str] | None = None) -> list[af.
 
 def _tool(tool: AgentTool) -> af.FunctionTool:
     def called(**arguments: Any) -> str:
-        return tool.told(arguments)
+        return tool.answer(arguments)
 
     told = tool.schema
     return af.FunctionTool(name=told.name, description=told.description, func=called, input_model=dict(told.parameters))

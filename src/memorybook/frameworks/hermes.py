@@ -66,7 +66,7 @@ class BookProvider(MemoryProvider):
         if self._memory is None or tool_name not in tools.offered():
             raise InvalidInput(f"no tool {tool_name!r} is offered here, or the provider is not initialized")
         [tool] = tools_of(self._memory, names=[tool_name])
-        return json.dumps({"result": tool.told(args)}, ensure_ascii=False)
+        return json.dumps({"result": tool.answer(args)}, ensure_ascii=False)
 
     def on_memory_write(self, action: str, target: str, content: str, metadata: Any = None) -> None:
         """Remember what the built-in memory is told to add; forget of that the one that it replaces or removes."""

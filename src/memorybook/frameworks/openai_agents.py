@@ -68,7 +68,7 @@ def book_tools(memory: Memory, names: Collection[str] | None = None) -> list[Fun
 
 def _function(tool: AgentTool) -> FunctionTool:
     async def invoked(context: Any, arguments: str) -> str:
-        return await to_thread(tool.told, arguments)
+        return await to_thread(tool.answer, arguments)
 
     schema = tool.schema
     return FunctionTool(schema.name, schema.description, dict(schema.parameters), invoked, strict_json_schema=False)

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from memorybook.agent.workspace import Workspace
+from memorybook.agent.session import Workspace
 from memorybook.config.project import tenant_key
 from memorybook.context import MACHINE
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound, Unavailable

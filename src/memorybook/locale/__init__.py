@@ -1,0 +1,110 @@
+"""Messages in English and Chinese, as data: `en.toml` and `zh.toml` beside this file."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from memorybook.errors import MemoryBookError
+
+    E = TypeVar("E", bound=MemoryBookError)
+
+_VALUES = {
+    "count": r"\d+",
+    "total": r"\d+",
+    "day": r"\S+",
+    "host": r"\S+",
+    "id": r"\S+",
+    "seconds": r"\S+",
+    "setting": r"(?:llm|embeddings)\.\S+",
+    "sign": "[-+~]",
+    "size": r"\S+",
+}
+"""What a placeholder of a sentence stands for, by its name without digits; any other name for any text."""
+
+_CHANGED = re.compile(r"(~ \S+: )(.+ → .+)")
+
+
+@cache
+def table(name: str, language: str) -> Mapping[str, str]:
+    """Return a table of the catalogue; empty if the language has none of that name."""
+    with open(os.path.join(os.path.dirname(__file__), f"{language}.toml"), "rb") as file:
+        found: dict[str, str] = tomllib.load(file).get(name, {})
+    return found
+
+
+def message(id: str, language: str, /, **values: Any) -> str:
+    """Return the message `table.name` with its values filled in; `(s)` follows `count`.
+
+    >>> message("agent.turns", "en", count=1), message("agent.turns", "zh", count=2)
+    ('1 turn', '2 句话')
+    """
+    name, _, key = id.partition(".")
+    text = table(name, language)[key].replace("(s)", "" if values.get("count") == 1 else "s")
+    return text.format(**values) if values else text
+
+
+def error(kind: type[E], id: str, /, **values: Any) -> E:
+    """Return an error with that message in English, which carries its id and values for doors that speak another."""
+    found = kind(message(id, "en", **values))
+    found.message_id, found.values = id, values
+    return found
+
+
+def describe(error: MemoryBookError, language: str) -> str:
+    """Return the message of an error in that language: by its id, else by its English sentence."""
+    return message(error.message_id, language, **error.values) if error.message_id else translate(str(error), language)
+
+
+def translate(text: str, language: str) -> str:
+    """Return what another part of the package says in English, line by line, in that language.
+
+    A line is found by its English sentence in the table `sentences`; one that is not there stays English, and so does
+    what it quotes: words of a user, names, ids.
+
+    >>> translate("~ a1b2c3: score 0.60 → 0.68 (remembered)", "zh")
+    '~ a1b2c3: 分数 0.60 → 0.68（记住）'
+    """
+    return "\n".join(_translate_line(line, language) for line in text.split("\n")) if language != "en" else text
+
+
+def _translate_line(line: str, language: str) -> str:
+    for sentence, said in _sentences(language):
+        if found := sentence.fullmatch(line):
+            return said.format(**{name: _translate_line(value, language) for name, value in found.groupdict().items()})
+    if line[:2] not in ("+ ", "- ", "~ "):
+        return line
+    head, reason = line, ""
+    for bracket in re.finditer(r" \(", line) if line.endswith(")") else ():  # a change, and the reason for it
+        if (said := _translate_line(line[bracket.end() : -1], language)) != line[bracket.end() : -1]:
+            head, reason = line[: bracket.start()], f"（{said}）"
+            break
+    if found := _CHANGED.fullmatch(head):
+        fields = table("fields", language)
+        named = re.compile(rf"(?:^|(?<=, ))({'|'.join(fields)}) (?=.*? → )")
+        head = found[1] + named.sub(lambda field: f"{fields[field[1]]} ", found[2])
+    elif reason:
+        head = _translate_line(head, language)
+    return head + reason
+
+
+@cache
+def _sentences(language: str) -> list[tuple[re.Pattern[str], str]]:
+    """The English sentences as patterns of their placeholders, each with its translation; the longest first."""
+    by_length = sorted(table("sentences", language).items(), key=lambda one: -len(re.sub(r"\{\w+\}", "", one[0])))
+    return [(re.compile(_pattern(sentence)), said) for sentence, said in by_length]
+
+
+def _pattern(sentence: str) -> str:
+    literals = re.split(r"\{(\w+)\}", sentence)
+    return "".join(
+        f"(?P<{part}>{_VALUES.get(part.rstrip('0123456789'), '.+')})"
+        if place % 2
+        else re.escape(part).replace(r"\(s\)", "s?")
+        for place, part in enumerate(literals)
+    )

@@ -1,0 +1,91 @@
+"""The catalogue of messages: both languages say the same, and no sentence is translated that nobody says any more."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import memorybook
+from memorybook.errors import InvalidInput
+from memorybook.locale import describe, error, table, translate
+
+ROOT = Path(memorybook.__file__).parent
+CODE = "\n".join(path.read_text(encoding="utf-8") for path in sorted(ROOT.rglob("*.py")))
+CODE = re.sub(r'"\s*\n\s*f?"', "", CODE)  # one sentence may stand in several literals
+
+
+@pytest.mark.parametrize("name", ["agent", "compose", "chat", "commands"])
+def test_both_languages_have_the_same_messages_with_the_same_values(name: str) -> None:
+    english, chinese = table(name, "en"), table(name, "zh")
+    assert english.keys() == chinese.keys()
+    for key, text in english.items():
+        assert set(re.findall(r"\{(\w+)", text)) == set(re.findall(r"\{(\w+)", chinese[key])), key
+
+
+def test_every_message_is_used() -> None:
+    code = "\n".join(path.read_text(encoding="utf-8") for part in ("agent", "chat") for path in (ROOT / part).glob("*"))
+    for name in ("agent", "chat"):
+        assert [key for key in table(name, "en") if not re.search(rf'["\'.]{key}["\']', code)] == []
+
+
+def test_answers_of_commands_have_their_chinese_and_no_other_sentence_has() -> None:
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "cli").glob("*.py")]
+    calls = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args]
+    drawn = [call.args[0] for call in calls if ast.unparse(call.func).endswith("words")]
+    answers = table("answers", "zh").keys()
+    assert {one.value for one in drawn if isinstance(one, ast.Constant)} - answers == set()
+    forms = {one: {one, one.replace(" ", "_"), one.removeprefix("{} ")} for one in answers}
+    assert [one for one, any_of in forms.items() if not any(each in CODE for each in any_of)] == []
+
+
+def test_every_sentence_is_one_that_the_code_still_says() -> None:
+    code = re.sub(r"\{[^{}\n]*\}", "", CODE)
+    said = {max(re.split(r"\{\w+\}|\(s\)", each), key=len).strip("; ") for each in table("sentences", "zh")}
+    assert {each for each in said if each not in code} == PIECED_TOGETHER
+
+
+PIECED_TOGETHER = {
+    "the last session", "the only session of", "the start of this session", "the end of this session",
+    "nothing was said from", "nothing about it was said on", "nothing about it was said from",
+    "in other sessions, which is how", "in other sessions: all days were searched",
+    "line is left out of the text: they try to instruct whoever reads them",
+    "session waits to be remembered:", "sessions wait to be remembered:",
+    "the language model at '", "the embedding service at '", "broke off (", "could not be reached (",
+    "- all turns of session", "~ title and summary of session", "change sessions/", ".md was changed since",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ("~ sessions/a.md, rewritten (summary of the session)", "~ sessions/a.md，已改写（会话摘要）"),
+        (
+            "+ a1b2c3: I row (daily). (undone: said: I row (daily). turn:t1)",
+            "+ a1b2c3: I row (daily).（撤销：说过：I row (daily). turn:t1）",
+        ),
+        ("~ a1b2c3: hits 1 → 2, text 'a' → 'b' (updated)", "~ a1b2c3: 次数 1 → 2, 文字 'a' → 'b'（修改）"),
+        ("~ a1b2c3: pinned no → yes", "~ a1b2c3: 置顶 no → yes"),
+        ("+ a1b2c3: We said: row (well).", "+ a1b2c3: We said: row (well)."),
+        (
+            "searched by words alone, the embedder 'm' cannot be used: the embedding service at 'h' did not answer "
+            "within 3 seconds; check that it runs, or raise embeddings.timeout; tried again in 9 s",
+            "仅按词语检索，嵌入模型 'm' 无法使用：嵌入服务（h）在 3 秒内没有回答；"
+            "请检查它是否在运行，或调大 embeddings.timeout；9 秒后重试",
+        ),
+        ("  turn:t2: (it tries to instruct whoever reads it)", "  turn:t2：（它试图指挥读者）"),
+        ("- 1 turn of session s1", "- 会话 s1 的 1 条消息"),
+        ("nobody knows this sentence (remembered)", "nobody knows this sentence (remembered)"),
+    ],
+)  # fmt: skip
+def test_a_sentence_is_said_in_chinese_and_what_it_quotes_stays(told: str, said: str) -> None:
+    assert (translate(told, "zh"), translate(told, "en")) == (said, told)
+
+
+def test_an_error_carries_its_message() -> None:
+    found = error(InvalidInput, "agent.session_is_current", name="'tea'")
+    assert str(found) == "this session is 'tea' already: choose another name, or none"
+    assert describe(found, "zh") == "本次会话就是 'tea'：请换个名称，或不写名称"
+    assert describe(InvalidInput("tea is blank: give some words"), "zh") == "tea 为空：请写些内容"
