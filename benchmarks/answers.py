@@ -25,7 +25,7 @@ What is counted, per question, then averaged over questions; `benchmarks/standin
 - tokens: of the text.
 - ms: of the whole call, with packing, warm; the median. Two books are measured at a time (`--jobs`).
 
-Differences are paired over questions: see `benchmarks/compare.py`. `--held-out` and `--half` are those of
+Differences are paired over questions: see `benchmarks/difference.py`. `--held-out` and `--half` are those of
 `benchmarks/recall.py`, `--categories` reports categories apart; `--limit` takes that many questions of a set, always
 the same.
 """
@@ -52,7 +52,7 @@ if not __package__:  # run as a file: `benchmarks` is a package of the checkout
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 import memorybook
-from benchmarks import books, compare, measure, recall, standing
+from benchmarks import books, difference, measure, recall, standing
 from memorybook.text.tokens import count_tokens
 
 SETS = ("locomo", "memdaily", "realmem")
@@ -289,7 +289,7 @@ def differences(rows: Sequence[Row]) -> str:
                     for system in (first, other)
                 )
                 if here:
-                    found = compare.difference([there[id] for id in here], [*here.values()])
+                    found = difference.difference([there[id] for id in here], [*here.values()])
                     interval = f"{found.low:+.1f} … {found.high:+.1f}"
                     body.append([name, figure, budget, other, f"{found.change:+.1f}", interval, found.verdict])
     body.sort(key=lambda line: [line[0], line[1], line[3]])

@@ -47,7 +47,7 @@ if not __package__:  # run as a file: `benchmarks` is a package of the checkout
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 import memorybook
-from benchmarks import books, compare, measure
+from benchmarks import books, difference, measure
 from memorybook.text.tokens import count_tokens
 
 SETS = ("locomo", "realmem", "memdaily", "madial", "cmrc")
@@ -226,7 +226,9 @@ def report(rows: Sequence[Row], facts: Mapping[str, str], *, held_out: bool) -> 
         parts.append("By half:\n\n" + by(rows, "set", "half", "setting", columns=SHORT))
     names = list(dict.fromkeys(row["setting"] for row in rows))
     for name in names[1:]:
-        text = compare.table([r for r in rows if r["setting"] == names[0]], [r for r in rows if r["setting"] == name])
+        text = difference.table(
+            [r for r in rows if r["setting"] == names[0]], [r for r in rows if r["setting"] == name]
+        )
         parts.append(f"`{name}` against `{names[0]}`, R@10, paired bootstrap:\n\n{text}")
     degraded = sorted({f"{row['setting']}: {reason}" for row in rows for reason in row["degraded"]})
     parts += [f"Degraded: {'; '.join(degraded)}.\n"] if degraded else []
@@ -297,7 +299,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = measure.parsed(flags, arguments, "recall")
     try:
         if options.compare:
-            print(compare.files(*options.compare))
+            print(difference.files(*options.compare))
             return 0
         settings = settings_of(options.settings)
     except (OSError, ValueError) as error:

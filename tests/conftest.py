@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 from books import memory as memory
 from books import reopen as reopen
 from clock import Clock
-from memorybook.inference import wordpieces
+from memorybook.inference import static
 from memorybook.storage import sqlite
 
 FORCING = {name: getattr(sqlite, name) for name in ("_DURABLE", "_DERIVED")}
@@ -52,7 +52,7 @@ def pytest_collection() -> Generator[None, object, object]:
 def _one_vocabulary() -> Iterator[None]:
     """What every new book derives from the bundled tokenizer in 80 ms is derived once."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(wordpieces, "_from_tokenizer", cache(wordpieces._from_tokenizer))
+        patched.setattr(static, "_from_tokenizer", cache(static._from_tokenizer))
         yield
 
 

@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 
 from benchmarks import scripted
+from conversations import read
 from memorybook.entries.candidate import Candidate, Extraction
 from memorybook.entries.extract import extract
 from memorybook.entries.names import squeezed
-from memorybook.exchange.importers import read
 from memorybook.model import Entry, Session, Turn
 from memorybook.protocols import LLM
 from memorybook.text.tokens import count_tokens, normalise

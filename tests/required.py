@@ -1,7 +1,7 @@
 """Proof that a text which fits a regular expression holds one of some literals, read off its parse tree.
 
 Used to show that no sieve ever keeps a pattern from a text that it fits. White space counts as one
-space and case does not count, as in `memorybook.text.compiled.fold`.
+space and case does not count, as in `memorybook.text.sentences.fold`.
 """
 
 from __future__ import annotations

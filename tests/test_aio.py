@@ -48,10 +48,10 @@ def test_an_asynchronous_model_is_asked_in_the_loop(tmp_path: Path, kind: str) -
         name = "mine"
 
         async def complete(self, messages: Any, **how: Any) -> Any:
-            from memorybook.inference.callable import callable_llm
+            from memorybook.inference.llm import CallableModel
 
             text = await answer(messages)
-            return callable_llm(lambda _: text).complete(messages, **how)
+            return CallableModel(lambda _: text).complete(messages, **how)
 
     async def main() -> None:
         model: Any = answer if kind == "function" else Model()

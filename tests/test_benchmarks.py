@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import memorybook
-from benchmarks import compare, conversations, corpus, detect, measure, phases, recall, server_load, small, speed
+from benchmarks import conversations, corpus, detect, difference, measure, phases, recall, server_load, small, speed
 from memorybook.config.settings import Config
 
 ROOT = Path(__file__).parent.parent
@@ -167,25 +167,25 @@ def test_wrong_use_of_recall_is_one_sentence(arguments: list[str], capsys: pytes
 
 
 def test_a_difference_that_every_question_shows_is_better() -> None:
-    found = compare.difference([0.0, 50.0] * 20, [10.0, 60.0] * 20)
+    found = difference.difference([0.0, 50.0] * 20, [10.0, 60.0] * 20)
     assert (found.change, found.low, found.high, found.agree) == (10, 10, 10, 1)
     assert found.verdict == "better"
-    assert compare.difference([10.0, 60.0] * 20, [0.0, 50.0] * 20).verdict == "worse"
+    assert difference.difference([10.0, 60.0] * 20, [0.0, 50.0] * 20).verdict == "worse"
 
 
 def test_a_difference_that_questions_disagree_on_is_noise() -> None:
-    found = compare.difference([0.0, 100.0] * 10, [100.0, 50.0] * 10)
+    found = difference.difference([0.0, 100.0] * 10, [100.0, 50.0] * 10)
     assert found.change == 25
     assert found.low < 0 < found.high
     assert found.verdict == "noise"
 
 
 def test_a_small_difference_is_noise_however_sure() -> None:
-    assert compare.difference([50.0] * 30, [51.0] * 30).verdict == "noise"
+    assert difference.difference([50.0] * 30, [51.0] * 30).verdict == "noise"
 
 
 def test_no_difference_is_called_equal() -> None:
-    assert compare.difference([0.0, 50.0], [0.0, 50.0]).verdict == "equal"
+    assert difference.difference([0.0, 50.0], [0.0, 50.0]).verdict == "equal"
 
 
 def test_two_runs_are_compared_by_set_category_and_question(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_two_runs_are_compared_by_set_category_and_question(tmp_path: Path) -> N
         path.write_text(json.dumps({"questions": rows}), encoding="utf-8")
         return path
 
-    text = compare.files(run("old", 0, 100, 0, 100), run("new", 50, 100, 50, 100, 0))
+    text = difference.files(run("old", 0, 100, 0, 100), run("new", 50, 100, 50, 100, 0))
     assert "| tiny | all | 4 | 50.0 | 75.0 | +25.0 |" in text
     assert "| tiny | a | 2 | 0.0 | 50.0 | +50.0 | +50.0 … +50.0 | 100 % | better |" in text
 
@@ -208,7 +208,7 @@ def test_runs_without_a_common_setting_cannot_be_compared(tmp_path: Path) -> Non
         row = {"set": "tiny", "setting": name, "id": "q", "category": "", "R@10": 1}
         (tmp_path / name).write_text(json.dumps({"questions": [row]}), encoding="utf-8")
     with pytest.raises(ValueError, match="no setting of the same name"):
-        compare.files(tmp_path / "old", tmp_path / "new")
+        difference.files(tmp_path / "old", tmp_path / "new")
 
 
 # --- the corpus ----------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import apsw
 import pytest
 
 import memorybook
-from memorybook.book.pages import Pages
+from memorybook.book.transaction import Pages
 from memorybook.config.settings import Config
 from memorybook.errors import MemoryBookError, NotFound, Unavailable
 from memorybook.memory import Memory

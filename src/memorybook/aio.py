@@ -226,9 +226,9 @@ class _Model:
         """See `protocols.LLM`."""
         if hasattr(self._model, "complete"):
             return cast("Reply", self._wait(self._model.complete(messages, **how)))
-        from memorybook.inference.callable import callable_llm
+        from memorybook.inference.llm import CallableModel
 
-        return callable_llm(lambda given: self._wait(self._model(given)), name=self.name).complete(messages, **how)
+        return CallableModel(lambda given: self._wait(self._model(given)), name=self.name).complete(messages, **how)
 
 
 def open(

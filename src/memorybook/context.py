@@ -44,7 +44,7 @@ class Models:
             MissingExtra: The model needs a package that is not installed.
         """
         if self._given is not None:
-            from memorybook.inference.callable import as_llm
+            from memorybook.inference.llm import as_llm
 
             return as_llm(self._given)
         model = model or config.llm.model
@@ -97,7 +97,7 @@ class Context(NamedTuple):
 
     def alone(self, work: str) -> AbstractContextManager[bool]:
         """Whether nobody else, in any process or thread, does this work until the block ends; never waits."""
-        from memorybook.storage.process_lock import claimed
+        from memorybook.storage.safe_open import claimed
 
         with suppress(Unavailable):  # whoever cannot write shares the work with nobody
             self.book.documents.prepare()
@@ -113,7 +113,7 @@ class Context(NamedTuple):
         if given is None:
             llm = self.models.get(self.config, model)
         else:
-            from memorybook.inference.callable import as_llm
+            from memorybook.inference.llm import as_llm
 
             llm = as_llm(given)
         if llm is None:

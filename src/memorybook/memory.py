@@ -1279,7 +1279,7 @@ def open(
 
 
 def _claimed(machine: str) -> AbstractContextManager[bool]:
-    from memorybook.storage.process_lock import claimed
+    from memorybook.storage.safe_open import claimed
 
     return claimed(os.path.join(machine, "embedding.lock"))
 

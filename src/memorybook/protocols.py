@@ -19,9 +19,16 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from memorybook.formats.document import Document, DocumentInfo, Loss
+    from memorybook.formats.document import (
+        Document,
+        DocumentInfo,
+        Loss,
+        SummaryEmbedding,
+        SummaryState,
+        SummaryUpdate,
+        TurnChanges,
+    )
     from memorybook.formats.llm_messages import Form, Message, Reply, ToolSchema
-    from memorybook.formats.summary_changes import SummaryEmbedding, SummaryState, SummaryUpdate, TurnChanges
     from memorybook.model import Applied, Operation, Parked, Patch, Proposal, Session, Shown, Spent, Turn
     from memorybook.results import Known, Recalled, Receipt
     from memorybook.search.types import Candidates, Passage, Query, SyncReport

@@ -8,8 +8,8 @@ from hashlib import shake_128
 from typing import TYPE_CHECKING, Any
 
 from memorybook.errors import EmbedderFailed, LLMFailed
-from memorybook.inference.callable import raw_of
-from memorybook.inference.structured_output import Asking
+from memorybook.inference.llm import raw_of
+from memorybook.inference.structured_output import LanguageModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -78,7 +78,7 @@ class FailingEmbedder(HashEmbedder):
         return super().embed(texts)
 
 
-class ScriptedLLM(Asking):
+class ScriptedLLM(LanguageModel):
     """A language model that answers with what it was told to, one item for each request.
 
     An answer that cannot be used is asked for again, as of any model, and takes the next item.
@@ -100,12 +100,13 @@ class ScriptedLLM(Asking):
     """
 
     def __init__(self, script: Iterable[Scripted] = (), *, then: Scripted | None = None) -> None:
-        super().__init__("scripted", self._next)
+        super().__init__("scripted")
         self.requests: list[Request] = []
         self.script = list(script)
         self._then = then
 
-    def _next(self, request: Request, tally: Tally) -> Raw:
+    def request(self, request: Request, tally: Tally) -> Raw:
+        """Take the next item of the script."""
         tally.allow()
         self.requests.append(request)
         item = self.script.pop(0) if self.script else self._then

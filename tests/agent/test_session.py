@@ -12,8 +12,8 @@ from agent.model import extracting
 from inference import server
 from memorybook.agent import AgentTool, compose, converse
 from memorybook.errors import BudgetSpent, InvalidInput, LLMFailed, Unavailable
+from memorybook.formats.document import SummaryUpdate
 from memorybook.formats.llm_messages import Reply, ToolCall, ToolSchema
-from memorybook.formats.summary_changes import SummaryUpdate
 from memorybook.sessions.dialogue import ECHOES, own_words
 from memorybook.testing import ScriptedLLM
 

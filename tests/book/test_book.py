@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -536,33 +535,3 @@ def test_groups_that_a_crash_cut_short_are_each_there_or_never_begun(
         f"sessions/{id}.md" for id in begun
     ]
     assert again.journal.pending() == []
-
-
-def test_a_large_document_is_read_before_the_lock_is_taken(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
-    from memorybook.formats import memory_md as format
-
-    apply(book, *(Add(entry=entry(f"e{n:05d}")) for n in range(50)))
-    other = reopened(book)
-    parsed: list[bool] = []
-    parse, lock = format.parse, other.documents.lock
-    held: list[bool] = []
-
-    def watched(*given: Any, **named: Any) -> Any:
-        parsed.append(bool(held))
-        return parse(*given, **named)
-
-    @contextmanager
-    def holding() -> Iterator[None]:
-        with lock():
-            held.append(True)
-            yield
-            held.pop()
-
-    monkeypatch.setattr(format, "parse", watched)
-    monkeypatch.setattr(other.documents, "lock", holding)
-    apply(other, Add(entry=entry("zzzzzz")))
-    apply(other, Reinforce(id="zzzzzz"))
-    apply(other, Append(path="MEMORY.md", line="an item", section="TODO"))
-    assert parsed
-    assert not any(parsed)
-    other.close()

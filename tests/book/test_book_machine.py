@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import memorybook
-from memorybook.book import pages
+from memorybook.book import transaction
 from memorybook.config.settings import Config
 from memorybook.entries.operations import undo
 from memorybook.errors import Conflict
@@ -39,7 +39,7 @@ ERASING = ["journal.purge", "documents.forget_versions", "index.rebuild", "journ
 
 
 FORMAT: Any = memory_md
-PAGES: Any = pages
+PAGES: Any = transaction
 FOLDERS = ["daily", "sessions", "archive"]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import signal
 import subprocess
 import sys
@@ -20,9 +19,9 @@ from inference import server
 from memorybook.book import embedding
 from memorybook.book.embedding import Embedding
 from memorybook.config.settings import Config, EmbeddingSettings
-from memorybook.errors import EmbedderFailed, Unavailable
+from memorybook.errors import Unavailable
 from memorybook.memory import Memory
-from memorybook.storage.process_lock import claimed
+from memorybook.storage.safe_open import claimed
 from memorybook.testing import FailingEmbedder, HashEmbedder
 
 if TYPE_CHECKING:
@@ -269,12 +268,6 @@ def test_a_claim_is_held_by_one_and_let_go_at_the_end(tmp_path: Path) -> None:
         assert third
 
 
-def test_where_no_claim_can_be_made_nobody_is_in_the_way(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with claimed(str(tmp_path / "file" / "lock")) as ours:
-        assert ours
-
-
 # --- by itself -------------------------------------------------------------------------------------
 
 
@@ -310,28 +303,6 @@ def test_the_background_gives_way_to_who_waits_for_an_answer(monkeypatch: pytest
     busy.clear()
     until(lambda: not working.running)
     assert (index.left, working.done) == (0, (0, 0))
-
-
-def test_searches_without_end_do_not_keep_it_from_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding, "_GIVE_WAY_MOST", 0.02)
-    index = Waiting()
-    working = Embedding(index, busy=lambda: True)  # type: ignore[arg-type]
-    working.wake()
-    until(lambda: not working.running)
-    assert index.left == 0
-
-
-def test_however_often_it_is_woken_it_is_closed_once_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    registered: list[object] = []
-    monkeypatch.setattr(atexit, "register", registered.append)
-    monkeypatch.setattr(atexit, "unregister", registered.remove)
-    working = Embedding(Waiting())  # type: ignore[arg-type]
-    for _ in range(5):
-        working.wake()
-        until(lambda: not working.running)
-    assert registered == [working.close]
-    working.close()
-    assert registered == []
 
 
 @pytest.mark.parametrize("ours", [True, False])
@@ -370,17 +341,6 @@ def test_closed_while_it_is_held_up_it_leaves_the_index_alone(ours: bool, monkey
     assert not index.used
 
 
-def test_it_is_closed_while_somebody_waits_for_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding, "_GIVE_WAY_MOST", 60.0)
-    index = Waiting()
-    working = Embedding(index, busy=lambda: True)  # type: ignore[arg-type]
-    working.wake()
-    until(lambda: index.left == 2)
-    working.close()
-    working.wake()
-    assert (index.left, working.running) == (2, False)
-
-
 def test_an_index_that_cannot_be_used_ends_it_until_it_is_woken_again() -> None:
     index = Waiting(error=Unavailable("the disk is full"))
     working = Embedding(index)  # type: ignore[arg-type]
@@ -405,11 +365,6 @@ def test_who_waits_for_another_sees_how_far_it_is() -> None:
 
     assert Embedding(index, claim=claim).finish(lambda done, total: seen.append((done, total))) == 0  # type: ignore[arg-type]
     assert seen == [(0, 2), (1, 2)]
-
-
-def test_a_failure_is_raised_to_who_asked_for_all() -> None:
-    with pytest.raises(EmbedderFailed, match="down"):
-        Embedding(Waiting(error=EmbedderFailed("down"))).finish()  # type: ignore[arg-type]
 
 
 # --- a slow service ------------------------------------------------------------------------------

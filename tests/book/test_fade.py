@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
@@ -51,10 +49,6 @@ def test_a_score_written_later_fades_from_that_day_on() -> None:
     assert faded == pytest.approx(0.4 * 0.99**3, abs=1e-15)
 
 
-def test_a_clock_that_went_back_leaves_the_score() -> None:
-    assert fade.fade(0.4, scored=after(90), activated=DAY, today=after(30)) == 0.4
-
-
 def test_a_pinned_entry_never_fades() -> None:
     assert fade.strength(entry(0.5, pinned=True), after(1000)) == 0.5
 
@@ -77,23 +71,10 @@ def test_how_often_a_book_is_tidied_makes_no_difference(every: int) -> None:
     assert fade.strength(tidied, after(60)) == pytest.approx(0.5 * 0.99**53, abs=1e-12)
 
 
-@given(SCORES, st.lists(st.integers(0, 400), max_size=8))
-def test_tidying_on_any_days_reads_the_same(score: float, days: list[int]) -> None:
-    tidied = entry(score)
-    for day in sorted(days):
-        tidied = fade.tidied(tidied, after(day))
-    assert fade.strength(tidied, after(400)) == pytest.approx(fade.strength(entry(score), after(400)), abs=1e-12)
-
-
 def test_tidying_keeps_all_but_the_score_and_its_day() -> None:
     tidied = fade.tidied(entry(0.5), after(10))
     assert replace(tidied, score=0.5, scored=DAY) == entry(0.5)
     assert tidied.scored == after(10)
-
-
-def test_tidying_leaves_an_entry_of_today_or_later() -> None:
-    assert fade.tidied(entry(), DAY) is not None
-    assert fade.tidied(entry(), after(-3)) == entry()
 
 
 def test_a_reinforced_entry_gains_a_fifth_of_what_it_lacks() -> None:
@@ -139,11 +120,3 @@ def test_importance_is_a_word_or_a_number(value: str | float, score: float) -> N
 def test_another_importance_is_refused_by_name(value: str | float) -> None:
     with pytest.raises(InvalidInput, match="high, medium, low"):
         fade.importance_score(value)
-
-
-def test_reading_strengths_imports_no_model() -> None:
-    code = (
-        "import sys; before = set(sys.modules); import memorybook.book.fade\n"
-        "print({'memorybook.model', 'dataclasses'} & (set(sys.modules) - before))"
-    )
-    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "set()\n"

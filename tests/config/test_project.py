@@ -72,11 +72,6 @@ def test_a_worktree_has_the_key_of_its_repository(tmp_path: Path) -> None:
     assert project_key(str(tmp_path / "tree")) == "example.org_o_r"
 
 
-def test_a_broken_git_folder_falls_back_to_the_folder(tmp_path: Path) -> None:
-    (tmp_path / ".git").write_text("gitdir: nowhere", encoding="utf-8")
-    assert project_key(str(tmp_path)).startswith(tmp_path.name[:20].split("/")[0][:3])
-
-
 def test_where_a_book_is(tmp_path: Path) -> None:
     config = Config(workspace_dir=str(tmp_path / "home"))
     cwd = str(tmp_path)
@@ -103,13 +98,6 @@ def test_a_key_that_is_no_folder_name_is_refused(tmp_path: Path, key: str) -> No
 def test_a_book_that_cannot_be_is_refused(tmp_path: Path, book: str, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         book_root(Config(workspace_dir=str(tmp_path)), cwd=str(tmp_path), book=book)
-
-
-def test_a_file_is_no_book_and_has_none_below(tmp_path: Path) -> None:
-    (tmp_path / "afile").write_text("x")
-    for book in ("afile", "afile/deeper/still"):
-        with pytest.raises(InvalidInput, match="afile is a file, not a directory: give the book's directory"):
-            book_root(Config(), cwd=str(tmp_path), book=book)
 
 
 # --- a project that stays -------------------------------------------------------------------------

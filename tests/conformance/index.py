@@ -23,7 +23,7 @@ from memorybook.model import Session, Turn
 from memorybook.protocols import Documents, Embedder, Index
 from memorybook.search.types import Candidate, Candidates, Passage, Query, SyncReport
 from memorybook.storage.directory import DirectoryDocuments
-from memorybook.storage.index.candidates import FEW
+from memorybook.storage.index.index_schema import FEW
 from memorybook.storage.transcripts import SqliteTranscripts
 from memorybook.testing import HashEmbedder
 

@@ -15,7 +15,7 @@ from books import Reopen, files
 from memorybook.book import fade
 from memorybook.entries.operations import undo
 from memorybook.errors import Conflict, InvalidInput, NotFound
-from memorybook.formats import memory_md, turns_json
+from memorybook.formats import changes_json, memory_md
 from memorybook.memory import Memory
 from memorybook.model import (
     Add,
@@ -590,7 +590,7 @@ def test_what_an_older_version_left_undone_is_finished(memory: Memory, reopen: R
         change = replace(change, before=memory_md.render_entry(cold))
     if name == "turns":
         turn = Turn(id="t1", session="s", text="hello", position=0)
-        change = replace(change, after=turns_json.render(Session(uuid="s"), [turn], whole=True))
+        change = replace(change, after=changes_json.render_turns(Session(uuid="s"), [turn], whole=True))
     time = memory.book.now()
     memory.book.journal.begin(Operation(id="o1", time=time, actor="", door="", changes=(change,)))
     memory.close()

@@ -19,7 +19,7 @@ from memorybook.entries.extract import extract
 from memorybook.entries.ground import ground
 from memorybook.model import Entry
 from memorybook.testing import ScriptedLLM
-from memorybook.text.days.possible import named
+from memorybook.text.days.readers import named
 from memorybook.text.numbers import figures
 from recorded import DATA, NAMES, RecordedLLM, Replayed, entry_of, needs_recordings, recorded, replay, zone_of
 

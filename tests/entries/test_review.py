@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from books import Reopen, files
-from memorybook.book.commit import Group
+from memorybook.book.undo import Group
 from memorybook.entries.merge_plan import Proposed
 from memorybook.entries.proposals import key
 from memorybook.entries.review import accept, propose, propose_or_apply, propose_or_apply_each, reject, review

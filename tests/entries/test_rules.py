@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conversations import read
 from memorybook.entries.extract import Candidate, Extraction, entities_of, extract, without_recalled
 from memorybook.entries.rephrase import stand_alone
 from memorybook.entries.rules import by_rules
-from memorybook.exchange.importers import read
 from memorybook.model import Role, Session, Turn
-from memorybook.text.sentences import RECALLED, RECALLED_END, is_question, sentences, told
+from memorybook.text.sentences import RECALLED, RECALLED_END, is_question, sentences, statement_in
 
 DATA = Path(os.environ.get("MEMORYBOOK_DATA") or Path(__file__).parents[3] / "shared" / "data")
 NOW = datetime(2026, 6, 21, 10, tzinfo=UTC)  # a Sunday
@@ -567,7 +567,7 @@ def test_questions_are_seen_without_a_question_mark(text: str) -> None:
 
 def test_an_english_question_states_nothing() -> None:
     [sentence] = sentences("I like tea, do you?")
-    assert told(sentence) == ""
+    assert statement_in(sentence) == ""
 
 
 @given(st.text(max_size=200))

@@ -19,8 +19,8 @@ import memorybook
 from books import files
 from memorybook.config.settings import Config
 from memorybook.errors import BookLocked, Conflict, InvalidInput, NotFound
-from memorybook.exchange import collect, collect_plan, peer_folders
-from memorybook.exchange.collect_plan import COUNTED, KIND
+from memorybook.exchange import collect, peer_folders
+from memorybook.exchange.collect import COUNTED, KIND
 from memorybook.formats import session_md
 from memorybook.memory import Memory
 from memorybook.model import Session, SessionSummary
@@ -333,7 +333,7 @@ def test_sessions_that_every_machine_calls_the_same_are_not_one(machine: Machine
 
 
 def test_more_than_one_run_takes_waits_for_the_next(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collect_plan, "MOST_AT_ONCE", 2)
+    monkeypatch.setattr(collect, "MOST_AT_ONCE", 2)
     desk, laptop = machine("desk"), machine("laptop")
     for number in range(3):
         put(laptop.root, told(f"s{number}", "Tea."))

@@ -13,7 +13,7 @@ from memorybook.forget.units import is_id
 from memorybook.memory import Memory
 from memorybook.model import Session, Turn
 from memorybook.sessions.user_commands import Obeyed, obey
-from memorybook.text.telling import PLACEHOLDERS, says_something
+from memorybook.text.utterances import PLACEHOLDERS, says_something
 
 
 @pytest.fixture

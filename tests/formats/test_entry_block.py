@@ -45,11 +45,6 @@ def test_windows_line_ends_are_read_as_line_ends() -> None:
     assert read(render_entry(replace(ENTRY, text="one\ntwo")).replace("\n", "\r\n")).text == "one\ntwo"
 
 
-def test_text_is_not_escaped_without_need() -> None:
-    text = "Use `a < b`; see C:\\new, #3 and <b>: 用户喜欢 & so on\n- item\n  ```not a fence\n#### deep"
-    assert f"\n{text}\n" in render_entry(replace(ENTRY, text=text))
-
-
 def test_code_in_closed_fences_stays_readable() -> None:
     text = "Build:\n```bash\n# install\nmake\n```"
     assert f"\n{text}\n" in render_entry(replace(ENTRY, text=text))
@@ -148,12 +143,6 @@ def test_brackets_in_a_free_title_are_text(title: str) -> None:
     assert reading.entry.text == f"{title[4:]}\nText"
 
 
-def test_a_free_title_is_text() -> None:
-    assert read("### [a1b2] Some words | and more\n\nBelow").category == "context"
-    assert read("### [a1b2] Some words\n\nBelow").text == "Some words\nBelow"
-    assert read("### [a1b2] Some words").text == "Some words"
-
-
 def test_comment_fields_may_be_loose_and_unknown_ones_stay_in_order() -> None:
     entry = read(
         "### [a1b2] fact | 0.50 | 2026-02-03 | 4\nText\n"
@@ -178,11 +167,6 @@ def test_a_field_that_cannot_be_read_is_kept(field: str) -> None:
     entry = read(f"### [a1b2] fact | 0.50 | 2026-02-03 | 4\nText\n<!-- tags: a; {field} -->")
     assert entry.unknown == (tuple(field.split(": ")),)
     assert read(render_entry(entry)) == entry
-
-
-def test_a_persons_own_comment_is_text() -> None:
-    entry = read("### [a1b2] fact | 0.50 | 2026-02-03 | 4\n<!-- check this -->\nText\n<!-- unfinished")
-    assert entry.text == "<!-- check this -->\nText\n<!-- unfinished"
 
 
 def test_a_comment_broken_over_lines_is_read() -> None:

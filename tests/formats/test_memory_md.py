@@ -85,18 +85,6 @@ def test_an_addition_changes_nothing_else_in_the_example() -> None:
     )
 
 
-def test_entries_know_their_lines() -> None:
-    located = parse("\ufeff" + EXAMPLE.replace("\n", "\r\n")).located
-    assert [(entry.id, start, end) for entry, start, end in located] == [
-        ("a1b2c3", 8, 9), ("d4e5f6", 11, 12), ("g7h8i9", 14, 15), ("x1y2z3", 19, 20),
-    ]  # fmt: skip
-
-
-def test_prose_is_what_stands_outside() -> None:
-    text = EXAMPLE.replace("## Archived", "## Notes\n\n- mine\n\n## Archived")
-    assert parse(text).prose == "# Agent Memory\n\n\n## Notes\n\n- mine\n\n"
-
-
 # --- properties ----------------------------------------------------------------------------------
 
 
@@ -259,13 +247,6 @@ def test_headings_of_the_active_section_may_vary(heading: str) -> None:
     assert render(document.with_entry(ENTRY)).startswith(heading)
 
 
-@pytest.mark.parametrize(
-    "heading", ["## ARCHIVED MEMORIES", "## Archive Memories", "## 归档记忆", "##\u3000已归档记忆"]
-)
-def test_headings_of_the_archived_section_may_vary(heading: str) -> None:
-    assert parse(f"{heading}\n\n### [a1] fact | 0.50 | 2026-02-03 | 4\nText").entries[0].archived
-
-
 def test_entries_by_hand_are_read_and_given_a_lasting_id() -> None:
     text = (
         "## Active Memories\n\nA paragraph\nof two lines.\n\n- an item\n  with more\n* [ ] buy milk\n2. numbered\n\n"
@@ -389,13 +370,6 @@ def test_a_heading_of_the_first_level_ends_a_section_but_not_within_code() -> No
     assert document.prose == "# Mine\nprose\n"
 
 
-def test_one_open_fence_hides_no_other_entry() -> None:
-    text = "## Active Memories\n\n### [a1] fact\n```\nopen\n\n### [a2] fact\n```\n## Mine\n```\n"
-    document = parse(text)
-    assert [entry.id for entry in document.entries] == ["a1", "a2"]
-    assert again(document.with_entry(ENTRY)).prose == document.prose
-
-
 # --- list items of a person's part ---------------------------------------------------------------
 
 
@@ -454,11 +428,6 @@ def test_an_item_taken_out_leaves_what_was_there(text: str, newline: str) -> Non
 def test_items_are_refused_where_entries_stand(section: str) -> None:
     with pytest.raises(InvalidInput, match="section"):
         parse(EXAMPLE).with_item(section, "x")
-
-
-def test_a_blank_item_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="item"):
-        parse(EXAMPLE).with_item("Rules", " \n ")
 
 
 # --- archives ------------------------------------------------------------------------------------

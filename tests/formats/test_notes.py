@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formats.strategies import TEXTS
-from memorybook.formats.notes import daily_path, day_of, parse_line, render_line
+from memorybook.formats.session_md import parse_line, render_line
 from memorybook.model import Note
 
 TIME = datetime(2026, 2, 24, 10, 12, 33, tzinfo=UTC)
@@ -43,11 +43,6 @@ def test_text_that_looks_like_a_kind_or_a_tag_comes_back(text: str) -> None:
     for kind, tags in ((None, ()), ("k", ("t", "u"))):
         note = Note(time=TIME, text=text, kind=kind, tags=tags)
         assert parse_line(render_line(note)) == note
-
-
-def test_line_ends_become_spaces() -> None:
-    note = Note(time=TIME, text=" one\r\n\n  two\u2028three ")
-    assert render_line(note) == "- 2026-02-24T10:12:33Z one two three"
 
 
 def test_a_time_elsewhere_is_written_as_utc_in_seconds() -> None:
@@ -89,18 +84,3 @@ def test_other_lines_are_no_notes(line: str) -> None:
 @given(TEXTS)
 def test_no_line_raises(line: str) -> None:
     parse_line(line, day=date(2026, 2, 24))
-
-
-def test_a_day_has_a_document() -> None:
-    assert daily_path(date(2026, 2, 24)) == "daily/2026-02-24.md"
-    assert day_of("daily/2026-02-24.md") == date(2026, 2, 24)
-    assert [day_of(path) for path in ("daily/2026-02-30.md", "daily/x.md", "MEMORY.md", "a/daily/2026-02-24.md")] == [
-        None
-    ] * 4
-
-
-@pytest.mark.timeout(30)
-def test_a_line_of_very_many_tags_has_them_all() -> None:
-    note = parse_line("- 2026-02-24T10:12:33Z x" + " #a" * 300_000)
-    assert note is not None
-    assert len(note.tags) == 300_000

@@ -8,7 +8,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from formats.strategies import TEXTS, WORDS
-from memorybook.errors import InvalidInput
 from memorybook.formats.session_md import parse, render, summary_path
 from memorybook.model import Session, SessionSummary
 
@@ -78,17 +77,6 @@ def test_every_summary_comes_back_from_its_bytes(summary: SessionSummary, langua
 def test_no_text_raises(text: str) -> None:
     parse(text)
     parse(f"---\nturns: {text}\nstarted: {text}\n---\n## Decisions\n{text}\n## Turns\n{text}")
-
-
-def test_titles_of_sections_may_be_chinese() -> None:
-    page = render(SUMMARY, language="zh")
-    assert "## 决定\n\n- The index" in page
-    assert parse(page) == SUMMARY
-
-
-def test_another_language_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="'fr'"):
-        render(SUMMARY, language="fr")
 
 
 @pytest.mark.parametrize(

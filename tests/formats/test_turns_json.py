@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from memorybook.formats.turns_json import parse, render
+from memorybook.formats.changes_json import parse_turns, render_turns
 from memorybook.model import Session, Turn
 
 NOW = datetime(2026, 2, 24, 10, 12, 33, 17, tzinfo=UTC)
@@ -20,5 +20,5 @@ def test_what_is_written_is_read(whole: bool) -> None:
         Turn(id="t1", session=ANYTHING, text=ANYTHING, role="user", time=NOW, position=3),
         Turn(id="t2", session=ANYTHING, text="", tool_calls=({"a": [1]},), metadata={"time": "now", "x": {"y": None}}),
     )
-    assert parse(render(session, turns, whole=whole)) == (session, turns, whole)
-    assert parse(render(Session(uuid="s"), (), whole=whole)) == (Session(uuid="s"), (), whole)
+    assert parse_turns(render_turns(session, turns, whole=whole)) == (session, turns, whole)
+    assert parse_turns(render_turns(Session(uuid="s"), (), whole=whole)) == (Session(uuid="s"), (), whole)

@@ -11,11 +11,11 @@ import pytest
 import memorybook
 from memorybook.config.settings import Config
 from memorybook.errors import Conflict, Unavailable
-from memorybook.frameworks.file_versions import VersionedFiles
+from memorybook.frameworks.file_tree import VersionedFiles
 from memorybook.memory import Memory
 
 
-class Asked(NamedTuple):
+class WriteRequest(NamedTuple):
     id: str
     fingerprint: str = "a"
 
@@ -45,21 +45,21 @@ def test_a_write_replaces_the_version_that_was_read_and_no_other(files: Versione
 def test_what_was_asked_for_before_is_known_in_another_process_even_if_it_changed_nothing(
     memory: Memory, files: VersionedFiles
 ) -> None:
-    made = files.write("main/a.md", "茶\n", None, Asked("1"))
-    same = files.write("main/a.md", "茶\n", made.version, Asked("2"))
-    gone = files.write("main/b.md", None, None, Asked("3"))
+    made = files.write("main/a.md", "茶\n", None, WriteRequest("1"))
+    same = files.write("main/a.md", "茶\n", made.version, WriteRequest("2"))
+    gone = files.write("main/b.md", None, None, WriteRequest("3"))
     assert (same.version, same.existed, gone) == (made.version, True, (None, False))
     files.write("main/a.md", "milk\n", made.version)
     later = VersionedFiles(memory, "agents", host="test")
-    assert [later.receipt(Asked(id)) for id in "1234"] == [made, same, gone, None]
-    assert VersionedFiles(memory, "agents", host="other").receipt(Asked("1")) is None
+    assert [later.receipt(WriteRequest(id)) for id in "1234"] == [made, same, gone, None]
+    assert VersionedFiles(memory, "agents", host="other").receipt(WriteRequest("1")) is None
     with pytest.raises(Conflict, match="used for something else"):
-        later.receipt(Asked("1", "b"))
+        later.receipt(WriteRequest("1", "b"))
 
 
 def test_a_file_knows_the_write_that_made_it_so_until_a_person_edits_it(memory: Memory, files: VersionedFiles) -> None:
     secret = {"by": "key sk-proj-" + "a1B2" * 12}
-    made = files.write("main/a.md", "my password: hunter2-Xyz-99\n", None, Asked("1"), secret)
+    made = files.write("main/a.md", "my password: hunter2-Xyz-99\n", None, WriteRequest("1"), secret)
     file = files.read("main/a.md")
     assert file is not None
     assert (file.version, file.asked, list(file.metadata or ())) == (made.version, "1", ["by"])
@@ -86,6 +86,6 @@ def test_files_are_found_right_below_a_prefix(memory: Memory, files: VersionedFi
 def test_while_memory_is_switched_off_nothing_is_read(tmp_path: Path) -> None:
     with memorybook.open(str(tmp_path / "book"), config=Config(enabled=False)) as memory:
         files = VersionedFiles(memory, "agents", host="test")
-        for call in (lambda: files.read("a.md"), lambda: files.receipt(Asked("1")), files.names):
+        for call in (lambda: files.read("a.md"), lambda: files.receipt(WriteRequest("1")), files.names):
             with pytest.raises(Unavailable):
                 call()

@@ -7,7 +7,7 @@ import pytest
 from conformance.llm import ASKED, FACTS, SCHEMA, SEARCH, streamed
 from memorybook.errors import BudgetSpent, InvalidInput, LLMFailed
 from memorybook.formats.llm_messages import Form, Reply, ToolCall, ToolSchema, Usage
-from memorybook.inference.callable import as_llm, callable_llm
+from memorybook.inference.llm import CallableModel, as_llm
 from memorybook.testing import ScriptedLLM
 
 
@@ -19,7 +19,7 @@ def test_a_model_is_taken_as_it_is_and_a_function_becomes_one() -> None:
         return str(messages[-1]["content"]).upper()
 
     assert as_llm(mine).name == "callable/mine"
-    assert callable_llm(mine, name="own").name == "own"
+    assert CallableModel(mine, name="own").name == "own"
     assert as_llm(mine).complete([{"role": "user", "content": "tea"}]).text == "TEA"
 
 

@@ -12,8 +12,7 @@ from conformance.llm import Item, LLMConformance, as_text
 from inference.server import Answer, Service, status
 from memorybook.errors import LLMFailed
 from memorybook.formats.llm_messages import Reply, ToolCall
-from memorybook.inference.callable import as_llm
-from memorybook.inference.llm import open_llm
+from memorybook.inference.llm import as_llm, open_llm
 from memorybook.protocols import LLM
 from memorybook.testing import ScriptedLLM
 

@@ -19,7 +19,7 @@ from conformance.embedder import TEXTS, EmbedderConformance, rows
 from inference import tiny_model
 from inference.tiny_model import DIMENSIONS, make, save_json, save_onnx
 from memorybook.errors import ConfigError, EmbedderFailed
-from memorybook.inference import hub, local, model_folder, onnx_model
+from memorybook.inference import local, model_files
 from memorybook.inference.local import LocalEmbedder
 from memorybook.protocols import Embedder
 
@@ -104,7 +104,7 @@ def test_an_int8_model_made_for_another_processor_is_passed_over(
     system = os.uname()
     monkeypatch.setattr(os, "uname", lambda: type(system)((*system[:4], machine)))
     files = ["model.onnx", "model_quint8_avx2.onnx", "model_qint8_arm64.onnx"]
-    assert model_folder.choose(files) == taken
+    assert model_files.choose(files) == taken
 
 
 def test_a_folder_without_a_model_is_a_setting_that_cannot_be_used(tmp_path: Path) -> None:
@@ -206,12 +206,6 @@ def test_a_layer_after_the_pooling_needs_the_output_that_has_passed_it(folder: P
     assert np.allclose(embedded(folder, "river")[0], unit(expected), atol=1e-6)
 
 
-def test_the_usual_modules_need_nothing_more(folder: Path) -> None:
-    modules = [{"type": f"sentence_transformers.models.{name}"} for name in ("Transformer", "Pooling", "Normalize")]
-    save_json(folder, "modules.json", modules)
-    assert embedded(folder, "river").any()
-
-
 def test_questions_and_passages_get_the_prompts_that_the_model_wants(folder: Path) -> None:
     save_json(folder, "config_sentence_transformers.json", {"prompts": {"query": "query ", "document": "passage "}})
     embedder = LocalEmbedder(str(folder))
@@ -228,14 +222,6 @@ def test_a_default_prompt_stands_before_both(folder: Path) -> None:
     assert np.allclose(np.asarray(embedder.embed(["river"]))[0], expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", [["x"], {"x": 1}, 3, None, "y"])
-def test_prompts_that_are_no_text_are_none(name: object, folder: Path) -> None:
-    settings = {"prompts": {"x": "query ", "y": None, "query": None, "None": 3}, "default_prompt_name": name}
-    save_json(folder, "config_sentence_transformers.json", settings)
-    recipe = model_folder.read(str(folder))
-    assert (recipe.question, recipe.passage) == ("", "")
-
-
 @pytest.mark.parametrize(
     ("name", "settings", "longest"),
     [
@@ -243,14 +229,14 @@ def test_prompts_that_are_no_text_are_none(name: object, folder: Path) -> None:
         ("tokenizer_config.json", {"model_max_length": 20}, 20),
         ("tokenizer_config.json", {"model_max_length": 1e30}, 512),
         ("config.json", {"model_type": "xlm-roberta", "max_position_embeddings": 514}, 512),
-        ("config.json", {"model_type": "bert", "max_position_embeddings": 8192}, model_folder.LONGEST),
+        ("config.json", {"model_type": "bert", "max_position_embeddings": 8192}, model_files.LONGEST),
     ],
 )
 def test_no_more_of_a_text_is_read_than_the_model_takes(
     name: str, settings: dict[str, Any], longest: int, folder: Path
 ) -> None:
     save_json(folder, name, settings)
-    assert model_folder.read(str(folder)).longest == longest
+    assert model_files.read(str(folder)).longest == longest
     tokens = longest - 2
     row, same, other = embedded(
         folder, "river " * tokens + "apples", "river " * tokens, "river " * (tokens - 1) + "apples"
@@ -284,14 +270,6 @@ def test_what_stands_beside_a_text_changes_nothing_however_many_there_are(englis
     together = embedded(english, *texts)
     for place in (0, 17, 39, 69):
         assert np.allclose(together[place], embedded(english, texts[place])[0], atol=1e-5)
-
-
-def test_batches_hold_a_bounded_number_of_texts_and_of_tokens() -> None:
-    encoded = [[1] * length for length in (5, 3000, 5, 2000, 2000, 0, *[7] * 40)]
-    batches = list(onnx_model._batches(encoded, 0))
-    assert sorted(place for batch in batches for place in batch.places) == [0, 1, 2, 3, 4, *range(6, 46)]
-    assert max(len(batch.places) for batch in batches) == 8
-    assert all(batch.ids.size <= 4096 for batch in batches)
 
 
 def test_a_tokenizer_that_pads_or_cuts_by_itself_is_told_not_to(folder: Path) -> None:
@@ -376,11 +354,6 @@ def test_a_damaged_tokenizer_is_refused(text: str, folder: Path) -> None:
     assert "its tokenizer.json cannot be read" in refused(folder)
 
 
-def test_a_missing_tokenizer_is_refused(folder: Path) -> None:
-    (folder / "tokenizer.json").unlink()
-    assert "it has no tokenizer.json" in refused(folder)
-
-
 def test_settings_that_are_not_json_are_refused(folder: Path) -> None:
     (folder / "1_Pooling").mkdir()
     (folder / "1_Pooling" / "config.json").write_text("{oh", encoding="utf-8")
@@ -408,15 +381,6 @@ def test_a_tokenizer_of_another_model_fails_in_one_sentence(folder: Path) -> Non
         LocalEmbedder(str(folder)).embed(["apples"])
 
 
-def test_an_answer_of_another_shape_is_refused(folder: Path) -> None:
-    save_onnx(folder / "model.onnx", TABLE, output="sentence_embedding")
-    model = onnx_model.OnnxModel(model_folder.read(str(folder)))
-    [batch] = onnx_model._batches([[2, 3]], 0)
-    wrong = np.zeros((3, DIMENSIONS), dtype=np.float32)
-    with pytest.raises(EmbedderFailed, match=r"gave an array of shape \(3, 12\) for \(1, 2\)"):
-        onnx_model._pooled(wrong, batch, model.recipe)
-
-
 @pytest.mark.parametrize("package", ["onnxruntime", "tokenizers"])
 def test_without_the_extra_it_says_what_to_install(
     package: str, english: Path, monkeypatch: pytest.MonkeyPatch
@@ -428,9 +392,9 @@ def test_without_the_extra_it_says_what_to_install(
 
 def test_without_the_extra_nothing_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    monkeypatch.setattr(hub, "cached", lambda model: None)
+    monkeypatch.setattr(model_files, "cached", lambda model: None)
     fetched: list[str] = []
-    monkeypatch.setattr(hub, "fetch", fetched.append)
+    monkeypatch.setattr(model_files, "fetch", fetched.append)
     with pytest.raises(EmbedderFailed, match="needs the package 'onnxruntime'"):
         LocalEmbedder("tiny/english").embed(["apples"])
     assert fetched == []
@@ -451,13 +415,13 @@ def test_nothing_is_imported_before_the_first_text(english: Path) -> None:
 
 def test_threads_share_one_model(english: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[str] = []
-    session = onnx_model._session
+    session = local._session
 
     def counting(path: str) -> Any:
         loaded.append(path)
         return session(path)
 
-    monkeypatch.setattr(onnx_model, "_session", counting)
+    monkeypatch.setattr(local, "_session", counting)
     embedder = LocalEmbedder(str(english))
     expected = embedded(english, *TEXTS)
     loaded.clear()
@@ -614,8 +578,8 @@ def test_questions_fail_at_once_while_the_model_is_fetched(english: Path, monkey
         assert go_on.wait(60)
         return str(english)
 
-    monkeypatch.setattr(hub, "cached", lambda model: None)
-    monkeypatch.setattr(hub, "fetch", slowly)
+    monkeypatch.setattr(model_files, "cached", lambda model: None)
+    monkeypatch.setattr(model_files, "fetch", slowly)
     embedder = LocalEmbedder("tiny/english")
     background = threading.Thread(target=embedder.embed, args=(TEXTS,))
     background.start()

@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 
 from conformance.llm import ASKED, CLOCK, FACTS, SEARCH
 from memorybook.formats.llm_messages import Usage
-from memorybook.inference import anthropic_wire, openai_wire
 from memorybook.inference.http_client import Response
 from memorybook.inference.structured_output import Raw, Request, reply_of, tokens_of
-from memorybook.inference.wire import Dialect, Draft, Wire, count, named, text_of
+from memorybook.inference.wires import AnthropicWire, Dialect, Draft, OpenAIWire, Wire
 
-WIRES: list[Wire] = [openai_wire, anthropic_wire]
+WIRES: list[Wire] = [OpenAIWire(), AnthropicWire()]
 BOTH = pytest.mark.parametrize("wire", WIRES, ids=["openai", "anthropic"])
 
 KEYS = st.sampled_from(
@@ -95,23 +94,3 @@ def test_estimates_count_all_that_is_sent() -> None:
     assert tokens_of(TOOLS) > plain
     call = {"id": "t", "type": "function", "function": {"name": "search", "arguments": "{}"}}
     assert tokens_of(Request((*ASKED, {"role": "assistant", "content": None, "tool_calls": [call]}))) > plain
-
-
-@pytest.mark.parametrize(
-    ("found", "tokens"), [(5, 5), (0, None), (-1, None), (True, None), ("5", None), (10**12, None)]
-)
-def test_a_number_of_tokens_is_believed_if_it_can_be_one(found: Any, tokens: int | None) -> None:
-    assert count(found) == tokens
-
-
-@pytest.mark.parametrize(
-    ("found", "text"),
-    [("茶", "茶"), ([{"text": "a"}, "b", [["c"]], 5], "ab"), ({"message": "out"}, "out"), (None, ""), (7, "")],
-)
-def test_text_is_found_where_servers_put_it(found: Any, text: str) -> None:
-    assert text_of(found) == text
-
-
-def test_an_error_may_be_a_word() -> None:
-    assert named({"error": "out of credit"}, "error") == {"message": "out of credit"}
-    assert named({"error": ""}, "error") == {}

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from memorybook.inference import wordpieces
-from memorybook.inference.wordpieces import WordPieces
+from memorybook.inference import static
+from memorybook.inference.static import WordPieces
 
 TOKENIZER = Path(sysconfig.get_path("purelib")) / "wordllama/tokenizers/l2_supercat_tokenizer_config.json"
 DATA = Path(os.environ.get("MEMORYBOOK_DATA", Path(__file__).parents[3] / "shared" / "data"))
@@ -29,8 +29,8 @@ WORDS = """
 @pytest.fixture(scope="module")
 def pieces() -> Iterator[WordPieces]:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(wordpieces, "_UNFOLDED_AFTER", 1 << 62)
-        yield wordpieces.load(str(TOKENIZER), None)
+        patched.setattr(static, "_UNFOLDED_AFTER", 1 << 62)
+        yield static.load_pieces(str(TOKENIZER), None)
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,7 @@ def test_texts_of_real_conversations_are_cut_as_by_the_tokenizer(pieces: WordPie
     if not all(file.is_file() for file in files):
         pytest.skip("needs the conversations in MEMORYBOOK_DATA")
     words = {word for file in files for word in file.read_text(encoding="utf-8").split()}
-    short = sorted(word for word in words if len(word) <= wordpieces.LONGEST_WORD)
+    short = sorted(word for word in words if len(word) <= static.LONGEST_WORD)
     assert len(short) > 5000
     assert differing(pieces, reference, short) == []
 
@@ -86,19 +86,12 @@ def test_texts_of_real_conversations_are_cut_as_by_the_tokenizer(pieces: WordPie
 def test_pieces_looked_up_often_are_unfolded_and_that_changes_nothing(
     reference: Tokenizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wordpieces, "_UNFOLDED_AFTER", 20)
-    pieces = wordpieces.load(str(TOKENIZER), None)
+    monkeypatch.setattr(static, "_UNFOLDED_AFTER", 20)
+    pieces = static.load_pieces(str(TOKENIZER), None)
     pieces.ids("a")
     assert pieces._find == pieces._look_up
     assert differing(pieces, reference, WORDS) == []
     assert pieces._find != pieces._look_up
-
-
-def test_unfolding_changes_nothing(reference: Tokenizer) -> None:
-    unfolded = wordpieces.load(str(TOKENIZER), None)
-    unfolded.unfold()
-    unfolded.unfold()
-    assert differing(unfolded, reference, WORDS) == []
 
 
 def test_a_very_long_word_is_cut_in_stretches(pieces: WordPieces) -> None:
@@ -108,48 +101,29 @@ def test_a_very_long_word_is_cut_in_stretches(pieces: WordPieces) -> None:
     assert len(pieces.ids("x0" * 50_000)) > 10_000
 
 
-def test_the_memory_of_words_is_bounded(pieces: WordPieces, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wordpieces, "_CACHED_WORDS", 3)
-    ours = WordPieces(wordpieces.pack(json.loads(TOKENIZER.read_text(encoding="utf-8"))["model"]["vocab"]))
-    for word in WORDS:
-        assert ours.ids(word) == pieces.ids(word)
-    assert len(ours._words) <= 3
-
-
 def test_the_cache_is_made_once_and_read_after(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = tmp_path / "new" / "cache"
-    wordpieces.load(str(TOKENIZER), str(cache))
+    static.load_pieces(str(TOKENIZER), str(cache))
     (file,) = cache.iterdir()
     assert file.stat().st_size < 600_000
 
     def never(path: str) -> bytes:
         raise AssertionError("parsed again")
 
-    monkeypatch.setattr(wordpieces, "_from_tokenizer", never)
-    assert wordpieces.load(str(TOKENIZER), str(cache)).ids("hello") == [22172]
+    monkeypatch.setattr(static, "_from_tokenizer", never)
+    assert static.load_pieces(str(TOKENIZER), str(cache)).ids("hello") == [22172]
 
 
 @pytest.mark.parametrize(
     "damage", [b"", b"rubbish", b"memorybook word pieces 1", b"memorybook word pieces 1" + bytes(8)]
 )
 def test_a_damaged_cache_is_made_anew(tmp_path: Path, damage: bytes) -> None:
-    wordpieces.load(str(TOKENIZER), str(tmp_path))
+    static.load_pieces(str(TOKENIZER), str(tmp_path))
     (file,) = tmp_path.iterdir()
     sound = file.read_bytes()
     file.write_bytes(damage)
-    assert wordpieces.load(str(TOKENIZER), str(tmp_path)).ids("hello") == [22172]
+    assert static.load_pieces(str(TOKENIZER), str(tmp_path)).ids("hello") == [22172]
     assert file.read_bytes() == sound
-
-
-@pytest.mark.parametrize("at", [30, 100_000, 200_000, -1])
-def test_one_changed_byte_is_noticed(tmp_path: Path, at: int) -> None:
-    wordpieces.load(str(TOKENIZER), str(tmp_path))
-    (file,) = tmp_path.iterdir()
-    changed = bytearray(file.read_bytes())
-    changed[at] ^= 1
-    assert not wordpieces.is_packed(bytes(changed))
-    with pytest.raises(ValueError, match="damaged"):
-        WordPieces(bytes(changed))
 
 
 def test_another_tokenizer_file_gets_another_cache(tmp_path: Path) -> None:
@@ -162,8 +136,8 @@ def test_another_tokenizer_file_gets_another_cache(tmp_path: Path) -> None:
         "▁hi": 263,
     }
     other.write_text(json.dumps({"model": {"vocab": vocabulary}}), encoding="utf-8")
-    wordpieces.load(str(TOKENIZER), str(tmp_path / "cache"))
-    found = wordpieces.load(str(other), str(tmp_path / "cache"))
+    static.load_pieces(str(TOKENIZER), str(tmp_path / "cache"))
+    found = static.load_pieces(str(other), str(tmp_path / "cache"))
     assert (found.size, found.ids("hi")) == (264, [263])
     assert found.ids("hé") == [259, 260, 3 + 0xC3, 3 + 0xA9]
     assert len(list((tmp_path / "cache").iterdir())) == 2
@@ -171,14 +145,8 @@ def test_another_tokenizer_file_gets_another_cache(tmp_path: Path) -> None:
 
 def test_without_a_cache_directory_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    wordpieces.load(str(TOKENIZER), None)
+    static.load_pieces(str(TOKENIZER), None)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("in the way", encoding="utf-8")
-    assert wordpieces.load(str(TOKENIZER), str(tmp_path / "file")).ids("hello") == [22172]
-    assert (tmp_path / "file").read_text(encoding="utf-8") == "in the way"
 
 
 def test_a_cache_that_cannot_be_put_in_place_leaves_nothing_behind(
@@ -187,12 +155,6 @@ def test_a_cache_that_cannot_be_put_in_place_leaves_nothing_behind(
     def full(source: str, target: str) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("memorybook.inference.wordpieces.os.replace", full)
-    assert wordpieces.load(str(TOKENIZER), str(tmp_path)).ids("hello") == [22172]
+    monkeypatch.setattr("memorybook.inference.static.os.replace", full)
+    assert static.load_pieces(str(TOKENIZER), str(tmp_path)).ids("hello") == [22172]
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("vocabulary", [{}, {"a": 1}, {"a": 0, "b": 2}, {str(n): n for n in range(66_000)}])
-def test_a_vocabulary_of_another_kind_is_refused(vocabulary: dict[str, int]) -> None:
-    with pytest.raises(ValueError, match="vocabulary of"):
-        wordpieces.pack(vocabulary)

@@ -7,7 +7,7 @@ import pytest
 
 from memorybook.entries.mask import Mask
 from memorybook.memory import Memory
-from memorybook.providers.lines import Line, lines_of
+from memorybook.providers.over_book import Line, lines_of
 
 AT = "2026-02-23T09:05:59Z"
 

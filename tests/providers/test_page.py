@@ -6,7 +6,7 @@ import pytest
 
 from memorybook.formats import memory_md
 from memorybook.model import Category
-from memorybook.providers.page import Page, Rewrite, page_of, read_rewrite
+from memorybook.providers.flat import Page, Rewrite, page_of, read_rewrite
 
 TODAY = date(2026, 2, 24)
 

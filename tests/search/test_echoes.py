@@ -7,8 +7,8 @@ import pytest
 from memorybook.search.echoes import echoes
 from memorybook.search.evidence import pool_of
 from memorybook.search.types import Candidate, Candidates, Passage
-from memorybook.text.questions import only_asks
 from memorybook.text.tokens import query_words
+from memorybook.text.utterances import only_asks
 
 
 def echoed(question: str, text: str, source: Literal["turn", "summary", "entry"] = "turn") -> bool | None:

@@ -8,8 +8,8 @@ from memorybook.search import evidence
 from memorybook.search.evidence import Pool, asked_person, minmax, pool_of
 from memorybook.search.types import Candidate, Candidates, Passage
 from memorybook.search.weights import Weights
-from memorybook.text.questions import only_asks
 from memorybook.text.tokens import is_question
+from memorybook.text.utterances import only_asks
 
 WEIGHTS = Weights(words=0.6, vector=0.4, speaker=1.0, answer=0.5, neighbour=0.3, session=0.6, recency=0.2)
 

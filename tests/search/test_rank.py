@@ -7,8 +7,8 @@ import pytest
 from memorybook.search.rank import rank
 from memorybook.search.types import Candidate, Candidates, Passage
 from memorybook.search.weights import Weights, weights_for
-from memorybook.text.questions import only_asks
 from memorybook.text.tokens import is_question
+from memorybook.text.utterances import only_asks
 
 WORDS_ONLY = weights_for(None)
 HYBRID = weights_for("static/x")

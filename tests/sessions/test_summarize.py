@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.exchange.importers import read
+from conversations import read
 from memorybook.model import Role, Session, Turn
 from memorybook.sessions.dialogue import ECHOES, echo_key
 from memorybook.sessions.summarize import TITLE_LENGTH, cut_at_sentence, summarize, title_of

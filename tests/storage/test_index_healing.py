@@ -166,14 +166,6 @@ def test_damage_without_the_truth_at_hand_is_unavailable(book: Book, path: str) 
         make(path).candidates(Query("apples"))
 
 
-def test_reopening_after_close_answers_whole(book: Book, path: str) -> None:
-    index = make(path)
-    before = book.search(index, "user apples")
-    index.close()
-    delete(path)
-    agree(index.candidates(Query("user apples")), before)
-
-
 def test_a_locked_database_is_unavailable_and_left_alone(
     book: Book, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

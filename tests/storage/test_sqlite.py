@@ -14,21 +14,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.errors import InvalidInput, Unavailable
-from memorybook.storage.index.columns import bindable, maybe_readable, maybe_time_of, readable, row_limit
-from memorybook.storage.process_lock import claimed
+from memorybook.errors import Unavailable
+from memorybook.storage.safe_open import claimed
 from memorybook.storage.sqlite import (
     Connection,
     Damaged,
     Store,
+    bindable,
     check_version,
     connect,
     immediate,
     migrate,
+    readable,
     reading,
     user_version,
 )
-from memorybook.storage.vacuum import checkpoint
+from memorybook.storage.tables import checkpoint
 
 FORKS = """
 import os, sys
@@ -106,13 +107,6 @@ def test_a_database_is_opened_with_care(path: str, pragma: str, durable: object,
     assert connect(path + "2", durable=False).execute(f"PRAGMA {pragma}") == [(derived,)]
 
 
-def test_a_relative_path_stays_what_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    db = connect("x.sqlite", durable=True)
-    assert db.path == str(tmp_path / "x.sqlite")
-    db.close()
-
-
 def test_an_existing_file_is_never_opened_by_other_means(
     db: Connection, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,12 +119,6 @@ def test_another_process_may_create_it_first(path: str, monkeypatch: pytest.Monk
     connect(path, durable=True).close()
     monkeypatch.setattr(os.path, "lexists", lambda _: False)
     connect(path, durable=True).close()
-
-
-def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(Unavailable, match="cannot be created"):
-        connect(str(tmp_path / "file" / "x.sqlite"), durable=True)
 
 
 def test_a_database_for_reading_must_be_there(path: str) -> None:
@@ -175,30 +163,7 @@ def test_an_sqlite_that_damages_its_log_is_refused(version: str) -> None:
         check_version(version)
 
 
-@pytest.mark.parametrize("version", ["3.51.3", "3.54.1", "4.0.0"])
-def test_a_newer_sqlite_is_fine(version: str) -> None:
-    check_version(version)
-
-
-def test_a_closed_connection_is_not_used(db: Connection) -> None:
-    db.close()
-    db.close()
-    with pytest.raises(Unavailable, match="closed"):
-        db.execute("SELECT 1")
-
-
 # --- calls ---
-
-
-def test_what_calls_return(db: Connection) -> None:
-    assert db.insert("INSERT INTO t VALUES (?)", ("a",)) == 1
-    db.executemany("INSERT INTO t VALUES (?)", [("b",), ("c",)])
-    assert db.execute("SELECT x FROM t ORDER BY x") == [("a",), ("b",), ("c",)]
-    assert db.first("SELECT x FROM t ORDER BY x") == ("a",)
-    assert db.first("SELECT x FROM t WHERE x='z'") is None
-    assert db.modify("UPDATE t SET x='z' WHERE x<>?", ("a",)) == 2
-    assert db.modify("DELETE FROM t WHERE x='y'") == 0
-    assert list(db.stream("SELECT x FROM t ORDER BY x")) == [("a",), ("z",), ("z",)]
 
 
 def test_tables_that_are_not_ours_are_told_as_damage_with_what_sqlite_says(db: Connection) -> None:
@@ -412,16 +377,6 @@ def test_a_schema_that_others_finish_meanwhile_is_noticed(path: str, monkeypatch
     assert quick.execute("SELECT * FROM a") == [(1, None), (1, 2)]
 
 
-def test_a_schema_that_others_have_finished_is_noticed(path: str) -> None:
-    slow, quick = connect(path, durable=True), connect(path, durable=True)
-    migrate(quick, [FIRST])
-    assert slow.execute("SELECT * FROM a") == [(1,)]
-    migrate(quick, [FIRST, SECOND])
-    migrate(slow, [FIRST, SECOND])
-    slow.execute("INSERT INTO a VALUES (1, 2)")
-    assert quick.execute("SELECT * FROM a") == [(1, None), (1, 2)]
-
-
 def test_several_processes_may_create_and_migrate_at_once(path: str) -> None:
     script = f"""
 import sys
@@ -448,15 +403,6 @@ def test_a_store_is_created_by_writing_only(path: str) -> None:
     store.close()
 
 
-def test_a_closed_store_is_not_used(path: str) -> None:
-    store = Store(path, [FIRST])
-    store.created()
-    store.close()
-    store.close()
-    with pytest.raises(Unavailable, match="closed"):
-        store.existing()
-
-
 def test_a_store_whose_migration_fails_is_tried_again(path: str) -> None:
     store = Store(path, ["nonsense"])
     for _ in range(2):
@@ -475,18 +421,6 @@ def test_a_store_follows_its_path(path: str) -> None:
     store.close()
 
 
-def test_a_link_to_nothing_is_reported(tmp_path: Path) -> None:
-    (tmp_path / "x.sqlite").symlink_to(tmp_path / "nowhere")
-    with pytest.raises(Unavailable, match="link to nothing"):
-        Store(str(tmp_path / "x.sqlite"), [FIRST]).created()
-
-
-def test_a_path_through_a_file_is_reported(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(Unavailable, match="Not a directory"):
-        Store(str(tmp_path / "file" / "x.sqlite"), [FIRST]).existing()
-
-
 # --- values ---
 
 
@@ -496,16 +430,6 @@ def test_any_text_comes_back_from_a_column(text: str) -> None:
     [(value,)] = db.execute("SELECT ?", (bindable(text),)).fetchall()
     assert readable(value) == text
     db.close()
-
-
-def test_nothing_comes_back_as_nothing() -> None:
-    assert (readable(None), maybe_readable(None), maybe_time_of(None)) == ("", None, None)
-
-
-def test_limits_are_not_negative() -> None:
-    assert (row_limit(None), row_limit(0), row_limit(7)) == (-1, 0, 7)
-    with pytest.raises(InvalidInput, match="-3"):
-        row_limit(-3)
 
 
 def test_a_file_in_a_folder_that_cannot_be_written_is_read_as_it_stands(

@@ -123,16 +123,6 @@ def test_a_chat_is_a_users_turn_with_its_replies(transcripts: SqliteTranscripts,
     assert set(replies[0]) == {"id", "role", "speaker", "content", "tool_calls", "created", "metadata", "position"}
 
 
-def test_people_talking_make_chats_without_replies(transcripts: SqliteTranscripts, path: str) -> None:
-    transcripts.append(session(), [turn("a", ""), turn("b", "")])
-    assert rows(path, "SELECT turn_id, ai_replies FROM chats ORDER BY id") == [("a", "[]"), ("b", "[]")]
-
-
-def test_a_reply_that_comes_first_makes_a_chat_without_input(transcripts: SqliteTranscripts, path: str) -> None:
-    transcripts.append(session(), [turn("hello", "assistant"), turn("a")])
-    assert rows(path, "SELECT turn_id, user_input FROM chats ORDER BY id") == [(None, ""), ("a", "text of a")]
-
-
 def test_sql_can_look_into_the_replies(transcripts: SqliteTranscripts, path: str) -> None:
     transcripts.append(session(), [turn("a"), turn("b", "assistant")])
     transcripts.append(session(), [turn("c", "tool")])
@@ -188,35 +178,6 @@ def test_every_time_in_the_tables_has_its_zone(transcripts: SqliteTranscripts, p
     told = "2026-02-24T09:00:05.000000Z"
     assert rows(path, "SELECT created, updated, ended FROM sessions")[0][1:] == (told, told)
     assert rows(path, "SELECT created, json_extract(ai_replies, '$[0].created') FROM chats") == [(told, told)]
-
-
-def test_turn_ids_of_a_session_that_was_imported_ended_stand_there_too(
-    transcripts: SqliteTranscripts, path: str
-) -> None:
-    transcripts.append(Session(uuid="s1", ended=START), [turn("a")])
-    assert rows(path, "SELECT turn_ids FROM sessions") == [('["a"]',)]
-
-
-def test_storing_a_turn_costs_the_same_however_long_the_session_is(transcripts: SqliteTranscripts) -> None:
-    def work(turn_id: str) -> int:
-        """Steps of SQLite's virtual machine for one append: a measure that no busy machine disturbs."""
-        steps = 0
-        connection = transcripts._store.created()
-
-        def count() -> bool:
-            nonlocal steps
-            steps += 1
-            return False
-
-        connection.raw.set_progress_handler(count, 1)
-        transcripts.append(session(), [turn(turn_id, minute=1)])
-        connection.raw.set_progress_handler(None)
-        return steps
-
-    transcripts.append(session(), [turn(f"t{n}", minute=0) for n in range(10)])
-    short = work("short")
-    transcripts.append(session(), [turn(f"u{n}", minute=0) for n in range(5000)])
-    assert work("long") <= 1.1 * short
 
 
 def test_forgotten_text_is_gone_from_the_disk(transcripts: SqliteTranscripts, path: str) -> None:
@@ -360,28 +321,6 @@ def test_processes_that_are_killed_lose_nothing_they_acknowledged(transcripts: S
 
 
 # --- cold start ---
-
-
-def test_asking_for_the_revision_imports_nothing_heavy(path: str) -> None:
-    code = f"""
-import sys
-from memorybook.storage.transcripts import SqliteTranscripts
-SqliteTranscripts({path!r}).revision()
-heavy = "memorybook.model memorybook.protocols dataclasses json pathlib inspect uuid datetime threading weakref logging"
-print([name for name in heavy.split() if name in sys.modules])
-"""
-    first = SqliteTranscripts(path)
-    first.append(session(), [turn("a")])
-    first.close()
-    done = subprocess.run(
-        [sys.executable, "-S", "-c", code], capture_output=True, text=True, env=searching(), check=True
-    )
-    assert done.stdout.strip() == "[]"
-
-
-def searching() -> dict[str, str]:
-    """An environment in which a bare interpreter finds what this one does."""
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 
 
 # --- migrations ---

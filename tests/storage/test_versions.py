@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybook.errors import Conflict, UnsafePath
-from memorybook.storage import versions as module
+from memorybook.storage import target as module
 from memorybook.storage.directory import DirectoryDocuments
-from memorybook.storage.versions import Record, Version, Versions, base_of, parse_record
+from memorybook.storage.target import Version, Versions, base_of, parse_record
 
 NOTE = "- 2026-02-24T10:12:{:02d}Z [fact] agent note {}"
 
@@ -41,22 +41,6 @@ def needs(book: DirectoryDocuments, path: str) -> bool:
 # --- keeping ------------------------------------------------------------------------------------
 
 
-def test_versions_are_loaded_newest_first_with_what_was_appended(kept: Versions) -> None:
-    kept.add(b"one\n", "s1")
-    kept.add(b"two\n", "s2")
-    assert kept.extend(b"three\n", "s3")
-    assert kept.load() == [Version(True, 4, b"two\nthree\n"), Version(True, 4, b"one\n")]
-    assert kept.record().stamp == "s3"
-
-
-def test_nothing_can_be_appended_to_no_version_or_a_missing_one(kept: Versions, tmp_path: Path) -> None:
-    assert not kept.extend(b"x\n", "s")
-    kept.add(b"one\n", "s1")
-    (tmp_path / kept.record().latest).unlink()
-    assert not kept.extend(b"x\n", "s")
-    assert kept.record().stamp == "s1"
-
-
 def test_only_the_last_versions_are_kept(kept: Versions) -> None:
     for number in range(60):
         kept.add(f"{number}\n".encode(), "s")
@@ -80,18 +64,6 @@ def test_damaged_versions_are_left_out_and_a_damaged_tail_is_cut(kept: Versions,
     assert kept.load() == [Version(True, 4, b"two\nwhole\n")]
 
 
-@pytest.mark.parametrize("line", [b"", b"a b", b"a b c d e", b"\0" * 320, b"\xff" * 10])
-def test_a_damaged_record_knows_nothing(line: bytes) -> None:
-    assert parse_record(line) == Record()
-
-
-def test_the_record_comes_back_as_it_was_left(kept: Versions, tmp_path: Path) -> None:
-    record = Record("1-2-3-4", "00000001v0-" + "0" * 32, "a" * 32, "b" * 32)
-    kept.leave(Record("longer " * 3, "x", "y", "z"))
-    kept.leave(record)
-    assert parse_record((tmp_path / "record").read_bytes()) == record
-
-
 # --- which version a text was made from ------------------------------------------------------------
 
 
@@ -100,19 +72,9 @@ def version(*lines: str, appended: tuple[str, ...] = (), stood: bool = True) -> 
     return Version(stood, len(start), start + "".join(f"{line}\n" for line in appended).encode())
 
 
-def test_without_versions_there_is_no_base() -> None:
-    assert base_of([], b"x") is None
-    assert base_of([version("x", stood=False)], b"x") is None
-
-
 def test_the_state_before_the_appends_that_a_text_lacks_is_its_base() -> None:
     base = base_of([version("a", "b", appended=("c", "d", "e"))], b"a\nb\nc\nmine\n")
     assert base == (b"a\nb\nc\n", False, False)
-
-
-def test_a_text_that_knows_a_late_line_is_not_stale_whatever_it_lacks() -> None:
-    lines = tuple(NOTE.format(number, number) for number in range(10))
-    assert base_of([version(appended=lines)], f"{lines[9]}\n".encode()) == (version(*lines).data, True, False)
 
 
 def test_an_exact_older_state_is_a_restored_one_but_an_exact_stale_save_is_not() -> None:
@@ -120,35 +82,6 @@ def test_an_exact_older_state_is_a_restored_one_but_an_exact_stale_save_is_not()
     assert base_of(history, b"a\nb\n") == (b"a\nb\n", False, True)
     assert base_of(history, b"a\nmine\n") == (b"a\nmine\n", False, False)
     assert base_of(history, b"a\nb\nc\n") == (b"a\nb\nc\n", True, False)
-
-
-def test_a_line_that_stood_twice_is_missing_where_it_stands_once() -> None:
-    same = "- the same thing is said in two places"
-    history = [version(same, "- said anew", "", "end"), version(same, same, "", "end")]
-    base = base_of(history, f"{same}\n- said another way\n\n\nend\n".encode())
-    assert base == (history[0].data, True, False)
-
-
-def test_a_line_that_was_appended_twice_is_known_to_a_text_that_has_both() -> None:
-    same = "- the same thing is said in two places"
-    history = [version(same, appended=("x", same, "end"))]
-    assert base_of(history, f"{same}\nx\nmine\n".encode()) == (f"{same}\nx\n".encode(), False, False)
-    assert base_of(history, f"{same}\nx\n{same}\nmine\n".encode()) == (f"{same}\nx\n{same}\n".encode(), False, False)
-
-
-def test_a_line_that_goes_on_in_the_text_is_known_to_it() -> None:
-    history = [version("a", "- buy mi", "z"), version("a", "z")]
-    assert base_of(history, b"a\n- buy milk\nz\n") == (history[0].data, True, False)
-    assert base_of(history, b"a\n- sell milk\nz\n") == (history[1].data, False, False)
-
-
-def test_a_line_that_another_one_of_its_version_goes_on_from_is_not_known_by_that() -> None:
-    history = [version("a", "- buy", "- buy milk", "z"), version("a", "- buy milk", "z")]
-    assert base_of(history, b"a\n- buy milk\nmine\nz\n") == (history[1].data, False, False)
-
-
-def test_line_ends_do_not_matter_to_the_base() -> None:
-    assert base_of([version("a", "b", appended=("c",))], b"a\r\nb\r\nmine\r\n") == (b"a\nb\n", False, False)
 
 
 @given(

@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybook.formats.document import DocumentInfo
-from memorybook.storage import directory, watch
+from memorybook.storage import directory, listing
 from memorybook.storage.directory import DirectoryDocuments
-from memorybook.storage.watch import Queue, Watched, watched
+from memorybook.storage.listing import Queue, Watched, watched
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what changed before it goes on")
 
@@ -189,31 +189,6 @@ def test_our_own_writes_are_seen(book: DirectoryDocuments) -> None:
     assert sizes(book.list()) == {"a.md": 5, "daily/c.md": 15, "new/x.md": 3}
 
 
-def test_nothing_is_looked_at_while_nothing_changes(
-    book: DirectoryDocuments, looks: list[None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = book.list()
-    monkeypatch.setattr(os, "scandir", None)
-    monkeypatch.setattr(os, "lstat", None)
-    assert all(book.list() is first for _ in range(5))
-    assert not looks
-
-
-def test_only_the_file_that_changed_is_looked_at(book: DirectoryDocuments, root: Path, looks: list[None]) -> None:
-    before = {info.path: info for info in book.list()}
-    append(root / "a.md", "more\n")
-    (root / "no document").write_text("x")
-    after = {info.path: info for info in book.list()}
-    assert not looks
-    assert after["b.md"] is before["b.md"]
-    assert (after["a.md"].size, after["a.md"].stamp) == (10, "")
-    time.sleep(TICK)
-    settled = {info.path: info for info in book.list()}
-    assert settled["a.md"].stamp
-    assert book.list() is book.list()
-    assert not looks
-
-
 def test_a_second_change_in_the_same_moment_is_seen(book: DirectoryDocuments, root: Path) -> None:
     for number in range(200):
         with open(root / "a.md", "a") as file:
@@ -232,36 +207,10 @@ def test_a_queue_that_overflowed_has_everything_looked_at(
     book: DirectoryDocuments, root: Path, looks: list[None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = Queue._read
-    overflow = watch._EVENT.pack(-1, 0x4000, 0, 0)
+    overflow = listing._EVENT.pack(-1, 0x4000, 0, 0)
     monkeypatch.setattr(Queue, "_read", lambda self: (told(self), overflow)[1])
     (root / "new.md").write_text("new")
     assert sizes(book.list()) == as_it_is(root)
-    assert looks
-
-
-def test_a_real_overflow_loses_nothing(book: DirectoryDocuments, root: Path, looks: list[None]) -> None:
-    most = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
-    if most > 50_000:
-        pytest.skip(f"{most} events fit into the queue")
-    one, other = root / "a.md", root / "b.md"
-    for _ in range(most // 2 + 10):
-        os.utime(one)
-        os.utime(other)
-    (root / "late.md").write_text("late")
-    assert "late.md" in sizes(book.list())
-    assert looks
-
-
-@pytest.mark.parametrize("name", ["unmounted", "unknown"])
-def test_an_event_of_another_kind_has_everything_looked_at(
-    book: DirectoryDocuments, looks: list[None], monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    assert book._watched is not None
-    assert book._watched._queue is not None
-    number = next(iter(book._watched._queue._folders))
-    event = watch._EVENT.pack(number, {"unmounted": 0x2000, "unknown": 0x1}[name], 0, 16) + b"a.md".ljust(16, b"\0")
-    monkeypatch.setattr(Queue, "_read", lambda self: event)
-    book.list()
     assert looks
 
 
@@ -326,7 +275,7 @@ def test_where_the_user_watches_too_much_already_files_are_asked(
 
     libc: Any = Libc()
     setattr(libc, function, never)
-    monkeypatch.setattr(watch, "_libc", lambda: libc)
+    monkeypatch.setattr(listing, "_libc", lambda: libc)
     monkeypatch.setattr(directory, "_WATCHING", 0.0)
     book = DirectoryDocuments(str(root))
     before = len(os.listdir("/proc/self/fd"))
@@ -363,7 +312,7 @@ def test_only_a_book_that_is_wholly_on_one_local_file_system_is_watched(
     root.mkdir()
     mounts = MOUNTS.format(mount=99, place=place.format(root=str(root).replace(" ", r"\040")), kind=kind)
     files = {"mountinfo": mounts.encode(), "fdinfo": b"pos:\t0\nflags:\t0\nmnt_id:\t99\nino:\t2\n"}
-    monkeypatch.setattr(watch, "open", lambda path, _: BytesIO(files[path.split("/")[3]]), raising=False)
+    monkeypatch.setattr(listing, "open", lambda path, _: BytesIO(files[path.split("/")[3]]), raising=False)
     found = watched(str(root), {})
     assert (found is not None) == told
 
@@ -372,7 +321,7 @@ def test_a_system_without_such_files_is_not_relied_on(root: Path, monkeypatch: p
     def missing(path: str, _: str) -> BytesIO:
         raise FileNotFoundError(path)
 
-    monkeypatch.setattr(watch, "open", missing, raising=False)
+    monkeypatch.setattr(listing, "open", missing, raising=False)
     assert watched(str(root), {}) is None
 
 
@@ -381,26 +330,7 @@ def test_another_system_is_not_relied_on(root: Path, monkeypatch: pytest.MonkeyP
     assert watched(str(root), {}) is None
 
 
-def test_a_book_that_is_not_there_yet_is_found_when_it_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(directory, "_WATCHING", 0.0)
-    book = DirectoryDocuments(str(tmp_path / "late"))
-    for _ in range(3):
-        assert book.list() == ()
-    book.append("a.md", "x")
-    assert sizes(book.list()) == {"a.md": 2}
-
-
 # --- its life ---------------------------------------------------------------------------------------
-
-
-def test_a_process_that_lists_once_watches_nothing(root: Path) -> None:
-    code = """
-import sys
-from memorybook.storage.directory import DirectoryDocuments
-assert len(DirectoryDocuments(sys.argv[1]).list()) == 3
-assert not {"ctypes", "memorybook.storage.watch"} & set(sys.modules)
-"""
-    subprocess.run([sys.executable, "-c", code, str(root)], check=True)
 
 
 def test_closing_releases_the_queue_and_listing_goes_on(book: DirectoryDocuments, root: Path) -> None:
@@ -520,37 +450,3 @@ def test_after_whatever_is_done_to_files_a_watched_listing_is_what_a_fresh_one_i
         time.sleep(TICK)
         assert set(found.list()) == set(DirectoryDocuments(str(root)).list())
         found.close()
-
-
-def test_a_book_that_is_made_later_is_watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(directory, "_WATCHING", 0.0)
-    book = DirectoryDocuments(str(tmp_path / "later"))
-    for _ in range(3):
-        assert list(book.list()) == []
-    (tmp_path / "later").mkdir()
-    (tmp_path / "later" / "a.md").write_text("a\n")
-    assert [info.path for info in book.list()] == ["a.md"]
-    assert book._watched is not None
-    book.close()
-
-
-@pytest.mark.parametrize("look", [1, 2, 3, 4])
-def test_a_listing_goes_on_while_another_thread_closes(
-    book: DirectoryDocuments, monkeypatch: pytest.MonkeyPatch, look: int
-) -> None:
-    """After whichever look at what is watched `close` comes."""
-    looks: list[None] = []
-
-    def looked_at(self: DirectoryDocuments) -> Watched | None:
-        held: Watched | None = self.__dict__["_watched"]
-        looks.append(None)
-        if len(looks) == look and held is not None:
-            self.__dict__["_watched"] = None
-            held.close()
-        return held
-
-    def told(self: DirectoryDocuments, value: Watched | None) -> None:
-        self.__dict__["_watched"] = value
-
-    monkeypatch.setattr(DirectoryDocuments, "_watched", property(looked_at, told), raising=False)
-    assert len(book.list()) == 3

@@ -163,13 +163,6 @@ def test_entries_of_the_same_id_in_one_text_are_kept_apart() -> None:
     )
 
 
-@pytest.mark.timeout(30)
-def test_a_large_document_of_repeated_lines_merges() -> None:
-    base = "".join(f"heading {n}\n\ntext of {n}\n\n" for n in range(2000))
-    merged = merge_text(base, base + "agent\n", base.replace("text of 700\n", "text of mine\n") + "person\n")
-    assert merged == base.replace("text of 700\n", "text of mine\n") + "person\nagent\n"
-
-
 @given(
     st.permutations([A, B, C]),
     st.permutations([A, B, C]),

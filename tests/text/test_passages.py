@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memorybook.formats import memory_md, notes, session_md
+from memorybook.formats import memory_md, session_md
 from memorybook.model import Entry, Note, Session, SessionSummary, Turn
 from memorybook.search.types import Passage
 from memorybook.text.passages import dense_text, indexed_text, turn_passage
@@ -93,11 +93,6 @@ def test_an_entry_brings_all_that_ranking_needs() -> None:
     )
 
 
-def test_an_entry_without_a_creation_day_has_that_of_its_last_activation() -> None:
-    old = split("MEMORY.md", MEMORY, 0.0).passages[3]
-    assert (old.date, old.state, old.turn, old.heading) == ("2026-01-10", "archived", None, "")
-
-
 def test_an_archive_is_read_like_memory() -> None:
     entry = Entry(
         id="k1",
@@ -118,15 +113,6 @@ def test_what_memory_could_not_read_is_a_warning() -> None:
     assert split("MEMORY.md", broken, 0.0).warnings
 
 
-@pytest.mark.parametrize("modified", [1e30, -1e30, float("nan"), float("inf")])
-def test_an_impossible_time_of_change_does_no_harm(modified: float) -> None:
-    assert split("MEMORY.md", MEMORY, modified).passages
-
-
-def test_a_fresh_book_has_nothing_to_find() -> None:
-    assert split("MEMORY.md", memory_md.template(), 0.0) == ((), ())
-
-
 # --- daily/ ------------------------------------------------------------------------------------
 
 
@@ -134,7 +120,7 @@ def test_each_note_is_a_passage_of_its_day() -> None:
     note = Note(
         time=datetime(2026, 2, 24, 23, 30, tzinfo=UTC), text="Likes short answers.", kind="pref", tags=("style",)
     )
-    document = f"# Notes\n\n{notes.render_line(note)}\nprose between\n- 08:15 by hand\n"
+    document = f"# Notes\n\n{session_md.render_line(note)}\nprose between\n- 08:15 by hand\n"
     found = split("daily/2026-02-25.md", document, 0.0).passages
     assert [(p.start_line, p.end_line, p.text, p.source, p.date) for p in found] == [
         (3, 3, "Likes short answers.", "note", "2026-02-25"),
@@ -188,20 +174,6 @@ def test_notes_added_to_a_page_of_notes_are_split_alone() -> None:
     assert (passage.start_line, passage.text, passage.heading) == (4, "第二条", "pref, tag")
 
 
-@pytest.mark.parametrize(
-    ("path", "before", "added"),
-    [
-        ("notes.md", "- 2026-02-24T10:12:33Z one\n", "- 2026-02-24T10:12:34Z two\n"),
-        ("daily/2026-02-24.md", "- 2026-02-24T10:12:33Z on", "e\n- 2026-02-24T10:12:34Z two\n"),
-        ("daily/2026-02-24.md", "- 2026-02-24T10:12:33Z one\n", "- 2026-02-24T10:12:34Z tw"),
-        ("daily/2026-02-24.md", "- 2026-02-24T10:12:33Z one\n", "  that goes on\n"),
-        ("daily/2026-02-24.md", "<!-- a comment\n", "- 2026-02-24T10:12:34Z two\n"),
-    ],
-)
-def test_anything_else_added_is_for_the_whole_document_to_tell(path: str, before: str, added: str) -> None:
-    assert split_added(path, before, added) is None
-
-
 def test_prose_on_both_sides_of_a_note_is_not_one_passage() -> None:
     document = "before\n- 2026-02-24T10:00:00Z tea\nafter\n"
     assert texts("daily/2026-02-24.md", document) == ["before", "tea", "after"]
@@ -243,11 +215,6 @@ def test_a_title_in_the_front_matter_alone_stands_above_the_summary() -> None:
     assert (found.heading, found.text, found.start_line, found.date) == ("Tea", "We drank it.", 6, "2026-02-24")
 
 
-def test_a_summary_that_is_only_a_title_is_found_by_it() -> None:
-    found = only("sessions/x.md", "---\nsession: s1\ntitle: Tea time\n---\n\n## Turns\n\nD1:1\n")
-    assert (found.text, found.start_line, found.date) == ("Tea time", 3, None)
-
-
 # --- other documents ---------------------------------------------------------------------------
 
 
@@ -284,13 +251,6 @@ def test_paragraphs_that_carry_a_day_stand_alone_under_it() -> None:
 )
 def test_a_document_has_the_day_that_its_name_or_heading_gives(path: str, text: str, day: str | None) -> None:
     assert only(path, text).date == day
-
-
-@pytest.mark.parametrize(
-    "text", ["", " \n\t\n", "# Title\n\n## Another\n", "<!-- a\n\nb -->\n", "---\n\n***\n", "\ufeff"]
-)
-def test_nothing_to_say_gives_no_passage(text: str) -> None:
-    assert split("a.md", text, 0.0).passages == ()
 
 
 def test_a_code_fence_is_one_piece_and_its_comments_are_no_headings() -> None:
@@ -445,15 +405,6 @@ def test_the_day_of_a_turn_is_its_own_and_it_may_have_none() -> None:
 def test_each_leg_sees_what_helps_it(passage: Passage, indexed: str, dense: str) -> None:
     assert indexed_text(passage) == indexed
     assert dense_text(passage) == dense
-
-
-@pytest.mark.parametrize("path", ["notes.md", "daily/2026-02-24.md", "sessions/2026-02-24-x.md", "MEMORY.md"])
-@pytest.mark.parametrize("line", [("# x", " ", "y"), ("# ", " #", "x"), ("#", "\t", "")])
-@pytest.mark.timeout(30)
-def test_a_long_heading_hides_nothing_below_it(path: str, line: tuple[str, str, str]) -> None:
-    first, more, last = line
-    made = split(path, f"{first}{more * 300_000}{last}\n\ntext\n", 0.0)
-    assert made.passages[-1].text.endswith("text")
 
 
 @pytest.mark.parametrize(

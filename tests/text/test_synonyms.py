@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-from collections import Counter
 from itertools import pairwise
 
 import pytest
 
-from memorybook.text.synonyms import _MEANINGS, FIRST
-from memorybook.text.tokens import is_telling, query_words, tokens
+from memorybook.text.tokens import query_words, tokens
 
 
 @pytest.mark.parametrize(
@@ -44,20 +42,3 @@ def test_a_word_is_found_by_another_of_its_meaning(asked: str, said: str) -> Non
 )
 def test_what_only_looks_like_a_word_is_none(word: str, said: str) -> None:
     assert word not in tokens(said)
-
-
-def test_every_word_has_one_meaning_and_is_cut_out_whole() -> None:
-    words = _MEANINGS.split()
-    assert [word for word, times in Counter(words).items() if times > 1] == []
-    assert all(tokens(f"{word}叫") == tokens(f"{FIRST.get(word, word)}叫") for word in words)
-    assert all(word in tokens(f"我{word}叫") for word in FIRST.values())
-
-
-def test_no_word_says_more_or_less_for_another_one() -> None:
-    """What tells something of itself does so by its meaning, and what tells nothing does not."""
-    assert [word for word, first in FIRST.items() if len(word) == 2 and is_telling(word) != is_telling(first)] == []
-
-
-def test_what_is_no_word_stays_as_it_is() -> None:
-    assert tokens("老树") == ["老", "老树", "树"]
-    assert tokens("妻") == ["妻"]

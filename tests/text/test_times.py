@@ -54,15 +54,6 @@ def test_a_time_is_read_in_every_spelling(value: Any, expected: datetime) -> Non
     assert parse_time(value, SHANGHAI) == expected
 
 
-@pytest.mark.parametrize("value", [1700000000, 1700000000.0, 1700000000000, 1700000000000000, 1700000000000000000])
-def test_seconds_since_the_epoch_and_their_fractions_are_told_apart_by_size(value: float) -> None:
-    assert parse_time(value, SHANGHAI) == datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
-
-
-def test_epoch_digits_in_a_string_are_a_time() -> None:
-    assert parse_time("1700000000", UTC) == datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
-
-
 @pytest.mark.parametrize(
     "value",
     [

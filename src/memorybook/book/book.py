@@ -21,13 +21,12 @@ from memorybook.errors import Conflict, MissingDocument, Unavailable
 from memorybook.search.search import find
 from memorybook.search.types import Answer, Passage, Query, SyncReport
 from memorybook.search.weights import weights_for
-from memorybook.text.telling import says_something
+from memorybook.text.utterances import says_something
 
 if TYPE_CHECKING:
-    from memorybook.book.commit import Writer
     from memorybook.book.embedding import Claim, Embedding
     from memorybook.book.transaction import Draft, Result
-    from memorybook.book.undo import Reversal
+    from memorybook.book.undo import Reversal, Writer
     from memorybook.formats.document import Document
     from memorybook.formats.memory_md import MemoryDocument
     from memorybook.model import Change, Discarded, Entry, Operation
@@ -36,21 +35,11 @@ if TYPE_CHECKING:
 
 
 class Book:
-    """One open book over its parts; safe to share between threads.
+    """An open book over its parts; safe to share between threads.
 
-    Args:
-        documents, transcripts, journal: The truth.
-        index: What searches use.
-        fallback: Makes the index that answers when `index` cannot.
-        clock: The time now, timezone-aware.
-        new_id: Makes the id of an operation of that time.
-        zone: The book's timezone: which day a note belongs to.
-        weights: Shares of the (vector, words) legs; (0, 0) takes the embedder's own.
-        degraded: What is less than configured already on opening, one sentence each.
-        claim: See `Embedding`.
-
-    Attributes:
-        background: Whether what waits for a vector after a search or a sync is embedded by a thread of its own.
+    `fallback` makes the index that answers when `index` cannot; `zone` says which day a note belongs to; `weights` are
+    shares of the (vector, words) legs, (0, 0) the embedder's own; `degraded` says what is less than configured on
+    opening. `background`: whether a thread embeds what waits after a search or a sync.
     """
 
     def __init__(
@@ -103,7 +92,7 @@ class Book:
         return [one for one in found if one]
 
     def _losses(self) -> list[str]:
-        """What another program took away from MEMORY.md and is not there again, one sentence each."""
+        """Return what another program took away from MEMORY.md and is not there again, one sentence each."""
         lost = self.documents.lost()
         if not lost:
             return []
@@ -130,15 +119,15 @@ class Book:
     # --- time ----------------------------------------------------------------------------------
 
     def now(self) -> datetime:
-        """The time now, UTC, whole seconds."""
+        """Return the time now, UTC, whole seconds."""
         return self._clock().astimezone(UTC).replace(microsecond=0)
 
     def day(self, time: datetime) -> date:
-        """The day that `time` falls on in the book's timezone."""
+        """Return the day that `time` falls on in the book's timezone."""
         return time.astimezone(self.zone).date()
 
     def strength(self, entry: Entry) -> float:
-        """An entry's score today, 0..1, fading applied."""
+        """Return an entry's score today, 0..1, fading applied."""
         return fade.strength(entry, self.now().date())
 
     # --- finding -------------------------------------------------------------------------------
@@ -152,7 +141,7 @@ class Book:
         keep: Callable[[Passage], bool] | None = None,
         explain: bool = False,
     ) -> Answer:
-        """The hits for a query, after bringing the index up to date with what is on disk now."""
+        """Return the hits for a query, after bringing the index up to date with what is on disk now."""
         self._searches.append(None)
         try:
             report, candidates = self.candidates(query)
@@ -192,7 +181,7 @@ class Book:
         )
 
     def candidates(self, query: Query) -> tuple[SyncReport, Candidates]:
-        """What the index finds for a query, unranked, once it is up to date with what is on disk now."""
+        """Return what the index finds for a query, unranked, once it is up to date with what is on disk now."""
         try:
             return self.index.sync(self.documents, self.transcripts), self.index.candidates(query)
         except Unavailable as error:
@@ -224,7 +213,7 @@ class Book:
         return strength
 
     def below_prompt(self, passage: Passage) -> bool:
-        """Whether an entry's passage is archived or too weak for the prompt."""
+        """Return whether an entry's passage is archived or too weak for the prompt."""
         return passage.state != "active" or self._strength_today()(passage) < fade.PROMPT_FROM
 
     # --- reading -------------------------------------------------------------------------------
@@ -237,7 +226,7 @@ class Book:
         return memory_md.parse("", modified=self.now()) if read is None else self._parse("MEMORY.md", read)
 
     def memory_text(self) -> str:
-        """The text of MEMORY.md as it is on disk now, "" if there is none."""
+        """Return the text of MEMORY.md as it is on disk now, "" if there is none."""
         read = self._read("MEMORY.md")
         return "" if read is None else read.text
 
@@ -248,7 +237,7 @@ class Book:
             return None
 
     def _parse(self, path: str, read: Document) -> MemoryDocument:
-        """The document's entries; what was read last of a path is kept while it does not change."""
+        """Return the document's entries; what was read last of a path is kept while it does not change."""
         from memorybook.formats import memory_md
 
         known = self._parsed.get(path)
@@ -258,7 +247,7 @@ class Book:
         return known[2]
 
     def entries(self) -> list[Entry]:
-        """Every entry of MEMORY.md and `archive/`, each once, in the order of the documents."""
+        """Return every entry of MEMORY.md and `archive/`, each once, in the order of the documents."""
         found = {entry.id: entry for entry in self.memory().entries}
         for info in sorted(self.documents.list()):
             if info.path.startswith("archive/"):
@@ -274,7 +263,7 @@ class Book:
         return [*lines, *self.documents.unread()]
 
     def access_counts(self, ids: Iterable[str]) -> Mapping[str, int]:
-        """How often each of these entries stood in a prompt, 0 left out; none if the journal does not answer."""
+        """Return how often each of these entries stood in a prompt, 0 left out; none if the journal does not answer."""
         if self._journal_fails:
             return {}
         try:
@@ -290,7 +279,7 @@ class Book:
                 self.journal.shown(ids, time=self.now(), session=session, query=query)
 
     def pending_operations(self) -> int:
-        """How many operations were begun and are not finished; 0 if the journal does not answer."""
+        """Return how many operations were begun and are not finished; 0 if the journal does not answer."""
         with suppress(Unavailable):
             return 0 if self._journal_fails else len(self.journal.pending())
         return 0
@@ -311,33 +300,23 @@ class Book:
     ) -> Result:
         """Carry out changes as one operation: all of them are in the documents on return, or none is.
 
-        Takes the book's lock, works the changes into what is on disk now, journals them with their
-        preimages, writes, marks the operation done. Searches see them at once: they sync first.
-        It is journalled if it changes something, or has discarded candidates or something to bury.
-
-        Args:
-            changes: What to do, in order.
-            actor, door, session, kind, discarded, usage: See `Operation`.
-            bury: Digests of texts that imports must not bring back while the operation is not undone.
+        Takes the book's lock, works the changes into what is on disk now, journals them with their preimages, writes,
+        marks the operation done. Searches see them at once. `bury` holds digests that imports must not bring back; the
+        rest is as in `Operation`.
 
         Raises:
             NotFound: A change names an entry that is not there.
-            InvalidInput: A change would make a value that cannot be.
-            Conflict: A person kept saving the document all the while, or a `Put` was made from another text.
+            InvalidInput: A change would make an impossible value.
+            Conflict: A person kept saving the document, or a `Put` was made from another text.
             BookLocked: Another process holds the book for too long.
-            Unavailable: The disk refuses. If that was in the midst of several documents, the rest is done
-                by the next change, or by whoever opens the book next; else nothing was done.
+            Unavailable: The disk refuses; what was begun is finished by the next change or opening.
         """
         group = (session, changes, discarded, usage, bury)
         return self.apply_each([group], actor=actor, door=door, kind=kind)[0]
 
     def apply_each(self, groups: Sequence[tuple[Any, ...]], *, actor: str, door: str, kind: str = "") -> list[Result]:
-        """Carry out several groups of changes, each as an operation of its own.
-
-        As `apply` does, but for that each document is read and written once: all groups are in the documents on
-        return, or none is. A group is a `writing.Group`: its session and its changes, and what may follow there.
-        """
-        from memorybook.book.commit import Group
+        """Carry out groups of changes, each as an operation of its own, reading and writing each document once."""
+        from memorybook.book.undo import Group
 
         results = self._writer.apply_each([Group(*group) for group in groups], actor=actor, door=door, kind=kind)
         self._journal_fails = ""
@@ -346,24 +325,20 @@ class Book:
     def undo(
         self, operation: str, *, actor: str, door: str, dry_run: bool = False
     ) -> tuple[Operation, Operation, Reversal]:
-        """Take back an operation (id), as an operation of its own; with `dry_run`, only say how.
+        """Undo an operation (id), as an operation of its own; `dry_run` only says how.
 
-        Returns the operation, the one that takes it back (not written for a dry run), and how. Documents that
-        stand as the operation left them are what they were before it, byte for byte; in others what it changed is
-        taken back and the rest stays.
-
-        Raises NotFound; Conflict, which shows what stands against it, if it is undone already or if something that
-        it changed was changed since or purged; else as `apply`.
+        Return the operation, the one that undoes it, and how: documents unchanged since come back byte for byte, others
+        keep the rest. Raises NotFound; Conflict if it is undone, or what it changed was changed since or purged.
         """
         return self._writer.undo(operation, actor=actor, door=door, dry_run=dry_run)
 
     def draft(self) -> Draft:
-        """The documents as they stand, to work changes into and see what becomes of them; nothing is written."""
+        """Return the documents as they stand, to work changes into and see what becomes of them; nothing is written."""
         return self._writer.draft()
 
     @property
     def _writer(self) -> Writer:
-        from memorybook.book.commit import Writer
+        from memorybook.book.undo import Writer
 
         return Writer(
             self.documents,
@@ -376,10 +351,7 @@ class Book:
         )
 
     def _recover(self) -> None:
-        """Finish what a crash left half done; where that cannot be done now, the next change does it.
-
-        Reading goes on without the journal.
-        """
+        """Finish what a crash left half done, or leave it to the next change; reading goes on without the journal."""
         try:
             pending = self.journal.pending()
         except Unavailable as error:
@@ -422,7 +394,7 @@ class Book:
         return self._embedded(self.index.rebuild(self.documents, self.transcripts, progress=progress), progress)
 
     def _embedded(self, report: SyncReport, progress: Progress | None) -> SyncReport:
-        """The report after what waits for a vector was embedded."""
+        """Return the report after what waits for a vector was embedded."""
         from memorybook.errors import EmbedderFailed
 
         if not report.pending_vectors:
@@ -443,7 +415,7 @@ class Book:
 
 
 def together(reasons: Iterable[str], more: Iterable[str]) -> tuple[str, ...]:
-    """The reasons, each once, with those of the others that are not part of one."""
+    """Return the reasons, each once, with those of the others that are not part of one."""
     found = dict.fromkeys(reasons)
     found.update((one, None) for one in more if not any(one in reason for reason in found))
     return tuple(found)

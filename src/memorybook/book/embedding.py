@@ -28,16 +28,10 @@ _PATIENCE = 5.0  # seconds in which a batch should end; a service may take longe
 
 
 class Embedding:
-    """Embeds what waits in an index; one process at a time does so, the others wait and see how far it is.
+    """Embeds what waits in an index; one process at a time (`claim`), the others wait and see how far it is.
 
-    Args:
-        index: Whose passages.
-        claim: See `Claim`; None where nobody else can be at work.
-        busy: Whether somebody waits for an answer; the background then waits before its next batch.
-
-    Attributes:
-        failure: Why the background could not go on the last time it tried; "" if it could.
-        done: `(done, total)` of the background's run; (0, 0) while there is none.
+    `busy` says whether somebody waits for an answer, which comes first; `failure` why the background stopped; `done`
+    its `(done, total)`.
     """
 
     def __init__(self, index: Index, *, claim: Claim | None = None, busy: Callable[[], bool] = lambda: False) -> None:
@@ -64,10 +58,7 @@ class Embedding:
             return "" if ours else "another process"
 
     def finish(self, progress: Progress | None = None) -> int:
-        """Embed all that waits, or see it done by whoever is at it; returns how many passages still wait.
-
-        Raises EmbedderFailed; what was embedded before stays.
-        """
+        """Embed all that waits, or wait for whoever does; return how many still wait. Raises EmbedderFailed."""
         most = 0
         while True:
             with self._claim() as ours:
@@ -117,10 +108,7 @@ class Embedding:
         self.done = (0, 0)
 
     def _step(self) -> bool:
-        """Embed all that waits, or wait for whoever does; True when nothing is left.
-
-        An index that was closed meanwhile is not touched: it would open again, and nobody would close it.
-        """
+        """Embed all that waits, or wait for whoever does; True when nothing is left. A closed index is not touched."""
         with self._claim() as ours:
             self._check()
             if ours:

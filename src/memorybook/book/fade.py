@@ -48,10 +48,7 @@ _IMPORTANCE = {
 
 
 def fade(score: float, *, scored: date, activated: date, today: date) -> float:
-    """The strength that a score written for the day `scored` has on the day `today`.
-
-    It never grows: on a day before `scored` (a clock that went back) it is the score itself.
-    """
+    """Return the strength on `today` of a score written for the day `scored`; it never grows."""
     if today <= scored:
         return score
     faded_days = max(0, (today - activated).days - GRACE_DAYS) - max(0, (scored - activated).days - GRACE_DAYS)
@@ -59,7 +56,7 @@ def fade(score: float, *, scored: date, activated: date, today: date) -> float:
 
 
 def strength(entry: Entry, today: date) -> float:
-    """The entry's score as it reads today, 0..1; that of a pinned entry never fades."""
+    """Return the entry's score as it reads today, 0..1; that of a pinned entry never fades."""
     if entry.pinned:
         return entry.score
     return fade(entry.score, scored=entry.scored, activated=entry.last_activated, today=today)
@@ -73,24 +70,20 @@ def reinforced(entry: Entry, today: date) -> Entry:
 
 
 def contradicted(entry: Entry, by: str, today: date) -> Entry:
-    """The entry after the entry `by` replaced it: half of today's strength, and it says who replaced it."""
+    """Return the entry after the entry `by` replaced it: half of today's strength, and it says who replaced it."""
     score = strength(entry, today) * _CONTRADICTED
     return _replace(entry, score=score, scored=max(entry.scored, today), superseded_by=by)
 
 
 def tidied(entry: Entry, today: date) -> Entry:
-    """The same entry with today's strength written down; unchanged if it was written for today or later."""
+    """Return the same entry with today's strength written down; unchanged if it was written for today or later."""
     if today <= entry.scored:
         return entry
     return _replace(entry, score=strength(entry, today), scored=today)
 
 
 def importance_score(value: str | float) -> float:
-    """The score of a new entry: high 0.8, medium 0.6, low 0.4 (also 高, 中, 低); a number 0..1 is taken as it is.
-
-    Raises:
-        InvalidInput: Another word, or a number outside 0..1.
-    """
+    """Return the score of a new entry: high 0.8, medium 0.6, low 0.4 (高, 中, 低), or 0..1. Raises InvalidInput."""
     known = _IMPORTANCE.get(value.strip().lower()) if isinstance(value, str) else None
     if known is not None:
         return known
@@ -112,8 +105,5 @@ def _replace(entry: Entry, **fields: object) -> Entry:
 
 
 def dropped_at_once(active: int) -> int:
-    """How many of so many active entries may be archived or removed in one go: a quarter, and one in any case.
-
-    Without that one a book of three entries would never fade, and the archived ones of an empty one never go.
-    """
+    """Return how many of so many entries one run may archive or remove: a quarter, at least one."""
     return max(1, int(active * MOST_DROPPED))

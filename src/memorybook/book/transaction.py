@@ -6,15 +6,16 @@ the meantime is part of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import fields, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple, assert_never
 
 from memorybook.book import fade
-from memorybook.book.pages import MEMORY, Pages, is_page, statement
-from memorybook.errors import Conflict, InvalidInput, NotFound
-from memorybook.formats import memory_md, turns_json
+from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound
+from memorybook.formats import changes_json, memory_md, session_md
+from memorybook.formats.document import Document
 from memorybook.model import (
     Add,
     Append,
@@ -25,24 +26,25 @@ from memorybook.model import (
     EditTurns,
     Entry,
     Operation,
+    Patch,
     Put,
     Reinforce,
     Remove,
     RemoveTurns,
+    Session,
     Supersede,
     Turn,
     Update,
 )
+from memorybook.protocols import Documents, Transcripts
+from memorybook.text import patch
 from memorybook.text.tokens import normalise
 
 
 class Outcome(NamedTuple):
-    """What became of one change.
+    """The result of one change.
 
-    Attributes:
-        applied: Its record; None if there was nothing to do (a duplicate line).
-        entry: The entry as it stands afterwards, for changes to entries; as it was, for a removal.
-        path, line: Where a line stands, 1-based; the earlier one for a duplicate. "" and 0 for entries.
+    Its record (None: nothing to do), the entry afterwards (before, if removed), a line's place.
     """
 
     applied: Applied | None
@@ -59,13 +61,9 @@ class Result(NamedTuple):
 
 
 class Draft:
-    """Changes worked into the documents as they will be.
+    """Changes worked into `pages`, whose lock the caller holds until they are written.
 
-    Args:
-        pages: The documents; their lock is held by the caller from here until after they are written.
-
-    Attributes:
-        unanswered: Kind and target of changes that were carried out without an answer: asked again, each counts once.
+    `unanswered` are (kind, target) that were carried out without an answer: asked again, each counts once.
     """
 
     def __init__(self, pages: Pages) -> None:
@@ -79,7 +77,7 @@ class Draft:
     # --- reading -------------------------------------------------------------------------------
 
     def get(self, id: str) -> Entry | None:
-        """The entry as it stands in the draft; MEMORY.md first, then `archive/`."""
+        """Return the entry as it stands in the draft; MEMORY.md first, then `archive/`."""
         path = self.pages.home(id)
         return self.pages.copies[path].document.get(id) if path else None
 
@@ -120,7 +118,7 @@ class Draft:
                 assert_never(change)
 
     def _editing(self, change: Update | Reinforce | Archive) -> tuple[str, Callable[[Entry], Entry]]:
-        """The name of a change to an entry, and what it does."""
+        """Return the name of a change to an entry, and what it does."""
         if isinstance(change, Update):
             return "update", lambda entry: _updated(entry, change)
         if isinstance(change, Reinforce):
@@ -138,11 +136,11 @@ class Draft:
             else:
                 self._append_item(Append(path=MEMORY, line=text, section=section))
         elif applied.kind == "turns":
-            session, turns, whole = turns_json.parse(applied.before or applied.after or "")
+            session, turns, whole = changes_json.parse_turns(applied.before or applied.after or "")
             self.pages.turns.append((session, turns, whole, applied.after is not None))
         elif applied.kind == "edit":
-            then, old, _ = turns_json.parse(applied.before or "")
-            now, new, _ = turns_json.parse(applied.after or "")
+            then, old, _ = changes_json.parse_turns(applied.before or "")
+            now, new, _ = changes_json.parse_turns(applied.after or "")
             self.pages.edits.append((then, old, now, new))
         elif applied.kind == "put":
             if self.pages.text(applied.target) == applied.before:
@@ -192,7 +190,7 @@ class Draft:
         return Outcome(self.record("add", entry.id, None, entry, change.reason), entry)
 
     def _was_unanswered(self, kind: str, id: str) -> bool:
-        """Whether this was done, and nobody was told; it counts as told from now on."""
+        """Return whether this was done, and nobody was told; it counts as told from now on."""
         found = (kind, id) in self.unanswered
         self.unanswered.discard((kind, id))
         return found
@@ -215,7 +213,7 @@ class Draft:
         return (entry for copy in copies for entry in copy.document.entries if entry.id not in copy.gone)
 
     def saying(self, text: str) -> Entry | None:
-        """The entry that makes the same statement, if there is one that is still held true."""
+        """Return the entry that makes the same statement, if there is one that is still held true."""
         statement = normalise(text)
         if self._statements is None:
             self._statements = {_normalised(entry.text) for entry in self._all()}
@@ -263,7 +261,7 @@ class Draft:
 
     @staticmethod
     def record(kind: str, target: str, before: Entry | None, after: Entry | None, reason: str) -> Applied:
-        """What the journal keeps of a change to an entry."""
+        """Return what the journal keeps of a change to an entry."""
         return Applied(
             kind=kind,
             target=target,
@@ -319,7 +317,7 @@ class Draft:
         return Outcome(applied, path=change.path)
 
     def _made_from(self, change: Put | Drop) -> str | None:
-        """The text that stands there, None if none does; raises Conflict if the change was made from another."""
+        """Return the text that stands there, None if none does; raises Conflict if the change was made from another."""
         before = self.pages.text(change.path)
         if change.made_from is not None and change.made_from != (before or ""):
             raise Conflict(f"document {change.path!r} was changed by somebody else: read it again")
@@ -366,7 +364,7 @@ class Draft:
             turns = tuple(turn for turn in turns if turn.id in wanted)
         if not turns and not whole:
             return Outcome(None)
-        before = turns_json.render(session, turns, whole=whole)
+        before = changes_json.render_turns(session, turns, whole=whole)
         applied = Applied(
             kind="turns", target=f"session:{session.uuid}", before=before, after=None, reason=change.reason
         )
@@ -385,8 +383,8 @@ class Draft:
         applied = Applied(
             kind="edit",
             target=f"session:{session.uuid}",
-            before=turns_json.render(session, old, whole=False),
-            after=turns_json.render(now, new, whole=False),
+            before=changes_json.render_turns(session, old, whole=False),
+            after=changes_json.render_turns(now, new, whole=False),
             reason=change.reason,
         )
         self.redo(applied)
@@ -411,3 +409,263 @@ def _updated(entry: Entry, change: Update) -> Entry:
     if unknown:
         raise InvalidInput(f"an entry has no field {min(unknown)!r} to update: use one of {', '.join(sorted(_FIELDS))}")
     return replace(entry, **change.fields)
+
+
+MEMORY = "MEMORY.md"
+ARCHIVED_IN_MEMORY = 200
+"""How many archived entries MEMORY.md holds; the ones longest unused move on to `archive/`."""
+
+SAID_AGAIN = 10_000
+"""Lines of a page, the last ones, among which a new one is looked for: one note more costs the same on any page."""
+
+Parse = Callable[[str, Document], memory_md.MemoryDocument]
+"""Reads the entries of the document at a path."""
+
+
+@dataclass(slots=True)
+class Copy:
+    """A document of entries being edited; those in `gone` leave once they stand in MEMORY.md.
+
+    `text` is the last step's.
+    """
+
+    document: memory_md.MemoryDocument
+    text: str | None
+    revision: str | None
+    changed: bool = False
+    moved: bool = False
+    gone: set[str] = field(default_factory=set)
+
+    def change(self, document: memory_md.MemoryDocument) -> None:
+        """Let this be the document."""
+        self.document, self.changed, self.moved = document, True, True
+
+
+@dataclass(slots=True)
+class Whole:
+    """A whole document being worked on; None where there is none. `told` is its text as the journal knows it."""
+
+    text: str | None
+    revision: str | None
+    told: str | None
+    changed: bool = False
+
+
+@dataclass(slots=True)
+class Notes:
+    """An append-only document being edited: its text, lines, and those to add, `told` of which are in it already."""
+
+    text: str | None
+    lines: list[str]
+    texts: dict[str, int]
+    added: list[str]
+    told: int = 0
+
+
+class Pages:
+    """The documents as they will be, and the turns to take out or put back; the caller holds their lock.
+
+    `copies` are documents of entries, `whole` whole ones, `notes` append-only ones, `turns` sessions with turns that
+    come or go, `edits` their old and new state; `wrote` says whether `write` has written anything.
+    """
+
+    def __init__(self, documents: Documents, transcripts: Transcripts, *, parse: Parse, now: datetime) -> None:
+        self.now = now
+        self.wrote = False
+        self.transcripts = transcripts
+        self.copies: dict[str, Copy] = {}
+        self.whole: dict[str, Whole] = {}
+        self.notes: dict[str, Notes] = {}
+        self.turns: list[tuple[Session, tuple[Turn, ...], bool, bool]] = []
+        self.edits: list[tuple[Session, tuple[Turn, ...], Session, tuple[Turn, ...]]] = []
+        self._documents = documents
+        self._parse = parse
+        self._today = now.date()
+        self._archives_loaded = False
+
+    # --- reading -------------------------------------------------------------------------------
+
+    def home(self, id: str) -> str | None:
+        """Path of the document that an entry stands in, MEMORY.md first; None if there is none."""
+        if self.copy(MEMORY).document.get(id) is not None:
+            return MEMORY
+        self.load_archives()
+        return next((path for path, copy in self.copies.items() if copy.document.get(id) is not None), None)
+
+    def copy(self, path: str) -> Copy:
+        """Return the document of entries at that path, a new one if there is none."""
+        if path not in self.copies:
+            try:
+                read = self._documents.read(path)
+            except MissingDocument:
+                text = memory_md.template() if path == MEMORY else memory_md.archive_template(path)
+                self.copies[path] = Copy(memory_md.parse(text, modified=self.now), None, None)
+            else:
+                self.copies[path] = Copy(self._parse(path, read), read.text, read.revision)
+        return self.copies[path]
+
+    def load_archives(self) -> None:
+        """Read every archive."""
+        if not self._archives_loaded:
+            self._archives_loaded = True
+            for info in self._documents.list():
+                if info.path.startswith("archive/"):
+                    self.copy(info.path)
+
+    def archives_with(self, id: str) -> Iterator[Copy]:
+        """Return the archives, as far as they are read, that hold an entry."""
+        return (copy for path, copy in self.copies.items() if path != MEMORY and copy.document.get(id) is not None)
+
+    def lines(self, path: str) -> Notes:
+        """Return the append-only document at that path, an empty one if there is none."""
+        if path not in self.notes:
+            try:
+                text: str | None = self._documents.read(path).text
+            except MissingDocument:
+                text = None
+            lines = [] if text is None else text.removesuffix("\n").split("\n")
+            texts: dict[str, int] = {}
+            for number, line in enumerate(lines[-SAID_AGAIN:], max(1, len(lines) - SAID_AGAIN + 1)):
+                texts.setdefault(statement(line), number)
+            self.notes[path] = Notes(text, lines, texts, [])
+        return self.notes[path]
+
+    def text(self, path: str) -> str | None:
+        """Return the whole document's text as it will be; None for no document."""
+        if path not in self.whole:
+            try:
+                read = self._documents.read(path)
+            except MissingDocument:
+                self.whole[path] = Whole(None, None, None)
+            else:
+                self.whole[path] = Whole(read.text, read.revision, read.text)
+        return self.whole[path].text
+
+    def set_text(self, path: str, text: str | None) -> None:
+        """Let this be the whole document's text, None for no document; they are written in the order of these calls."""
+        self.text(path)
+        whole = self.whole[path] = self.whole.pop(path)
+        whole.text, whole.changed = text, True
+
+    # --- writing -------------------------------------------------------------------------------
+
+    def step(self) -> tuple[Patch, ...]:
+        """Return how the documents changed since the last step, without those whose texts the changes hold."""
+        self._overflow()
+        return (*self._page_steps(), *self._whole_steps(), *self._note_steps())
+
+    def _page_steps(self) -> Iterator[Patch]:
+        for path, copy in self.copies.items():
+            if copy.moved:
+                document = self._of_today(copy.document) if path == MEMORY else copy.document
+                for id in copy.gone:
+                    document = document.without(id)
+                before, copy.text, copy.moved = copy.text, self._rendered(document), False
+                if copy.text != before:
+                    yield _patch(path, before, copy.text)
+
+    def _whole_steps(self) -> Iterator[Patch]:
+        for path, whole in self.whole.items():
+            if whole.text != whole.told:
+                yield _patch(path, whole.told, whole.text)
+                whole.told = whole.text
+
+    def _note_steps(self) -> Iterator[Patch]:
+        for path, document in self.notes.items():
+            fresh = document.added[document.told :]
+            if fresh:
+                before = document.text
+                document.text, hunks = patch.appended(before, fresh)
+                document.told = len(document.added)
+                yield _patch(path, before, document.text, hunks)
+
+    def write(self) -> None:
+        """Write what changed, in an order that a crash at any point leaves repairable.
+
+        Archives gain before MEMORY.md is written and lose after it, so an entry is never nowhere; then lines, then
+        turns. Raises Conflict if a person saved at that moment: make a new draft, or `redo` if something was written
+        (`wrote`).
+        """
+        self.step()
+        memory = self.copies.pop(MEMORY, None)
+        for path, copy in self.copies.items():
+            if copy.changed:
+                self._write_copy(path, copy, self._rendered(copy.document) if copy.gone else copy.text)
+        if memory is not None and memory.changed:
+            self._write_copy(MEMORY, memory, memory.text)
+        for path, copy in self.copies.items():
+            if copy.gone:
+                self._write_copy(path, copy, copy.text)
+        for path, whole in self.whole.items():
+            self._write_whole(path, whole)
+        for path, document in self.notes.items():
+            for line in document.added:
+                self._documents.append(path, line)
+                self.wrote = True
+        self._write_turns()
+
+    def _of_today(self, document: memory_md.MemoryDocument) -> memory_md.MemoryDocument:
+        """Return the document with the strength of today in every entry; one that has not faded stays as it stands."""
+        return document.with_entries(
+            fade.tidied(entry, self._today)
+            for entry in document.entries
+            if fade.strength(entry, self._today) != entry.score
+        )
+
+    def _rendered(self, document: memory_md.MemoryDocument) -> str:
+        return document.render(now=self.now, strength=lambda entry: fade.strength(entry, self._today))
+
+    def _write_copy(self, path: str, copy: Copy, text: str | None) -> None:
+        copy.revision = self._documents.write(path, text or "", expect=copy.revision)
+        self.wrote = True
+
+    def _write_whole(self, path: str, whole: Whole) -> None:
+        if not whole.changed:
+            return
+        if whole.text is not None:
+            self._documents.write(path, whole.text, expect=whole.revision)
+        elif whole.revision is not None:
+            if self._documents.read(path).revision != whole.revision:
+                raise Conflict(f"document {path!r} was changed by somebody else: read it again")
+            self._documents.remove(path)
+        self.wrote = True
+
+    def _write_turns(self) -> None:
+        for session, turns, whole, back in self.turns:
+            if back:
+                self.transcripts.restore(session, turns)
+            else:
+                self.transcripts.remove(session.uuid, None if whole else [turn.id for turn in turns])
+            self.wrote = True
+        for edit in self.edits:
+            self.transcripts.rewrite(*edit)
+            self.wrote = True
+
+    def _overflow(self) -> None:
+        copy = self.copies.get(MEMORY)
+        if copy is None or not copy.moved:
+            return
+        archived = [entry for entry in copy.document.entries if entry.archived]
+        archived.sort(key=lambda entry: entry.last_activated, reverse=True)
+        for entry in archived[ARCHIVED_IN_MEMORY:]:
+            cold = self.copy(f"archive/{self.now:%Y-%m}.md")
+            cold.change(cold.document.with_entry(entry))
+            cold.gone.discard(entry.id)
+            copy.document = copy.document.without(entry.id)
+
+
+def _patch(path: str, before: str | None, after: str | None, hunks: Sequence[patch.Hunk] | None = None) -> Patch:
+    found = patch.diff(before, after) if hunks is None else hunks
+    return Patch(path=path, before=patch.fingerprint(before), after=patch.fingerprint(after), hunks=patch.pack(found))
+
+
+def is_page(path: str) -> bool:
+    """Return whether it is a document of entries."""
+    return path == MEMORY or path.startswith("archive/")
+
+
+@lru_cache(maxsize=50_000)
+def statement(line: str) -> str:
+    """Return what a line says, whatever its stamp: equal statements on one day are one note."""
+    note = session_md.parse_line(line)
+    return normalise(note.text if note else line)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields, replace
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from memorybook.book import fade
-from memorybook.book.pages import MEMORY, Pages, is_page
-from memorybook.book.transaction import Draft
-from memorybook.errors import Conflict, InvalidInput
-from memorybook.formats import memory_md, turns_json
-from memorybook.model import Applied, Entry, Operation, Patch, Turn
+from memorybook.book.transaction import MEMORY, Draft, Outcome, Pages, Parse, Result, is_page
+from memorybook.errors import Conflict, InvalidInput, Unavailable
+from memorybook.formats import changes_json, memory_md
+from memorybook.model import Applied, Change, Discarded, Entry, Operation, Patch, Turn
+from memorybook.protocols import Documents, Journal, Transcripts
 from memorybook.text.patch import Hunk, backward, diff, fingerprint, forward, taken_back, unpack
 from memorybook.text.tokens import normalise
 
@@ -27,12 +29,9 @@ _ENTRY_FIELDS = tuple(field.name for field in fields(Entry))
 
 
 class Reversal(NamedTuple):
-    """How an operation is taken back.
+    """How an operation is undone.
 
-    Attributes:
-        changes: What doing so changes, in order.
-        exact: Paths of the documents that are again, byte for byte, what they were.
-        adapted: Paths of documents that changed elsewhere since, which keep that.
+    Changes in order, documents restored byte for byte, and documents that keep later edits.
     """
 
     changes: tuple[Applied, ...]
@@ -48,10 +47,7 @@ class _Standing(Exception):
 
 
 def reverse(draft: Draft, operation: Operation, patches: Sequence[Patch]) -> Reversal:
-    """Work into the draft what takes the operation back.
-
-    Raises Conflict, which shows what stands against it: something that it changed was changed since, or erased.
-    """
+    """Work into the draft what undoes the operation. Raises Conflict if something was changed since, or erased."""
     if any(change.purged for change in operation.changes):
         raise Conflict(f"operation {operation.id!r} cannot be undone: what stood there before it was purged")
     if not operation.changes and operation.kind != "forget":  # which may have left nothing but tombstones
@@ -71,13 +67,7 @@ def reverse(draft: Draft, operation: Operation, patches: Sequence[Patch]) -> Rev
 
 
 class _Back:
-    """One operation being taken back.
-
-    Attributes:
-        paths: Documents that are taken back as wholes, or by their lines.
-        exact, adapted: See `Reversal`.
-        clashes: What stands against it.
-    """
+    """An operation being undone: `paths` of documents taken back whole or by lines, and `clashes` against it."""
 
     def __init__(self, draft: Draft, operation: Operation, patches: Sequence[Patch]) -> None:
         self.draft = draft
@@ -108,7 +98,7 @@ class _Back:
         return True
 
     def _stand_elsewhere(self, now: Iterable[str | None], texts: Iterable[str | None]) -> bool:
-        """Whether an entry that would come back, or what it says, stands in another document by now."""
+        """Return whether an entry that would come back, or what it says, stands in another document by now."""
         here = [entry for text in now for entry in _entries(self._pages, text)]
         ids = {entry.id for entry in here}
         said = {normalise(entry.text) for entry in here if entry.superseded_by is None}
@@ -148,7 +138,7 @@ class _Back:
         return [change for change in self._changes if change.target == path and change.kind in _LINES]
 
     def _was_made(self, path: str, patch: Patch | None) -> bool:
-        """Whether there was no such document before, as far as one can tell."""
+        """Return whether there was no such document before, as far as one can tell."""
         if patch is not None:
             return patch.before is None
         return all(change.before is None for change in self._of(path))
@@ -193,7 +183,7 @@ class _Back:
         return back
 
     def _edit_back(self, change: Applied) -> Applied:
-        session, turns, _ = turns_json.parse(change.after or "")
+        session, turns, _ = changes_json.parse_turns(change.after or "")
         back = {turn.id for done in self._changes if done.kind == "turns" for turn in _turns_in(done)}
         standing = {turn.id: turn for turn in self._pages.transcripts.turns(session.uuid)}
         for turn in turns:
@@ -235,7 +225,7 @@ class _Back:
         return None if text is None else memory_md.parse_entry(text, modified=self.draft.now)
 
     def _merged(self, change: Applied, before: Entry | None, after: Entry | None, now: Entry | None) -> Entry | None:
-        """The entry without what the operation changed in it, with what was changed in it since."""
+        """Return the entry without what the operation changed in it, with what was changed in it since."""
         today = self.draft.now.date()
         if now is not None and after is not None:
             if abs(fade.strength(now, today) - fade.strength(after, today)) < 1e-6 and now.hits == after.hits:
@@ -259,10 +249,7 @@ _END = 2**31
 
 
 def completed(draft: Draft, patches: Sequence[Patch]) -> Callable[[Applied], bool]:
-    """Give documents that stand as they did before an interrupted operation the texts it meant to write.
-
-    Returns whether a change of it needs nothing more, as its document is what it was to be.
-    """
+    """Finish documents of an interrupted operation that are still as before; return whether nothing more is needed."""
     pages = draft.pages
     known = {patch.path: patch for patch in patches if patch.hunks and _is_readable(pages, patch.path)}
     entries = [patch.path for patch in patches if is_page(patch.path)]
@@ -290,7 +277,7 @@ def completed(draft: Draft, patches: Sequence[Patch]) -> Callable[[Applied], boo
 
 
 def _is_readable(pages: Pages, path: str) -> bool:
-    """Whether there may be a document at that path; a person may have made a link of it meanwhile."""
+    """Return whether there may be a document at that path; a person may have made a link of it meanwhile."""
     try:
         pages.text(path)
     except InvalidInput:
@@ -329,7 +316,7 @@ def _before(patch: Patch, after: str | None) -> str | None:
 
 
 def _without(path: str, hunks: Sequence[Hunk], text: str | None, then: Any) -> str | None:
-    """The text without these changes; raises _Standing where they are not as they were."""
+    """Return the text without these changes; raises _Standing where they are not as they were."""
     missing = text is None and any(hunk.new for hunk in hunks)
     found = None if missing else taken_back(hunks, text or "")
     if found is None:
@@ -354,16 +341,16 @@ def _fields_back(before: Entry, after: Entry, now: Entry) -> Entry | None:
 
 
 def _says(entry: Entry | None, text: str) -> bool:
-    """Whether the entry makes that statement, and is held true."""
+    """Return whether the entry makes that statement, and is held true."""
     return entry is not None and entry.superseded_by is None and normalise(entry.text) == normalise(text)
 
 
 def _turns_in(change: Applied) -> Sequence[Turn]:
-    return turns_json.parse(change.before or change.after or "")[1]
+    return changes_json.parse_turns(change.before or change.after or "")[1]
 
 
 def _line_back(change: Applied) -> Applied:
-    """What taking back a change to lines or a whole document is to the journal."""
+    """Return what taking back a change to lines or a whole document is to the journal."""
     if change.kind == "append":
         return Applied(kind="drop", target=change.target, before=change.after, after="", reason=change.reason)
     if change.kind == "drop" and change.after:
@@ -387,3 +374,227 @@ def _shown(text: str | None) -> str:
         return "nothing"
     line = " ".join(text.split())
     return repr(line if len(line) <= MOST_TEXT else line[: MOST_TEXT - 1] + "…")
+
+
+ATTEMPTS = 8
+"""How often a change is worked in anew when a person saves the document in the same moment."""
+
+
+MOST_PATCHED = 32
+"""How many operations are carried out together with patches of the documents between them, which cost a rendering each.
+
+Those of larger batches are undone change by change.
+"""
+
+
+RETRIED = timedelta(minutes=10)
+"""How long what was interrupted is not counted once more if it is asked for again."""
+
+
+class Group(NamedTuple):
+    """Changes that become one operation of a session.
+
+    `bury`, `memorized`, `discarded`, `usage` as in `Journal.begin`.
+    """
+
+    session: str | None
+    changes: Sequence[Change]
+    discarded: Sequence[Discarded] = ()
+    usage: Mapping[str, Any] | None = None
+    bury: Iterable[str] = ()
+    memorized: Iterable[str] = ()
+
+
+class _Planned(NamedTuple):
+    """An operation that is worked into a draft (None if there is nothing to do), with what to journal."""
+
+    operation: Operation | None
+    outcomes: tuple[Outcome, ...] = ()
+    patches: tuple[Patch, ...] = ()
+    bury: tuple[str, ...] = ()
+    memorized: tuple[str, ...] = ()
+    reversal: Reversal | None = None
+
+
+class Writer:
+    """Writes one book: documents, transcripts and journal; `settled` collects interrupted operations finished now."""
+
+    def __init__(
+        self,
+        documents: Documents,
+        transcripts: Transcripts,
+        journal: Journal,
+        *,
+        parse: Parse,
+        settled: list[Operation],
+        now: Callable[[], datetime],
+        new_id: Callable[[datetime], str],
+    ) -> None:
+        self._documents = documents
+        self._transcripts = transcripts
+        self._journal = journal
+        self._parse = parse
+        self._settled = settled
+        self._now = now
+        self._new_id = new_id
+
+    def apply_each(self, groups: Sequence[Group], *, actor: str, door: str, kind: str) -> list[Result]:
+        """See `Book.apply_each`."""
+        look = self.draft()
+        for group in groups:
+            look.look(group.changes)  # the slow part, without the lock
+
+        def work(draft: Draft) -> list[_Planned]:
+            patched = len(groups) <= MOST_PATCHED
+            return [self._worked_in(draft, group, actor, door, kind, patched=patched) for group in groups]
+
+        return [Result(planned.operation, planned.outcomes) for planned in self._carried_out(work)]
+
+    def undo(self, id: str, *, actor: str, door: str, dry_run: bool) -> tuple[Operation, Operation, Reversal]:
+        """See `Book.undo`."""
+
+        def work(draft: Draft) -> list[_Planned]:
+            undone = self._journal.operation(id)
+            by = self._journal.undone().get(id)
+            if by is not None:
+                raise Conflict(f"operation {id!r} is already undone by {by!r}; undo that one to have it again")
+            reversal = reverse(draft, undone, self._journal.patches(id))
+            operation = Operation(
+                id=self._new_id(draft.now),
+                time=draft.now,
+                actor=actor,
+                door=door,
+                kind="undo",
+                session=undone.session,
+                changes=reversal.changes,
+                undoes=id,
+                done=False,
+            )
+            targets[:] = [undone, operation]
+            return [_Planned(operation, (), draft.pages.step(), reversal=reversal)]
+
+        targets: list[Operation] = []
+        if dry_run:
+            [planned] = work(self.draft())
+        else:
+            [planned] = self._carried_out(work)
+        undone, operation = targets
+        return undone, operation, planned.reversal or Reversal(())
+
+    def draft(self) -> Draft:
+        """See `Book.draft`."""
+        return Draft(Pages(self._documents, self._transcripts, parse=self._parse, now=self._now()))
+
+    def _worked_in(self, draft: Draft, group: Group, actor: str, door: str, kind: str, *, patched: bool) -> _Planned:
+        """Return the operation of these changes, once they are worked into the draft."""
+        outcomes = tuple(draft.do(change) for change in group.changes)
+        applied = tuple(outcome.applied for outcome in outcomes if outcome.applied is not None)
+        bury = tuple(group.bury)
+        if not (applied or group.discarded or bury):
+            return _Planned(None, outcomes)
+        now = draft.now
+        operation = Operation(
+            id=self._new_id(now),
+            time=now,
+            actor=actor,
+            door=door,
+            kind=kind,
+            session=group.session,
+            changes=applied,
+            discarded=tuple(group.discarded),
+            usage=group.usage,
+            done=False,
+        )
+        memorized = tuple(group.memorized)
+        memorized = (*memorized, operation.id) if memorized else ()
+        return _Planned(operation, outcomes, draft.pages.step() if patched else (), bury, memorized)
+
+    def _carried_out(self, work: Callable[[Draft], list[_Planned]]) -> list[_Planned]:
+        """Work into what is on disk now, journal and write, anew for as long as a person's save comes in between."""
+        for _ in range(ATTEMPTS):
+            with self._documents.lock():
+                self.settle_all()
+                draft = self.draft()
+                draft.unanswered = self._unanswered(draft.now)
+                planned = work(draft)
+                wanted = [each for each in planned if each.operation is not None]
+                if not wanted or self._write(wanted, draft.pages):
+                    told = self._unanswered(draft.now) - draft.unanswered
+                    self._settled[:] = [one for one in self._settled if told.isdisjoint(_done_by(one))]
+                    return planned
+        raise Conflict("MEMORY.md kept changing while it was being written: close what is saving it and try again")
+
+    def _write(self, planned: Sequence[_Planned], pages: Pages) -> bool:
+        """Journal and write; False if a person's save came in between and nothing was written."""
+        operations = [each.operation for each in planned if each.operation is not None]
+        begun: list[Operation] = []
+        try:
+            for operation, each in zip(operations, planned, strict=True):
+                self._journal.begin(operation, patches=each.patches, bury=each.bury, memorized=each.memorized)
+                begun.append(operation)
+            pages.write()
+        except Conflict:
+            if pages.wrote:
+                for operation in operations:
+                    self._settle(operation)
+                return True
+            self._discard(begun)
+            if len(begun) < len(operations):  # the id of one is taken
+                raise
+            return False
+        except Exception as error:
+            if not pages.wrote:  # whoever asked is told that it failed, so it must not come true later
+                self._take_back(begun, error)
+            elif isinstance(error, Unavailable):
+                raise Unavailable(f"{error}; what is missing of this change is done when that is possible") from error
+            raise
+        for operation in operations:
+            with suppress(Unavailable):  # it is done, and not marked so: the next change finds that out
+                self._journal.done(operation.id)
+        return True
+
+    def _take_back(self, begun: Sequence[Operation], error: Exception) -> None:
+        """As `_discard`; where the journal takes nothing any more either, say that it will be done."""
+        try:
+            self._discard(begun)
+        except Unavailable:
+            raise Unavailable(
+                f"{error}; the change is in the journal and will be done when that is possible"
+            ) from error
+
+    def _discard(self, begun: Sequence[Operation]) -> None:
+        """Take back intentions, the last one first: what is left, if that fails midway, can be carried out."""
+        for operation in reversed(begun):
+            self._journal.discard(operation.id)
+
+    def settle_all(self) -> None:
+        """Finish every intention that is not marked done; who holds the lock knows that nobody works on it."""
+        for operation in self._journal.pending():
+            self._settle(operation)
+            self._settled.append(operation)
+
+    def _unanswered(self, now: datetime) -> set[tuple[str, str]]:
+        """What was carried out lately though whoever asked was not told so, and may ask again: kind and target."""
+        return {done for one in self._settled if now - one.time < RETRIED for done in _done_by(one)}
+
+    def _settle(self, operation: Operation) -> None:
+        """Carry out what is missing of an intention, but for what a person's later edit stands against."""
+        patches = self._journal.patches(operation.id)
+        for _ in range(ATTEMPTS):
+            draft = self.draft()
+            whole = completed(draft, patches)
+            for applied in operation.changes:
+                if not whole(applied):
+                    with suppress(InvalidInput):  # it can never be carried out again, and must not keep the rest
+                        draft.redo(applied)
+            try:
+                draft.pages.write()
+            except Conflict:
+                continue
+            self._journal.done(operation.id)
+            return
+        raise Conflict("the book kept changing while an interrupted operation was being finished: try again")
+
+
+def _done_by(operation: Operation) -> set[tuple[str, str]]:
+    return {(change.kind, change.target) for change in operation.changes}

@@ -44,7 +44,6 @@ VERBS = {
     "trust": ("upkeep", "trust a project's settings file to choose book, model, server and paths"),
     "completion": ("upkeep", "print a completion script for a shell"),
     "serve": ("serve", "serve the book over HTTP, with a token"),
-    "compare": ("compare_commands", "run a conversation through two providers, on copies of the book"),
     "demo": ("demo", "play two sessions a week apart: no key, no network"),
 }
 """Verb -> module of this package, one line of help."""
@@ -79,7 +78,6 @@ def overview() -> str:
         "Take in": "import memorize",
         "Keep": "export backup restore sync-summaries init status sync rebuild watch trust completion",
         "Serve": "mcp hook serve",
-        "Try out": "compare",
         "Look": "demo",
     }
     for title, verbs in groups.items():

@@ -43,7 +43,7 @@ class Project(NamedTuple):
 
 
 def book_root(config: Config, *, cwd: str, book: str | None = None, project: str | None = None) -> str:
-    """The directory of the book meant here, absolute; it need not exist. One that does stays this project's.
+    """Return the directory of the book meant here, absolute; it need not exist. One that does stays this project's.
 
     `book` (a directory) wins, then the configured `root_dir`, then `workspace_dir` / key, where the
     key is `project`, else the configured `project_key`, else that of the project around `cwd`.
@@ -58,7 +58,7 @@ def book_root(config: Config, *, cwd: str, book: str | None = None, project: str
 
 
 def locate(config: Config, *, cwd: str, book: str | None = None, project: str | None = None) -> tuple[str, Project]:
-    """The directory, and the project that it is found by. Raises as `book_root` does."""
+    """Return the directory, and the project that it is found by. Raises as `book_root` does."""
     if book is not None and not os.fspath(book).strip():
         raise InvalidInput(f"book is blank ({book!r}): give a directory, or leave it out for the project's book")
     book = book or (config.root_dir if project is None else "")
@@ -79,7 +79,7 @@ def _is_key(key: str) -> bool:
 
 
 def _usable(root: str) -> str:
-    """The root, if a book can be there: its databases take no path that is not UTF-8."""
+    """Return the root, if a book can be there: its databases take no path that is not UTF-8."""
     try:
         root.encode()
     except UnicodeEncodeError:
@@ -98,7 +98,7 @@ def _usable(root: str) -> str:
 
 
 def project_around(workspace: str, cwd: str) -> Project:
-    """The project that `cwd` is in: the nearest folder with a book of its own, up to the git top level.
+    """Return the project that `cwd` is in: the nearest folder with a book of its own, up to the git top level.
 
     A new one has the key `github.com_owner_repo` of its git remote, which clones share, else that of its folder's name
     and path, of the main one for git's worktrees. The user's home and what is above has only itself for a project.
@@ -153,7 +153,7 @@ def keep(root: str, project: Project) -> Project:
 
 
 def absence(root: str, project: Project) -> str:
-    """What to tell who reads a book that is not there: where it would be, and which ones are nearest."""
+    """Return what to tell who reads a book that is not there: where it would be, and which ones are nearest."""
     folder, name = os.path.split(root)
     told = f"there is no book at {root!r}"
     if project.copy_of[0]:
@@ -166,7 +166,7 @@ def absence(root: str, project: Project) -> str:
 
 
 def copied(project: Project) -> str:
-    """What to tell of a copy of a project, which has a book of its own."""
+    """Return what to tell of a copy of a project, which has a book of its own."""
     original, key = project.copy_of
     return (
         f"{_folder(project)} is a copy of {original}: what is remembered here goes into a book of its own,"
@@ -197,7 +197,7 @@ def _is_book(folder: str) -> bool:
 
 
 def _marked(workspace: str, homes: Sequence[str]) -> tuple[Project | None, tuple[str, str]]:
-    """The project by its mark; else what the folder is a copy of."""
+    """Return the project by its mark; else what the folder is a copy of."""
     copy_of = ("", "")
     for home in homes:
         for id in _marks(home):
@@ -226,7 +226,7 @@ def _recorded(workspace: str, id: str) -> tuple[str, str] | None:
 
 
 def _is_known(workspace: str, home: str) -> bool:
-    """Whether a folder at this place was ever marked."""
+    """Return whether a folder at this place was ever marked."""
     return any(line.endswith(b" " + os.fsencode(home)) for line in _record(workspace))
 
 
@@ -239,7 +239,7 @@ def _record(workspace: str) -> list[bytes]:
 
 
 def _keys(folder: str, git: str) -> list[str]:
-    """What a project there is called without a mark, the best name first."""
+    """Return what a project there is called without a mark, the best name first."""
     remote = _origin(git) if git else None
     if git and os.path.dirname(git) != folder and os.path.basename(git) == ".git":
         folder = os.path.dirname(git)  # of a worktree: the one that it belongs to
@@ -265,7 +265,7 @@ def _is_plain(character: str) -> bool:
 
 
 def _joined(text: str, mark: str) -> str:
-    """The text with one mark instead of each run of characters that a folder's name should not have."""
+    """Return the text with one mark instead of each run of characters that a folder's name should not have."""
     return mark.join("".join(c if _is_plain(c) else " " for c in text).split())
 
 
@@ -301,7 +301,7 @@ def _git_top(cwd: str) -> str | None:
 
 
 def _git_folder(top: str) -> str:
-    """The repository's own folder; "" if it cannot be told.
+    """Return the repository's own folder; "" if it cannot be told.
 
     Of a worktree or submodule `.git` is a file that names it. That counts only if it is not known to belong elsewhere,
     for such a file may come along in an archive.
@@ -322,7 +322,7 @@ def _git_folder(top: str) -> str:
 
 
 def _text_of(path: str) -> str:
-    """The text of a file; "" if there is none that can be read."""
+    """Return the text of a file; "" if there is none that can be read."""
     if not os.path.isfile(path):
         return ""
     try:

@@ -21,7 +21,7 @@ OFF = "memory is switched off: its user can switch it on with the setting enable
 
 
 def _shown(value: tuple[Any, ...], fields: tuple[str, ...]) -> str:
-    """A repr that tells whether a key or an address is set, and never what it is."""
+    """Return a repr that tells whether a key or an address is set, and never what it is."""
     secret = ("api_key", "auth_token", "url", "base_url")
     parts = (f"{n}={'***' if n in secret and v else repr(v)}" for n, v in zip(fields, value, strict=True))
     return f"{type(value).__name__}({', '.join(parts)})"
@@ -263,7 +263,7 @@ _NOT_SETTINGS = frozenset({"MEMORYBOOK_DEBUG", "MEMORYBOOK_DATA", "MEMORYBOOK_TO
 def load(
     *, cwd: str, env: Mapping[str, str], home: str | None = None, arguments: Mapping[str, Any] | None = None
 ) -> Config:
-    """The settings for work in the directory `cwd`.
+    """Return the settings for work in the directory `cwd`.
 
     Args:
         cwd: Absolute. The project's file is looked for here and in the folders above, up to the git top level.
@@ -296,7 +296,7 @@ def where(*, cwd: str, env: Mapping[str, str], home: str | None = None) -> Confi
 
     For what cannot wait until a mistake in the settings is mended: takes what `load` takes, and raises nothing of that.
     """
-    from memorybook.config.allowed import value_of
+    from memorybook.config.files import value_of
 
     home = home or env.get("HOME") or os.path.expanduser("~")
     folder, names = files.config_dir(env, home), _names()
@@ -327,7 +327,7 @@ def _built(values: Mapping[str, Any], sources: Mapping[str, str], warnings: tupl
 
 
 def settings(config: Config) -> dict[str, Any]:
-    """Every setting by its dotted name, in order; secrets as they are."""
+    """Return every setting by its dotted name, in order; secrets as they are."""
     return dict(_flat(config, ""))
 
 
@@ -358,10 +358,10 @@ def _flat(values: Any, prefix: str) -> Iterator[tuple[str, Any]]:
 
 
 def _checked(layer: list[Given], home: str) -> dict[str, tuple[Any, Given]]:
-    """One layer by canonical name, values parsed; two spellings of a setting must agree."""
+    """Return one layer by canonical name, values parsed; two spellings of a setting must agree."""
     if not layer:
         return {}
-    from memorybook.config.allowed import value_of
+    from memorybook.config.files import value_of
 
     defaults = settings(Config())
     names = _names()
@@ -399,7 +399,7 @@ def _find(name: str, names: Mapping[str, str]) -> str | None:
 
 
 def _near(name: str, names: Mapping[str, str], *, cutoff: float) -> list[str]:
-    """The known name nearest to this one, if it is alike enough (0..1)."""
+    """Return the known name nearest to this one, if it is alike enough (0..1)."""
     from difflib import get_close_matches
 
     return get_close_matches(_plain(name).removeprefix("memory_"), names, n=1, cutoff=cutoff)
@@ -430,13 +430,13 @@ def project_files(cwd: str) -> list[str]:
 
 
 def _is_ours(name: str) -> bool:
-    """Whether this is a setting of ours, or one misspelt."""
+    """Return whether this is a setting of ours, or one misspelt."""
     names = _names()
     return _find(name, names) is not None or bool(_near(name, names, cutoff=0.85))
 
 
 def _from_project(cwd: str, folder: str, warnings: list[str]) -> list[Given]:
-    """The project's settings; of a file that is not trusted, only those that can do no harm."""
+    """Return the project's settings; of a file that is not trusted, only those that can do no harm."""
     taken: list[Given] = []
     for path in files.unread(cwd, folder, _is_ours):
         warnings.append(
@@ -454,7 +454,7 @@ def _from_project(cwd: str, folder: str, warnings: list[str]) -> list[Given]:
 
 
 def _risky(given: list[Given]) -> list[Given]:
-    from memorybook.config.allowed import needs_trust
+    from memorybook.config.files import needs_trust
 
     names = _names()
     return [one for one in given if needs_trust(_find(one.name, names) or "", one.value)]

@@ -14,9 +14,9 @@ from itertools import takewhile
 
 from memorybook.entries.combine import missing
 from memorybook.model import Entry
-from memorybook.text.compiled import compiled
-from memorybook.text.days.possible import named
+from memorybook.text.days.readers import named
 from memorybook.text.numbers import figures
+from memorybook.text.sentences import compiled
 from memorybook.text.tokens import is_telling, query_words, tokens
 
 SAME = 0.95

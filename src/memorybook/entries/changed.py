@@ -19,11 +19,10 @@ from memorybook.entries.alike import arrivals, denies, sequence, speaker_of, wor
 from memorybook.entries.candidate import Candidate
 from memorybook.entries.names import squeezed
 from memorybook.model import Entry
-from memorybook.text.compiled import compiled
-from memorybook.text.corrections import correction
-from memorybook.text.days.possible import named
-from memorybook.text.sentences import is_chinese
+from memorybook.text.days.readers import named
+from memorybook.text.sentences import compiled, is_chinese
 from memorybook.text.tokens import is_question, is_telling, query_words
+from memorybook.text.utterances import correction
 
 
 class Claim(NamedTuple):

@@ -9,9 +9,9 @@ from memorybook.book import fade
 from memorybook.entries.candidate import Candidate
 from memorybook.entries.names import Said, names_in, squeezed
 from memorybook.model import TRUST_ORDER, Entry, Trust
-from memorybook.text.compiled import compiled
-from memorybook.text.days.possible import Named, named
+from memorybook.text.days.readers import Named, named
 from memorybook.text.numbers import figures
+from memorybook.text.sentences import compiled
 from memorybook.text.tokens import tokens
 
 _WEEKDAY = (

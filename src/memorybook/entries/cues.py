@@ -13,8 +13,7 @@ from memorybook.entries.candidate import Audience, Importance
 from memorybook.entries.changed import CHANGED
 from memorybook.forget.order_patterns import FORGET, LEFT_OUT, PRIVATE, SHORT
 from memorybook.model import Category
-from memorybook.text.compiled import compiled
-from memorybook.text.sentences import content_size, is_chinese, is_question
+from memorybook.text.sentences import compiled, content_size, is_chinese, is_question
 
 Kind = Category | Literal["explicit", "forget"]
 """A category; or told to remember (filed by what is said), or told to forget."""

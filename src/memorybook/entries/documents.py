@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from memorybook.book.fade import importance_score
-from memorybook.book.pages import MEMORY
+from memorybook.book.transaction import MEMORY
 from memorybook.entries.combine import lowest
 from memorybook.entries.mask import Mask
 from memorybook.errors import Conflict, InvalidInput, MissingDocument

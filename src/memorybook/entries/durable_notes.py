@@ -13,8 +13,7 @@ from memorybook.entries.cues import framed_from, taken_back
 from memorybook.forget.order_patterns import PRIVATE
 from memorybook.model import Note, Turn
 from memorybook.sessions.summarize import cut_at_sentence
-from memorybook.text.compiled import compiled
-from memorybook.text.sentences import is_chinese, is_question, without_recalled
+from memorybook.text.sentences import compiled, is_chinese, is_question, without_recalled
 from memorybook.text.tokens import normalise
 
 KINDS = {

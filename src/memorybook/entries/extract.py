@@ -24,8 +24,7 @@ from memorybook.forget.order_text import ASKED, asked_to_forget
 from memorybook.model import TRUST_ORDER, Discarded, Entry, Session, Trust, Turn
 from memorybook.sessions import dialogue
 from memorybook.sessions.summarize import refuses
-from memorybook.text.compiled import compiled
-from memorybook.text.sentences import content_size, sentences, without_recalled
+from memorybook.text.sentences import compiled, content_size, sentences, without_recalled
 from memorybook.text.tokens import count_tokens, is_telling, normalise, query_words, tokens
 
 if TYPE_CHECKING:

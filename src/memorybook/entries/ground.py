@@ -35,12 +35,10 @@ from memorybook.entries.polarity import contrary
 from memorybook.entries.read_reply import trust_of
 from memorybook.model import TRUST_ORDER, Entry, Trust, Turn
 from memorybook.sessions.dialogue import is_worded
-from memorybook.text.compiled import compiled
-from memorybook.text.days.possible import Named, among, meant, named
-from memorybook.text.days.spans import Span
+from memorybook.text.days.readers import Named, Span, among, meant, named
 from memorybook.text.numbers import Figure, figures, han_number
 from memorybook.text.screen import screen
-from memorybook.text.sentences import is_chinese, prose, sentences
+from memorybook.text.sentences import compiled, is_chinese, prose, sentences
 from memorybook.text.tokens import normalise
 
 ALIKE = 0.75

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from memorybook.text.compiled import compiled
+from memorybook.text.sentences import compiled
 
 Language = Literal["en", "zh"]
 

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from unicodedata import normalize
 
 from memorybook.model import Entry
-from memorybook.text.compiled import compiled
-from memorybook.text.sentences import is_chinese
+from memorybook.text.sentences import compiled, is_chinese
 from memorybook.text.tokens import query_words, tokens
 
 _OTHER_NAMES = {

@@ -6,11 +6,11 @@ from contextlib import suppress
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from memorybook.book.pages import MEMORY
+from memorybook.book.transaction import MEMORY
 from memorybook.entries.history import told
 from memorybook.errors import Conflict, NotFound, Unavailable
 from memorybook.forget.tombstones import remembered
-from memorybook.formats.prose import without_header
+from memorybook.formats.sections import without_header
 from memorybook.model import Put
 from memorybook.results import Undone
 from memorybook.sessions.memorize import BY_IMPORT

@@ -12,8 +12,8 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from memorybook.text.compiled import compiled
 from memorybook.text.numbers import WORDS
+from memorybook.text.sentences import compiled
 from memorybook.text.tokens import is_stop_word, query_words
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from memorybook.book import fade
-from memorybook.book.pages import statement
+from memorybook.book.transaction import statement
 from memorybook.entries.merge_plan import Proposed
 from memorybook.errors import NotFound, Unavailable
 from memorybook.forget.tombstones import phrases, tombstones_of, turn_key, unlabelled

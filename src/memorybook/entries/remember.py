@@ -11,8 +11,8 @@ from memorybook.entries.combine import lowest
 from memorybook.entries.mask import Mask
 from memorybook.entries.read import known
 from memorybook.errors import InvalidInput
-from memorybook.formats import memory_md, notes
-from memorybook.formats.prose import BY_AGENT
+from memorybook.formats import memory_md, session_md
+from memorybook.formats.sections import BY_AGENT
 from memorybook.model import CATEGORY_ALIASES, Add, Append, Category, Entry, Note, Update
 from memorybook.results import NAMED, Appended, Known, Remembered
 from memorybook.text.screen import screen
@@ -104,7 +104,7 @@ def note_change(context: Context, text: str, *, kind: str | None, tags: Sequence
     """The change that appends a note, stamped now, to the file of the book's day."""
     now = context.book.now()
     note = Note(time=now, text=" ".join(text.split()), kind=kind, tags=tuple(tags))
-    return Append(path=notes.daily_path(context.book.day(now)), line=notes.render_line(note), reason=reason)
+    return Append(path=session_md.daily_path(context.book.day(now)), line=session_md.render_line(note), reason=reason)
 
 
 def update(

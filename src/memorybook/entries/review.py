@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memorybook.book.commit import Group
 from memorybook.book.transaction import Result
+from memorybook.book.undo import Group
 from memorybook.entries.merge_plan import Proposed
 from memorybook.entries.proposals import KINDS, fitting, kept, key_of, overruled, proposals_of, stale, told, tombstones
 from memorybook.errors import Conflict, InvalidInput, NotFound

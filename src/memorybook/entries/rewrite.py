@@ -16,9 +16,8 @@ from memorybook.entries.combine import missing
 from memorybook.entries.ground import unfounded
 from memorybook.entries.model_prompts import Language, unfenced
 from memorybook.model import Entry
-from memorybook.text.compiled import compiled
 from memorybook.text.screen import screen
-from memorybook.text.sentences import is_chinese
+from memorybook.text.sentences import compiled, is_chinese
 
 if TYPE_CHECKING:
     from memorybook.formats.llm_messages import Usage

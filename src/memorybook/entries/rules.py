@@ -35,22 +35,22 @@ from memorybook.entries.rephrase import stand_alone
 from memorybook.forget.order_patterns import PRIVATE
 from memorybook.forget.order_text import ASKED, asked_to_forget, leaves_out, parted, pointed
 from memorybook.model import Session, Trust, Turn
-from memorybook.text.compiled import compiled
-from memorybook.text.corrections import correction
-from memorybook.text.days.due import due
+from memorybook.text.days.readers import due
 from memorybook.text.screen import screen
 from memorybook.text.sentences import (
     MAX_LENGTH,
     Sentence,
     clauses,
+    compiled,
     content_size,
     is_chinese,
     is_question,
     quotations,
     sentences,
-    told,
+    statement_in,
 )
 from memorybook.text.tokens import normalise
+from memorybook.text.utterances import correction
 
 _Found = Candidate | NoteCandidate | ForgetRequest
 
@@ -187,7 +187,7 @@ class _Reading:
         listed = sentences(self._said)
         for place, sentence in enumerate(listed):
             after = listed[place + 1].text if place + 1 < len(listed) else ""
-            text = told(sentence)
+            text = statement_in(sentence)
             if text != sentence.text and not states(sentence.text.rstrip("?？吗呢"), self._context.talk):
                 text = ""
             text = text or _plainly(sentence.text) or (sentence.text.rstrip("?？") if leaves_out(sentence.text) else "")

@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 from memorybook.book.book import together
-from memorybook.book.pages import MEMORY
+from memorybook.book.transaction import MEMORY
 from memorybook.errors import MemoryBookError, MissingDocument, Unavailable
 from memorybook.formats import memory_md
-from memorybook.formats.document import IGNORED, told_to_ignore
+from memorybook.formats.document import IGNORED, gitignore_of
 
 if TYPE_CHECKING:
     import threading
@@ -38,7 +38,7 @@ def _git_hint(root: str) -> str:
         folder, child = os.path.dirname(folder), folder
         if folder == child:
             return ""
-    told = told_to_ignore(root)
+    told = gitignore_of(root)
     if told is not None and IGNORED.strip() not in told.split():
         return "machine state ignores itself; to keep the back-up copy out of git too, add '*.md.bak' to .gitignore"
     return "machine state and the back-up copy are kept out of git"

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from memorybook import validate as given
-from memorybook.book.commit import ATTEMPTS
 from memorybook.book.transaction import Result
+from memorybook.book.undo import ATTEMPTS
 from memorybook.entries.candidate import Candidate
 from memorybook.entries.mask import Mask
 from memorybook.entries.match import settle

@@ -12,8 +12,7 @@ from memorybook.entries.read_reply import merged_by_text
 from memorybook.entries.rules import by_rules, entities_of
 from memorybook.model import Category, Turn
 from memorybook.sessions.summarize import cut_at_sentence, title_of
-from memorybook.text.compiled import compiled
-from memorybook.text.sentences import MAX_LENGTH, content_size, is_chinese, sentences
+from memorybook.text.sentences import MAX_LENGTH, compiled, content_size, is_chinese, sentences
 
 MOST = 5
 """Memories of one task."""

@@ -29,7 +29,7 @@ from memorybook.errors import (
     NotFound,
     Unavailable,
 )
-from memorybook.formats import notes
+from memorybook.formats import session_md
 from memorybook.model import Entry, Proposal
 from memorybook.prompt.recall import note_key
 from memorybook.text.tokens import digest, language_of, text_digest
@@ -293,18 +293,18 @@ def _notes(context: Context) -> list[DatedNote]:
 
 
 def _pages(context: Context, first: date) -> list[date]:
-    days = (notes.day_of(info.path) for info in context.book.documents.list())
+    days = (session_md.day_of(info.path) for info in context.book.documents.list())
     return sorted(day for day in days if day is not None and day >= first)
 
 
 def _of_page(context: Context, day: date) -> Iterator[DatedNote]:
-    path = notes.daily_path(day)
+    path = session_md.daily_path(day)
     try:
         text = context.book.documents.read(path).text
     except MissingDocument:
         return
     for number, line in enumerate(text.split("\n"), 1):
-        note = notes.parse_line(line, day=day)
+        note = session_md.parse_line(line, day=day)
         if note is not None and note.text.strip():
             yield DatedNote(note, f"{path}#L{number}", day)
 

@@ -25,7 +25,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound, Unavailable, UnsafePath
 from memorybook.exchange.output_file import alone_in, put_in_place, refusals, remove, sync
 from memorybook.exchange.peer_folders import book_id, is_document
-from memorybook.formats.document import IGNORED, MAX_BYTES, told_to_ignore
+from memorybook.formats.document import IGNORED, MAX_BYTES, gitignore_of
 
 if TYPE_CHECKING:
     from memorybook.context import Context
@@ -89,7 +89,7 @@ class Backup(NamedTuple):
     left_out: tuple[str, ...] = ()
 
     def json(self) -> dict[str, Any]:
-        """All fields."""
+        """Return all fields."""
         return {**self._asdict(), "left_out": list(self.left_out)}
 
 
@@ -109,7 +109,7 @@ class Restored(NamedTuple):
     kept: str = ""
 
     def json(self) -> dict[str, Any]:
-        """All fields."""
+        """Return all fields."""
         return self._asdict()
 
 
@@ -191,7 +191,7 @@ def _file(path: str, copy: str) -> File:
 
 
 def _place(root: str) -> str:
-    """A digest of where the book is. Its copy elsewhere is another book to those that it hands out to."""
+    """Return a digest of where the book is. Its copy elsewhere is another book to those that it hands out to."""
     return sha256(f"{gethostname()}:{os.path.realpath(root)}".encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
@@ -223,7 +223,7 @@ def _strangers(root: str, known: set[str]) -> list[str]:
         folders[:] = sorted(name for name in folders if name not in (_STATE, ".git"))
         for name in sorted(names):
             path = os.path.relpath(os.path.join(folder, name), root)
-            if path == ".gitignore" and told_to_ignore(root) == IGNORED:
+            if path == ".gitignore" and gitignore_of(root) == IGNORED:
                 continue
             if path.replace(os.sep, "/") not in known and not name.endswith(_OURS):
                 found.append(path)
@@ -288,7 +288,7 @@ def _put(context: Context, new: str) -> str:
 
 
 def _manifest_of(path: str) -> Manifest:
-    """What an archive says of itself, every path a plain one of a book."""
+    """Return what an archive says of itself, every path a plain one of a book."""
     with _archive(path) as tar:
         first = tar.next()
         if first is None or first.name != MANIFEST or not first.isreg() or first.size > _LONGEST:
@@ -321,7 +321,7 @@ def _check_files(path: str, files: Sequence[File]) -> None:
 
 
 def _is_plain(path: Any) -> bool:
-    """Whether it is the path of a document below the book's folder, or of one of the two databases."""
+    """Return whether it is the path of a document below the book's folder, or of one of the two databases."""
     return isinstance(path, str) and (path in _DATABASES or is_document(path))
 
 
@@ -350,7 +350,7 @@ def _unpack(context: Context, path: str, folder: str, files: Sequence[File], pro
 
 
 def _is_of(member: tarfile.TarInfo, file: File) -> bool:
-    """Whether a member of an archive is what its manifest says."""
+    """Return whether a member of an archive is what its manifest says."""
     told = (member.name, member.size, member.mode, member.mtime)
     return told == (_INSIDE + file.path, file.bytes, file.mode, file.mtime_ns // 10**9) and not member.sparse
 

@@ -10,22 +10,40 @@ import os
 import re
 import socket
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memorybook.book.commit import ATTEMPTS
+from memorybook.book.undo import ATTEMPTS
+from memorybook.entries.mask import Mask
 from memorybook.entries.read import folder_of
 from memorybook.errors import BookLocked, Conflict, InvalidInput, NotFound, Unavailable
 from memorybook.exchange import peer_folders
-from memorybook.exchange.collect_plan import KIND, FromNode, Plan
-from memorybook.exchange.peer_memories import files_of, names_of, own_pages
-from memorybook.validate import text_of
+from memorybook.exchange.peer_folders import (
+    Standing,
+    is_collected,
+    node_in,
+    pages,
+    session_here,
+    session_key,
+    source_of,
+)
+from memorybook.forget.tombstones import FORGOTTEN, remembered, sifted, unlabelled, without_forgotten
+from memorybook.formats import memory_md, session_md
+from memorybook.formats.entry_block import made_ids
+from memorybook.model import Add, Change, Discarded, Drop, Entry, Put, Session, SessionSummary, Update
+from memorybook.sessions.summary import COLLECTED, standing
+from memorybook.text.screen import screen
+from memorybook.text.tokens import normalise
+from memorybook.validate import MAX_TEXT, text_of
 
 if TYPE_CHECKING:
     from memorybook.context import Context
-    from memorybook.exchange.peer_folders import Handed, Node
-    from memorybook.exchange.peer_memories import Standing
+    from memorybook.exchange.peer_folders import Handed, Node, Read
+    from memorybook.model import Operation
+
 
 PATIENCE = 30.0
 """Seconds that a run waits for another one of the same book."""
@@ -55,7 +73,7 @@ class Collected(NamedTuple):
     degraded: tuple[str, ...] = ()
 
     def json(self) -> dict[str, Any]:
-        """All fields."""
+        """Return all fields."""
         return {
             "node": self.node,
             "nodes": [each.json() for each in self.nodes],
@@ -85,36 +103,27 @@ def sync_summaries(
         raise InvalidInput("sessions says of which the summaries are handed out: say where to as well")
     if group is not None and not folder_of(text_of(group, "group")):
         raise InvalidInput(f"group {group!r} has no name")
-    name = _own_name(node)
+    name = peer_folders.node_name(text_of(node, "node") if node is not None else socket.gethostname().partition(".")[0])
+    if node is not None and (not name or re.search(r"[/\\]", node)):
+        raise InvalidInput(f"node {node!r} is no name: give one of letters and digits, such as 'laptop'")
+    name = name or "node"
     root = peer_folders.check_place(to, name, context.root) if to else ""
     with _alone(context, dry_run):
-        found, skipped = _found(context, sources, name)
+        found, skipped = _nodes(context, sources, name)
         done = Collected(name, skipped=tuple(skipped), dry_run=dry_run)
         if found:
-            done = _collected(context, done, found, group)
+            done = _collect(context, done, found, group)
         if to:
             own = list(own_pages(context, sessions))
             book, files = peer_folders.book_id(context.root, make=not dry_run), files_of(context, own, group)
             done = done._replace(handed=peer_folders.hand_out(root, name, book, files, dry_run=dry_run))
-            done = done._replace(degraded=tuple(_missing(own, sessions or ())))
+            found_names = set[str]().union(*map(names_of, own))
+            missing = [each for each in dict.fromkeys(sessions or ()) if each not in found_names]  # forgotten since
+            told = tuple(f"no session {each!r} of this book has a summary to be handed out" for each in missing)
+            done = done._replace(degraded=told)
     if done.operation is None:
         return done
     return done._replace(degraded=(*done.degraded, *context.book.sync().degraded))
-
-
-def _missing(own: Sequence[Standing], sessions: Sequence[str]) -> Iterator[str]:
-    """One sentence on each session that was asked for in vain. It is no error: it may have been forgotten since."""
-    found = set[str]().union(*map(names_of, own))
-    for name in dict.fromkeys(sessions):
-        if name not in found:
-            yield f"no session {name!r} of this book has a summary to be handed out"
-
-
-def _own_name(node: str | None) -> str:
-    name = peer_folders.node_name(text_of(node, "node") if node is not None else socket.gethostname().partition(".")[0])
-    if node is not None and (not name or re.search(r"[/\\]", node)):
-        raise InvalidInput(f"node {node!r} is no name: give one of letters and digits, such as 'laptop'")
-    return name or "node"
 
 
 @contextmanager
@@ -135,7 +144,7 @@ def _alone(context: Context, dry_run: bool) -> Iterator[None]:
 # --- where from ----------------------------------------------------------------------------------
 
 
-def _found(context: Context, sources: Sequence[str], own: str) -> tuple[list[Node], list[tuple[str, str]]]:
+def _nodes(context: Context, sources: Sequence[str], own: str) -> tuple[list[Node], list[tuple[str, str]]]:
     """The machines' folders at these places, each machine once, and the places that there is nothing to be had of.
 
     Raises NotFound if none of the places is there, InvalidInput if one is this book.
@@ -191,7 +200,7 @@ def _nodes_at(context: Context, source: str, own: str) -> tuple[list[Node], list
 # --- collecting ----------------------------------------------------------------------------------
 
 
-def _collected(context: Context, done: Collected, nodes: Sequence[Node], group: str | None) -> Collected:
+def _collect(context: Context, done: Collected, nodes: Sequence[Node], group: str | None) -> Collected:
     for attempt in range(ATTEMPTS):
         plan = Plan(context)
         for node in nodes:
@@ -208,4 +217,485 @@ def _collected(context: Context, done: Collected, nodes: Sequence[Node], group: 
         nodes=tuple(plan.told.values()),
         redacted=plan.redacted,
         operation=operation.id if operation else None,
+    )
+
+
+# --- what a run does to the book: one decision for every session and every entry -----------------
+
+
+KIND = "collect"
+"""Of the operations, and of the work that one process does at a time."""
+
+MOST_AT_ONCE = 2_000
+"""Summaries and entries that one run takes from one machine; the next one goes on."""
+
+MOST_TOLD = 100
+"""Things left out of one machine that the journal names."""
+
+TAKEN_OUT = "taken out here before"
+"""Why something stays there."""
+
+COUNTED = ("new", "updated", "unchanged", "edited", "known", "waiting")
+_FOLLOWED = ("text", "category", "tags", "entities", "group", "expires")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FromNode:
+    """What one machine brought.
+
+    Attributes:
+        node: Its name here.
+        place: Its folder.
+        summaries, entries: How many are `new`, `updated`, `unchanged`, `edited` (by somebody here: these stay as they
+            are), `known` (the book has the session or the statement from elsewhere), `waiting` (for the next run).
+        left_out: What was not taken, with the reason.
+        gone: Paths and ids of what it has no longer; they are kept here.
+    """
+
+    node: str
+    place: str
+    summaries: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTED, 0))
+    entries: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTED, 0))
+    left_out: list[tuple[str, str]] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
+
+    def json(self) -> dict[str, Any]:
+        """Return all fields."""
+        return {
+            "node": self.node,
+            "place": self.place,
+            "summaries": dict(self.summaries),
+            "entries": dict(self.entries),
+            "left_out": [{"what": what, "reason": reason} for what, reason in self.left_out],
+            "gone": list(self.gone),
+        }
+
+
+class _Report(NamedTuple):
+    """A session as one machine tells of it, fit to stand here."""
+
+    node: str
+    file: str
+    summary: SessionSummary
+    redacted: int
+
+
+def _rank(summary: SessionSummary) -> tuple[int, float]:
+    """Of those that tell of one session the one stands here that tells of most turns, then of the latest."""
+    last = summary.ended or summary.started
+    return summary.turns, last.timestamp() if last is not None else 0.0
+
+
+class Plan:
+    """What a run does to the book as it stands now.
+
+    Attributes:
+        told: What each machine brings, by its name.
+        redacted: Secrets masked in what is taken.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self.told: dict[str, FromNode] = {}
+        self.redacted = 0
+        self._context = context
+        self._changes: list[Change] = []
+        self._sessions: dict[str, list[_Report]] = {}
+        self._here = {
+            page.summary.session: page for page in pages(context.book, collected=True) if page.summary.session
+        }
+        self._own: frozenset[str] | None = None
+        self._paths: set[str] = set()
+        entries = context.book.entries()
+        self._entries = {entry.source: entry for entry in entries if is_collected(entry)}
+        self._said = {normalise(entry.text) for entry in entries if entry.superseded_by is None}
+
+    def carried_out(self) -> Operation | None:
+        """Write it, as one operation; None if there is nothing to write."""
+        if not self._changes:
+            return None
+        context = self._context
+        left = [
+            Discarded(text=f"{each.node}: {what}", reason=reason)
+            for each in self.told.values()
+            for what, reason in each.left_out[:MOST_TOLD]
+        ]
+        result = context.book.apply(self._changes, actor=context.actor, door=context.door, kind=KIND, discarded=left)
+        return result.operation
+
+    # --- summaries -----------------------------------------------------------------------------
+
+    def read(self, node: Node, group: str | None) -> None:
+        """Read what a machine has; what cannot be read now is left for the next run."""
+        told = self.told[node.name] = FromNode(node=node.name, place=node.root)
+        try:
+            self._read_summaries(node, told, peer_folders.summaries(node))
+            if group is not None:
+                self._read_entries(told, peer_folders.memory(node), group)
+        except (Unavailable, NotFound, InvalidInput) as error:
+            told.left_out.append((node.root, str(error)))
+
+    def _read_summaries(self, node: Node, told: FromNode, files: Iterable[Read]) -> None:
+        present: set[str] = set()
+        whole = True
+        for file in files:
+            if file.text is None:
+                whole = False
+                told.left_out.append((file.name, file.why))
+                continue
+            summary = session_md.parse(file.text)
+            present.add(session_here(node.name, summary.session))
+            fit, reason, redacted = fit_summary(self._context, node.name, summary)
+            if fit is None:
+                told.left_out.append((file.name, reason))
+            else:
+                self._sessions.setdefault(fit.session, []).append(_Report(node.name, file.name, fit, redacted))
+        if whole:
+            standing = (page for page in self._here.values() if page.node == node.name)
+            told.gone.extend(page.path for page in standing if page.summary.session not in present)
+
+    def settle(self) -> None:
+        """Decide on every session that somebody told of, whatever the order in which they were read."""
+        buried = self._context.book.journal.buried([session_key(session) for session in self._sessions])
+        for session, everybody in sorted(self._sessions.items()):
+            here = self._here.get(session)
+            best = max(sorted(everybody, key=lambda each: each.node), key=lambda each: _rank(each.summary))
+            if session_key(session) in buried:
+                for each in everybody:
+                    self.told[each.node].left_out.append((each.file, FORGOTTEN))
+                continue
+            if self._is_own(session):
+                self._drop(here, "the session is one of this book's own")
+            elif (
+                here is None
+                or any(each.node == here.node for each in everybody)
+                or (_rank(best.summary), here.node) > (_rank(here.summary), best.node)
+            ):
+                self._take(best, here)
+                everybody = [each for each in everybody if each is not best]
+            for each in everybody:
+                self.told[each.node].summaries["known"] += 1
+
+    def _take(self, best: _Report, here: Standing | None) -> None:
+        """Let this be what stands here of its session, unless a person said otherwise."""
+        told = self.told[best.node]
+        moved = here is not None and here.node != best.node
+        path = here.path if here is not None and not moved else self._path(best)
+        text = session_md.render(best.summary, language=self._context.config.language)
+        if here is not None and not moved and here.text == text:
+            told.summaries["unchanged"] += 1
+        elif here is not None and not self._is_as_taken(here):
+            told.summaries["edited"] += 1
+        elif told.summaries["new"] + told.summaries["updated"] >= MOST_AT_ONCE:
+            told.summaries["waiting"] += 1
+        elif reason := self._against(path, "" if moved or here is None else here.path):
+            told.left_out.append((best.file, reason))
+        else:
+            told.summaries["new" if here is None else "updated"] += 1
+            self.redacted += best.redacted
+            self._paths.add(path)
+            before = here.text if here is not None and not moved else ""
+            self._changes.append(Put(path=path, text=text, reason=COLLECTED, made_from=before))
+            if moved:
+                self._drop(here, f"{best.node} tells more of this session")
+
+    def _drop(self, here: Standing | None, reason: str) -> None:
+        """Take out what was collected, unless a person edited it."""
+        if here is not None and self._is_as_taken(here):
+            self._changes.append(Drop(path=here.path, reason=reason))
+
+    def _is_as_taken(self, here: Standing) -> bool:
+        """Return whether it is what a run wrote, and no words of a person."""
+        operations = self._context.book.journal.operations(target=here.path, alone=True)
+        changes = (change for operation in operations for change in operation.changes if change.target == here.path)
+        return any(change.reason == COLLECTED and change.after == here.text for change in changes)
+
+    def _against(self, path: str, here: str) -> str:
+        """Why nothing can be written at that path, where `here` stands, or nothing if that is ""; "" if it can."""
+        if path == here:
+            return ""
+        try:
+            taken = path in self._paths or standing(self._context, path) is not None
+        except InvalidInput as error:
+            return str(error)
+        if taken:
+            return f"something else stands at {path!r}"
+        return TAKEN_OUT if self._was_taken_out(path) else ""
+
+    def _path(self, told: _Report) -> str:
+        summary = told.summary
+        own = session_md.summary_path(Session(uuid=summary.session, name=summary.name, created=summary.started))
+        return f"sessions/{told.node}/{own.removeprefix('sessions/')}"
+
+    def _is_own(self, session: str) -> bool:
+        """Return whether the session was talked or imported here."""
+        with suppress(NotFound, Conflict):
+            if self._context.book.transcripts.session(session).uuid == session:
+                return True
+        if self._own is None:
+            self._own = frozenset(page.summary.session for page in pages(self._context.book, collected=False))
+        return session in self._own
+
+    def _was_taken_out(self, target: str) -> bool:
+        """Return whether what does not stand here was brought before, and went otherwise than by undoing that."""
+        last = next(iter(self._context.book.journal.operations(target=target, limit=1, alone=True)), None)
+        if last is None or last.kind == "undo":
+            return False
+        return last.kind != KIND or any(one.target == target and one.after is not None for one in last.changes)
+
+    # --- entries -------------------------------------------------------------------------------
+
+    def _read_entries(self, told: FromNode, file: Read, group: str) -> None:
+        if file.text is None:
+            told.left_out.append((file.name, file.why))
+            return
+        modified = datetime.fromtimestamp(max(file.modified, 0.0), UTC)
+        theirs = list(own_entries(self._context, memory_md.parse(file.text, modified=modified).entries, group))
+        fitted = [fit_entry(self._context, told.node, entry) for entry in theirs]
+        texts = [*(entry.text for entry in theirs), *(fit.text for fit, _, _ in fitted if fit is not None)]
+        kept = remembered(self._context, texts)
+        for entry, (fit, reason, redacted) in zip(theirs, fitted, strict=True):
+            if fit is None or not kept(fit.text) or not kept(entry.text):
+                told.left_out.append((entry.id, reason or FORGOTTEN))
+            elif reason := self._entry(told, fit, redacted):
+                told.left_out.append((entry.id, reason))
+        sources = {source_of(told.node, entry.id) for entry in theirs}
+        told.gone.extend(
+            entry.id
+            for source, entry in self._entries.items()
+            if node_in(entry) == told.node and source not in sources and is_in(entry, group) and not entry.archived
+        )
+
+    def _entry(self, told: FromNode, fit: Entry, redacted: int) -> str:
+        """Take an entry, or follow how it was changed there, if nobody changed it here; why not, if neither is done."""
+        here, statement = self._entries.get(fit.source), normalise(fit.text)
+        fields = {name: getattr(fit, name) for name in _FOLLOWED if getattr(fit, name) != getattr(here, name, None)}
+        change: Change = Add(entry=fit, reason=f"collected from {told.node}")
+        if here is not None and (not fields or here.superseded_by is not None):
+            became = "unchanged"
+        elif here is not None and self._is_edited(here):
+            became = "edited"
+        elif statement in self._said and (here is None or statement != normalise(here.text)):
+            became = "known"
+        elif told.entries["new"] + told.entries["updated"] >= MOST_AT_ONCE:
+            became = "waiting"
+        elif here is None and self._was_taken_out(fit.id):
+            return TAKEN_OUT
+        else:
+            became = "new" if here is None else "updated"
+            if here is not None:
+                change = Update(id=here.id, fields=fields, reason=f"changed on {told.node}")
+            self._changes.append(change)
+            self._said.add(statement)
+            self.redacted += redacted
+        told.entries[became] += 1
+        return ""
+
+    def _is_edited(self, here: Entry) -> bool:
+        """Return whether it is another than the last run left that brought or changed it."""
+        journal = self._context.book.journal
+        undone = journal.undone()
+        for operation in journal.operations(target=here.id, alone=True):
+            for change in operation.changes:
+                if operation.kind == KIND and operation.id not in undone and change.target == here.id and change.after:
+                    last = memory_md.parse_entry(change.after, modified=self._context.book.now())
+                    return last is None or any(getattr(last, name) != getattr(here, name) for name in _FOLLOWED)
+        return True
+
+
+LONGEST = 200
+"""Characters of an id, a name, a tag or a group that is taken from another machine."""
+
+MOST_ITEMS = 200
+"""Decisions, open questions, tags or entities that are taken of one summary or entry."""
+
+MOST_LINES = 2_000
+"""Lines of a summary that is taken from another machine."""
+
+INSTRUCTS = "it tries to instruct its reader"
+
+
+def is_in(entry: Entry, group: str) -> bool:
+    """Return whether it is of the group, or of one below it."""
+    return folder_of(entry.group or "").startswith(folder_of(group))
+
+
+# --- made fit ------------------------------------------------------------------------------------
+
+
+def fit_summary(context: Context, node: str, told: SessionSummary) -> tuple[SessionSummary | None, str, int]:
+    """Another machine's summary as it may stand here; None with the reason if it may not; how many secrets it had.
+
+    Without secrets, without what instructs its reader, without what was forgotten here, and without the ids of its
+    turns, which are there.
+    """
+    session = session_here(node, told.session)
+    if not _is_name(session):
+        return None, "it names no session", 0
+    if told.summary.count("\n") >= MOST_LINES:
+        return None, f"it has over {MOST_LINES} lines", 0
+    calm = _without_instructions(told)
+    if screen(_all_of(calm)):  # across sentences
+        return None, INSTRUCTS, 0
+    mask = Mask(context)
+    now = context.book.now()
+    masked = _masked(mask, calm)
+    fit = _unless_same(masked, without_forgotten(context, masked))
+    fit = replace(
+        fit,
+        session=session,
+        name=fit.name if _is_name(fit.name) else "",
+        title=fit.title[:LONGEST],
+        started=_moment(told.started, now),
+        ended=_moment(told.ended, now),
+        turns=min(max(told.turns, 0), 10_000_000),
+        turn_ids=(),
+    )
+    if not (fit.title or fit.summary or fit.decisions or fit.open_questions):
+        return None, "there is nothing in it that may stand here", 0
+    return fit, "", mask.count
+
+
+def _all_of(told: SessionSummary) -> str:
+    return "\n".join([told.name, told.title, told.summary, *told.decisions, *told.open_questions])
+
+
+def _without_instructions(told: SessionSummary) -> SessionSummary:
+    """Return the summary without the sentences, items and names that try to instruct their reader."""
+    calm = sifted(told, lambda text: screen(text) is None and screen(unlabelled(text)) is None)
+    return replace(_unless_same(told, calm), name="" if screen(told.name) else told.name)
+
+
+def _unless_same(before: SessionSummary, after: SessionSummary) -> SessionSummary:
+    """Return what is left of a summary; as it was, with its indents and all, if nothing was taken out."""
+    same = "".join(_all_of(before).split()) == "".join(_all_of(after).split())
+    return before if same else after
+
+
+def _masked(mask: Mask, told: SessionSummary) -> SessionSummary:
+    return replace(
+        told,
+        name=mask.text(told.name),
+        title=mask.text(told.title),
+        summary=mask.text(told.summary),
+        decisions=mask.words(told.decisions[:MOST_ITEMS]),
+        open_questions=mask.words(told.open_questions[:MOST_ITEMS]),
+    )
+
+
+def _is_name(text: str) -> bool:
+    return 0 < len(text) <= LONGEST and text.isprintable() and screen(text) is None
+
+
+def _moment(time: datetime | None, now: datetime) -> datetime | None:
+    """Return a time that may be one: from 1970 to tomorrow."""
+    earliest = datetime(1970, 1, 2, tzinfo=UTC)
+    return time if time is not None and earliest <= time <= now + timedelta(days=1) else None
+
+
+def fit_entry(context: Context, node: str, told: Entry) -> tuple[Entry | None, str, int]:
+    """Another machine's entry as it may stand here; None with the reason if it may not; how many secrets it had."""
+    if screen(told.text):
+        return None, INSTRUCTS, 0
+    if len(told.text) > MAX_TEXT or not _is_name(told.id):
+        return None, f"it has over {MAX_TEXT} characters, or an id that is none", 0
+    mask = Mask(context)
+    now = context.book.now()
+    today = now.date()
+    metadata = mask.json(dict(told.metadata))
+    source, session = source_of(node, told.id), session_here(node, told.session or "")
+    entry = Entry(
+        id=next(made_ids(source)),
+        text=mask.text(told.text),
+        category=told.category,
+        score=told.score,
+        scored=min(told.scored, today),
+        last_activated=min(told.last_activated, today),
+        hits=min(told.hits, 10_000),
+        created=_moment(told.created, now),
+        session=session if _is_name(session) else None,
+        source=source,
+        tags=_names(mask, told.tags),
+        entities=_names(mask, told.entities),
+        group=next(iter(_names(mask, (told.group or "",))), None),
+        expires=told.expires,
+        trust="import",
+        metadata=metadata if screen(" ".join(_strings(metadata))) is None else {},
+    )
+    return entry, "", mask.count
+
+
+def _names(mask: Mask, names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(filter(_is_name, mask.words(tuple(names)[:MOST_ITEMS])))
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """Yield every text in a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield str(key)
+            yield from _strings(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _strings(inner)
+
+
+# --- handed out ----------------------------------------------------------------------------------
+
+
+def own_entries(context: Context, entries: Iterable[Entry], group: str) -> Iterator[Entry]:
+    """Yield those of a group, and of the groups below it, that hold today and were not collected from others."""
+    today = context.book.now().date()
+    for entry in entries:
+        holds = entry.state == "active" and (entry.expires is None or entry.expires >= today)
+        own = not is_collected(entry) and entry.trust != "suspect"
+        if holds and own and is_in(entry, group):
+            yield entry
+
+
+def own_pages(context: Context, sessions: Collection[str] | None) -> Iterator[Standing]:
+    """Yield the summaries of the book's own sessions; with `sessions`, only of those of these names or uuids."""
+    for page in pages(context.book, collected=False):
+        own = page.summary.session and page.path.count("/") == 1
+        if own and (sessions is None or not names_of(page).isdisjoint(sessions)):
+            yield page
+
+
+def names_of(page: Standing) -> set[str]:
+    """By which its session may be asked for."""
+    return {page.summary.session, page.summary.name}
+
+
+def files_of(context: Context, own: Iterable[Standing], group: str | None) -> dict[str, str]:
+    """What this book hands out, text by path: these of its summaries, and its own entries of the group, if any."""
+    mask = Mask(context)
+    files = {page.path: mask.text(_current_text(context, page)) for page in own}
+    if group is not None:
+        chosen = sorted(own_entries(context, context.book.memory().entries, group), key=lambda entry: entry.id)
+        shown = [memory_md.render_entry(_portable(mask, entry)) for entry in chosen]
+        files["MEMORY.md"] = "\n\n".join([f"# {mask.text(group)}", memory_md.ACTIVE, *shown]) + "\n"
+    return files
+
+
+def _current_text(context: Context, page: Standing) -> str:
+    """Return the page, told anew if it tells of what was forgotten."""
+    left = _unless_same(page.summary, without_forgotten(context, page.summary))
+    return page.text if left is page.summary else session_md.render(left)
+
+
+def _portable(mask: Mask, entry: Entry) -> Entry:
+    """Return the entry without what means something in this book alone."""
+    return replace(
+        entry,
+        text=mask.text(entry.text),
+        tags=mask.words(entry.tags),
+        entities=mask.words(entry.entities),
+        group=mask.text(entry.group) if entry.group else None,
+        metadata=mask.json(dict(entry.metadata)),
+        source=None,
+        links=(),
+        contradicts=(),
+        pinned=False,
+        unknown=(),
     )

@@ -52,7 +52,7 @@ class Export(NamedTuple):
     left_out: int = 0
 
     def json(self) -> dict[str, Any]:
-        """All fields."""
+        """Return all fields."""
         return self._asdict()
 
 
@@ -60,23 +60,18 @@ def export(
     context: Context, path: str | None = None, *, session: str | None = None, progress: Progress | None = None
 ) -> Export:
     """See `Memory.export`."""
-    if path == "-":
-        return _to_stream(context, sys.stdout.buffer, session)
-    where = path or place_of(context)
     tally: Tally = dict.fromkeys(_COUNTED, 0)
+    if path == "-":
+        _check(context, makes_state=False)
+        for piece in _document(context, session, None, tally, None):
+            sys.stdout.buffer.write(piece)
+        return Export("-", **tally)
+    where = path or place_of(context)
     _check(context, makes_state=not path)
     with put_in_place(where, make=not path) as new, open(new, "wb") as file, _before(where) as before:
         for piece in _document(context, session, before, tally, progress):
             file.write(piece)
     return Export(where, **tally)
-
-
-def _to_stream(context: Context, stream: IO[bytes], session: str | None) -> Export:
-    tally: Tally = dict.fromkeys(_COUNTED, 0)
-    _check(context, makes_state=False)
-    for piece in _document(context, session, None, tally, None):
-        stream.write(piece)
-    return Export("-", **tally)
 
 
 def _check(context: Context, *, makes_state: bool) -> None:
@@ -88,7 +83,7 @@ def _check(context: Context, *, makes_state: bool) -> None:
 
 
 def place_of(context: Context) -> str:
-    """Where the book is exported to unless something else is said."""
+    """Return where the book is exported to unless something else is said."""
     return context.config.transcripts.export_path or os.path.join(context.root, PLACE)
 
 
@@ -108,7 +103,7 @@ def after_session(context: Context) -> None:
 
 
 def revision(context: Context) -> int | None:
-    """How far the transcripts have come; None if they cannot be asked."""
+    """Return how far the transcripts have come; None if they cannot be asked."""
     try:
         return context.book.transcripts.revision()
     except Unavailable:
@@ -147,10 +142,12 @@ def _before(path: str) -> Iterator[IO[str] | None]:
 def _document(
     context: Context, only: str | None, before: IO[str] | None, tally: Tally, progress: Progress | None
 ) -> Iterator[bytes]:
-    """The document in pieces: the sessions that were in the file in their order, then those that are new."""
+    """Yield the document in pieces: the sessions that were in the file in their order, then those that are new."""
     transcripts = context.book.transcripts
     wanted = {transcripts.session(only).uuid} if only else None
-    known = {session.uuid: _untold(context, session) for session in sorted(transcripts.sessions(), key=_begun)}
+    known = {
+        session.uuid: _without_forgotten(context, session) for session in sorted(transcripts.sessions(), key=_sort_key)
+    }
     opening = b"[\n"
     for done, pieces in enumerate(_sessions(context, known, wanted, before, tally), 1):
         yield opening
@@ -161,8 +158,8 @@ def _document(
     yield b"[\n]\n" if opening == b"[\n" else b"\n]\n"
 
 
-def _begun(session: Session) -> tuple[bool, float, str]:
-    """What sorts sessions from the oldest to the newest; those without times last."""
+def _sort_key(session: Session) -> tuple[bool, float, str]:
+    """Return what sorts sessions from the oldest to the newest; those without times last."""
     return session.created is None, session.created.timestamp() if session.created else 0.0, session.uuid
 
 
@@ -173,7 +170,7 @@ def _sessions(
     before: IO[str] | None,
     tally: Tally,
 ) -> Iterator[Iterable[bytes]]:
-    """The sessions one by one; of those that the file has not, the `wanted` ones (None: all)."""
+    """Yield the sessions one by one; of those that the file has not, the `wanted` ones (None: all)."""
     there: set[str] = set()
     for value, text in () if before is None else _objects(before):
         session = sessions_json.session_of(value)
@@ -188,7 +185,7 @@ def _sessions(
         left = len(stood.session.turn_ids) - len(gone)
         tally["left_out"] += len(gone)
         if left or not gone or ours is not None:
-            merged, pieces = _merged(context, ours, stood, gone)
+            merged, pieces = _merge(context, ours, stood, gone)
             _count(tally, len(merged.turn_ids), left)
             yield pieces
     for uuid, session in known.items():
@@ -200,7 +197,7 @@ def _sessions(
 
 
 def _turns(context: Context, session: Session) -> Iterator[Turn]:
-    """Those turns of the session that it has had when this export began."""
+    """Return those turns of the session that it has had when this export began."""
     ids = {*session.turn_ids}
     return (turn for turn in context.book.transcripts.each_turn(session.uuid) if turn.id in ids)
 
@@ -219,7 +216,7 @@ def _count(tally: Tally, turns: int, known: int) -> None:
 
 
 def _summaries(context: Context, session: Session) -> dict[str, str]:
-    """What the book tells of the session's chats, without what was forgotten."""
+    """Return what the book tells of the session's chats, without what was forgotten."""
     told = context.book.transcripts.chat_summaries(session.uuid)
     left = texts_without_forgotten(context, told.values()) if told else ()
     return {id: text for id, text in zip(told, left, strict=True) if text}
@@ -241,10 +238,10 @@ def _is_same(context: Context, known: Session | None, stood: Session, value: dic
     return all(turn.text == texts.get(turn.id) for turn in sessions_json.parse(value).turns)
 
 
-def _merged(
+def _merge(
     context: Context, known: Session | None, stood: Exported, gone: Collection[str]
 ) -> tuple[Session, Iterator[bytes]]:
-    """The session with the turns of both but for those that are gone, as the book tells it where it does."""
+    """Return the session with the turns of both but for those that are gone, as the book tells it where it does."""
     ids = dict.fromkeys(known.turn_ids if known is not None else ())
     after: dict[str, list[Turn]] = {}
     last = ""
@@ -253,34 +250,34 @@ def _merged(
             last = turn.id
         elif turn.id not in gone:
             after.setdefault(last, []).append(turn)
-    session = known or (_untold(context, stood.session) if gone else stood.session)
+    session = known or (_without_forgotten(context, stood.session) if gone else stood.session)
     names = {id: [turn.id for turn in turns] for id, turns in after.items()}
-    session = replace(session, turn_ids=tuple(_joined(ids, lambda id: id, names)))
+    session = replace(session, turn_ids=tuple(_interleave(ids, lambda id: id, names)))
     told = {} if gone else dict(stood.summaries)
     left = texts_without_forgotten(context, told.values()) if told else ()
     summaries = {id: text for id, text in zip(told, left, strict=True) if text}
     if known is not None:
         summaries |= _summaries(context, known)
     ours = _turns(context, known) if known is not None else ()
-    turns = sessions_json.numbered(_joined(ours, lambda turn: turn.id, after))
+    turns = sessions_json.numbered(_interleave(ours, lambda turn: turn.id, after))
     return session, sessions_json.render(session, turns, summaries, stood.extra)
 
 
 def _forgotten(context: Context, session: str, turns: Iterable[str]) -> set[str]:
-    """Which of these turns were forgotten."""
+    """Return which of these turns were forgotten."""
     keys = {turn_key(session, turn): turn for turn in turns}
     return {keys[key] for key in context.book.journal.buried(keys)} if keys else set()
 
 
-def _joined(ours: Iterable[T], id_of: Callable[[T], str], after: Mapping[str, Iterable[T]]) -> Iterator[T]:
-    """What the book has in its order; what the file alone has stands after the one it stood after, by its id."""
+def _interleave(ours: Iterable[T], id_of: Callable[[T], str], after: Mapping[str, Iterable[T]]) -> Iterator[T]:
+    """Yield what the book has in its order; what the file alone has stands after the one it stood after, by its id."""
     yield from after.get("", ())
     for one in ours:
         yield one
         yield from after.get(id_of(one), ())
 
 
-def _untold(context: Context, session: Session) -> Session:
+def _without_forgotten(context: Context, session: Session) -> Session:
     """The session without what its title and summary tell of what was forgotten; as it is, if that is nothing."""
     summary = SessionSummary(session=session.uuid, title=session.title, summary=session.summary)
     left = without_forgotten(context, summary)

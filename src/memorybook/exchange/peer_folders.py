@@ -1,4 +1,4 @@
-"""Folders of other machines: what is in them is read and never touched, and what they may have is handed out to them.
+"""Folders of other machines, read and never touched; what is handed out to them; what of theirs stands in the book.
 
 A hand-out is a folder `NODE/` in a folder that machines share, with the shape of a book: `sessions/*.md`, and
 `MEMORY.md` if entries were chosen. Its `NODE.md` says whose it is. Only the book that made it writes there.
@@ -11,13 +11,18 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import normalize
 
 from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound, Unavailable
-from memorybook.storage.new_file import own_folder
+from memorybook.formats import session_md
+from memorybook.model import Entry, SessionSummary
 from memorybook.storage.replace import temporary, write_aside, write_plain
-from memorybook.storage.safe_open import discard, flaw, is_safe_name, load, load_if_any, open_folder
+from memorybook.storage.safe_open import discard, flaw, is_safe_name, load, load_if_any, open_folder, own_folder
+from memorybook.text.tokens import text_digest
+
+if TYPE_CHECKING:
+    from memorybook.book.book import Book
 
 MARKER = "NODE.md"
 """Says of a hand-out which node's it is, and by which book it was made."""
@@ -100,7 +105,7 @@ def node_name(text: str) -> str:
 
 
 def nodes(place: str) -> tuple[Node, ...]:
-    """What is at that place: a book, one hand-out, the hand-outs in a shared folder, or a folder of summaries.
+    """Return what is at that place: a book, one hand-out, the hand-outs in a shared folder, or a folder of summaries.
 
     Nothing if the folder holds none of these.
 
@@ -111,7 +116,7 @@ def nodes(place: str) -> tuple[Node, ...]:
     root = os.path.realpath(os.path.expanduser(place))
     if not os.path.isdir(root):
         raise NotFound(f"there is no folder {place!r}: mount it, or give another one")
-    with _told(root):
+    with _explain_failures(root):
         marked = _marked(root)
         if marked is not None:
             return (marked,)
@@ -129,7 +134,7 @@ def _called(root: str) -> str:
 
 
 def _marked(root: str) -> Node | None:
-    """The hand-out in that folder; None if it is none."""
+    """Return the hand-out in that folder; None if it is none."""
     with suppress(OSError, InvalidInput, NotFound), _folder(root) as folder:
         text = load(folder, MARKER, MARKER).data[:4096].decode("utf-8", "replace")
         name, book = _NAME.search(text), _BOOK.search(text)
@@ -157,7 +162,7 @@ def _folder(root: str, *parts: str) -> Iterator[int]:
 
 
 @contextmanager
-def _told(root: str) -> Iterator[None]:
+def _explain_failures(root: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -168,12 +173,12 @@ def _told(root: str) -> Iterator[None]:
 
 
 def summaries(node: Node) -> Iterator[Read]:
-    """The summaries of the machine's own sessions, the latest by name first, and those that cannot be taken now.
+    """Yield the summaries of the machine's own sessions, the latest by name first, and those that cannot be taken now.
 
     What it collected from others lies deeper, and stays there. Raises Unavailable, UnsafePath if its folder is a link.
     """
     left = MOST_IN_ALL
-    with _told(node.root):
+    with _explain_failures(node.root):
         inner = [SESSIONS] if os.path.lexists(os.path.join(node.root, SESSIONS)) else []
         if not inner and os.path.lexists(os.path.join(node.root, MEMORY)):
             return
@@ -190,8 +195,8 @@ def summaries(node: Node) -> Iterator[Read]:
 
 
 def memory(node: Node) -> Read:
-    """The machine's MEMORY.md, or why it cannot be taken now."""
-    with _told(node.root), _folder(node.root) as folder:
+    """Return the machine's MEMORY.md, or why it cannot be taken now."""
+    with _explain_failures(node.root), _folder(node.root) as folder:
         return _read(folder, MEMORY, MOST_MEMORY)
 
 
@@ -218,7 +223,7 @@ def _has_front(text: str) -> bool:
 
 
 def is_document(path: str) -> bool:
-    """Whether a path that somebody gives may be that of a document of a book."""
+    """Return whether a path that somebody gives may be that of a document of a book."""
     return not flaw(path)
 
 
@@ -226,7 +231,7 @@ def is_document(path: str) -> bool:
 
 
 def book_id(root: str, *, make: bool) -> str:
-    """What tells this book from others of its name; made at random if it has none yet, else ""."""
+    """Return what tells this book from others of its name; made at random if it has none yet, else ""."""
     state = os.path.join(root, _STATE)
     with suppress(OSError), open(os.path.join(state, "node"), encoding="ascii") as file:
         return file.read(32)
@@ -240,7 +245,7 @@ def book_id(root: str, *, make: bool) -> str:
 
 
 def check_place(place: str, node: str, book: str) -> str:
-    """The real path of a folder into which the book at `book` may hand out as that node.
+    """Return the real path of a folder into which the book at `book` may hand out as that node.
 
     Raises NotFound, InvalidInput for what is no such folder, Conflict as `hand_out`.
     """
@@ -251,7 +256,7 @@ def check_place(place: str, node: str, book: str) -> str:
         raise InvalidInput(f"{place!r} is in this book: hand out into a folder of its own")
     if any(os.path.lexists(os.path.join(root, name)) for name in (MARKER, SESSIONS, MEMORY, _STATE)):
         raise InvalidInput(f"{place!r} is a book or what somebody handed out: give a folder that machines share")
-    with _told(root):
+    with _explain_failures(root):
         _standing(os.path.join(root, node), book_id(book, make=False))
     return root
 
@@ -288,7 +293,7 @@ def _encoded(text: str) -> bytes:
 
 
 def _standing(own: str, book: str) -> dict[str, bytes]:
-    """The files of the hand-out by path; none if there is no such folder. Raises Conflict if it is not ours."""
+    """Return the files of the hand-out by path; none if there is no such folder. Raises Conflict if it is not ours."""
     if not os.path.lexists(own):
         return {}
     marked = _marked(own)
@@ -347,3 +352,57 @@ def _sweep(folder: int) -> None:
     for name in os.listdir(folder):
         if name.startswith(".") and name.endswith(".mb-tmp"):
             discard(folder, name)
+
+
+# --- what was collected --------------------------------------------------------------------------
+
+
+class Standing(NamedTuple):
+    """A summary that stands in the book.
+
+    Attributes:
+        node: The machine that it was collected from; "" for one of the book's own.
+    """
+
+    path: str
+    node: str
+    text: str
+    summary: SessionSummary
+
+
+def pages(book: Book, *, collected: bool | None = None) -> Iterator[Standing]:
+    """Yield every summary by path; only those that were collected, or only those of the book's own sessions."""
+    for info in sorted(book.documents.list()):
+        node = session_md.node_of(info.path)
+        if info.path.startswith("sessions/") and collected in (None, bool(node)):
+            try:
+                text = book.documents.read(info.path).text
+            except (InvalidInput, MissingDocument):  # gone, or a link, by now
+                continue
+            yield Standing(info.path, node, text, session_md.parse(text))
+
+
+def session_here(node: str, session: str) -> str:
+    """The session of another machine as it is called here: another one than this book's, if both have a `main`."""
+    return session if not session or session_md.is_uuid(session) else f"{node}/{session}"
+
+
+def session_key(uuid: str) -> str:
+    """Return what a tombstone of a session's summary is of, whichever machine tells of it."""
+    return text_digest(f"session:{uuid}")
+
+
+def source_of(node: str, id: str) -> str:
+    """Return the `source` of an entry that was collected: `node:laptop#a1b2c3`."""
+    return f"node:{node}#{id}"
+
+
+def node_in(entry: Entry) -> str:
+    """Return the machine that an entry was collected from; "" for one of the book's own."""
+    source = entry.source or ""
+    return source.removeprefix("node:").rpartition("#")[0] if source.startswith("node:") else ""
+
+
+def is_collected(entry: Entry) -> bool:
+    """Return whether it was collected from another machine."""
+    return (entry.source or "").startswith("node:")

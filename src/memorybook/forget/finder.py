@@ -37,11 +37,11 @@ from memorybook.forget.units import (
     without_spans,
     words_of,
 )
-from memorybook.formats import notes, session_md
+from memorybook.formats import session_md
 from memorybook.search.types import Query
 from memorybook.text.sentences import content_size, is_question
-from memorybook.text.telling import says_something
 from memorybook.text.tokens import normalise, tokens
+from memorybook.text.utterances import says_something
 
 if TYPE_CHECKING:
     from datetime import date
@@ -749,11 +749,11 @@ def written_lines(context: Context) -> Iterator[Line]:
         yield from _line_of("MEMORY.md", line, None)
     for path in sorted(info.path for info in book.documents.list() if info.path.startswith("daily/")):
         for line in book.documents.read(path).text.split("\n"):
-            yield from _line_of(path, line.removesuffix("\r"), notes.day_of(path))
+            yield from _line_of(path, line.removesuffix("\r"), session_md.day_of(path))
 
 
 def _line_of(path: str, line: str, day: date | None) -> Iterator[Line]:
-    note = notes.parse_line(line, day=day) if path != "MEMORY.md" else None
+    note = session_md.parse_line(line, day=day) if path != "MEMORY.md" else None
     plain = note.text if note is not None else re.sub(r"^\s*(?:[-*+>]\s+(?:\[[ x]\]\s+)?)*", "", line).strip()
     if plain and plain in line and not plain.startswith(("#", "<!--", "---", "```", "|")):
         yield path, line, plain

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Set
-from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Set
 
-from memorybook._light import lazily
-from memorybook.book.pages import is_page
+from memorybook._light import TYPE_CHECKING, Collection, Iterable, Iterator, NamedTuple, lazily, suppress
+from memorybook.book.transaction import is_page
 from memorybook.entries.read import turn_of
 from memorybook.errors import InvalidInput, MissingDocument, NotFound, Unavailable
 from memorybook.exchange.export import renew
-from memorybook.exchange.peer_memories import pages, session_key
+from memorybook.exchange.peer_folders import pages, session_key
 from memorybook.forget.cutting import cut, of_turns, statements_of
 from memorybook.forget.finder import Finder
 from memorybook.forget.found import Found, together
 from memorybook.forget.tombstones import tombstones_of, turn_key
 from memorybook.forget.topic import Topic
-from memorybook.formats import notes, session_md
+from memorybook.formats import session_md
+from memorybook.formats.messages_json import CAME_IN
 from memorybook.model import Change, Drop, EditTurns, Entry, RemoveTurns, Session, Turn
 from memorybook.prompt import session_start_cache
 from memorybook.results import Receipt
@@ -160,7 +159,7 @@ def _session_keys(context: Context, meant: Meant) -> Iterator[str]:
 
 
 def _said(path: str, line: str) -> str:
-    note = notes.parse_line(line, day=notes.day_of(path))
+    note = session_md.parse_line(line, day=session_md.day_of(path))
     return note.text if note else line
 
 
@@ -286,8 +285,6 @@ def _by_source(context: Context, source: str) -> Meant:
 
 def _later(context: Context, source: str) -> Iterator[Turn]:
     """The turns that came from a file in sessions that an earlier one began."""
-    from memorybook.exchange.session_continuation import CAME_IN
-
     transcripts = context.book.transcripts
     for session in transcripts.sessions(turn_ids=False):
         if session.source.startswith("import:") and session.source != source:

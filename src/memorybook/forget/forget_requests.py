@@ -22,7 +22,7 @@ from memorybook.forget.topic import queries, topic_of
 from memorybook.forget.units import sentences_in, words_of
 from memorybook.model import Change, Discarded, Entry, SessionSummary, Turn
 from memorybook.text.sentences import is_chinese, sentences
-from memorybook.text.telling import PLACEHOLDERS
+from memorybook.text.utterances import PLACEHOLDERS
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from memorybook.text.telling import says_something
+from memorybook.text.utterances import says_something
 
 if TYPE_CHECKING:
     from memorybook.model import Entry, Turn

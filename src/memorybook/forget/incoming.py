@@ -22,12 +22,11 @@ from memorybook.forget.units import (
     without_spans,
     words_of,
 )
-from memorybook.formats import turns_json
+from memorybook.formats import changes_json
 from memorybook.model import SessionSummary
-from memorybook.text.questions import only_asks
 from memorybook.text.sentences import sentences
-from memorybook.text.telling import says_something
 from memorybook.text.tokens import normalise, tokens
+from memorybook.text.utterances import only_asks, says_something
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -184,7 +183,9 @@ class Echo:
         if self._tellers is None:
             self._tellers = []
             for changes in self._book.journal.forgotten():
-                if any(change.kind == "turns" and turns_json.parse(change.before or "")[2] for change in changes):
+                if any(
+                    change.kind == "turns" and changes_json.parse_turns(change.before or "")[2] for change in changes
+                ):
                     continue  # a whole session, which may come in under another name
                 texts = [text for change in changes for text in lost(change)]
                 values = frozenset[str]().union(*map(values_of, texts))
@@ -200,19 +201,23 @@ def lost(change: Applied) -> Iterator[str]:
 
 
 def _lost(change: Applied) -> Iterator[str]:
-    from memorybook.formats import memory_md, notes, session_md
+    from memorybook.formats import memory_md, session_md
 
     if change.purged or not change.before:
         return
     if change.kind == "edit":
-        _, old, _ = turns_json.parse(change.before)
-        left = {turn.id: turn.text for turn in turns_json.parse(change.after or change.before)[1]}
+        _, old, _ = changes_json.parse_turns(change.before)
+        left = {turn.id: turn.text for turn in changes_json.parse_turns(change.after or change.before)[1]}
         for turn in old:
             yield from _less(turn.text, left.get(turn.id, ""))
     elif change.kind == "turns":
-        yield from (unit.text for turn in turns_json.parse(change.before)[1] for unit in units(turn.text))
+        yield from (unit.text for turn in changes_json.parse_turns(change.before)[1] for unit in units(turn.text))
     elif change.kind == "drop":
-        note = notes.parse_line(change.before, day=notes.day_of(change.target)) if change.after is not None else None
+        note = (
+            session_md.parse_line(change.before, day=session_md.day_of(change.target))
+            if change.after is not None
+            else None
+        )
         yield from _less(note.text if note else change.before, change.after or "")
     elif change.kind == "put" and change.after and change.target.startswith("sessions/"):
         told = session_md.parse(change.before)

@@ -10,8 +10,7 @@ from memorybook.entries.candidate import ForgetRequest
 from memorybook.entries.cues import find, without_lead
 from memorybook.forget.order_patterns import LEFT_OUT_EN, LEFT_OUT_ZH
 from memorybook.model import Turn
-from memorybook.text.compiled import compiled
-from memorybook.text.sentences import Sentence, content_size, sentences
+from memorybook.text.sentences import Sentence, compiled, content_size, sentences
 from memorybook.text.tokens import query_words
 
 ASKED = "asked to be forgotten"

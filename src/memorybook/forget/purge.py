@@ -18,7 +18,7 @@ from memorybook.forget.forget import Meant, carry_out, meant_by, receipt_of, tog
 from memorybook.forget.incoming import lost
 from memorybook.forget.tombstones import unlabelled
 from memorybook.forget.units import is_word, values_of, words_of
-from memorybook.formats import memory_md, notes, session_md, turns_json
+from memorybook.formats import changes_json, memory_md, session_md
 from memorybook.model import Applied, Entry, Operation
 from memorybook.prompt import session_start_cache
 from memorybook.results import Receipt
@@ -199,7 +199,7 @@ def _said(change: Applied) -> Iterator[str]:
         if not text or change.purged:
             continue
         if change.kind in ("turns", "edit"):
-            yield from (turn.text for turn in turns_json.parse(text)[1])
+            yield from (turn.text for turn in changes_json.parse_turns(text)[1])
         elif change.kind == "item":
             yield text.partition("\n")[2]
         elif change.kind in ("append", "drop", "put"):
@@ -238,7 +238,7 @@ def _parts(path: str, text: str) -> Iterator[str]:
 
 def _statements(path: str, text: str) -> Iterator[str]:
     for line in text.split("\n"):
-        note = notes.parse_line(line, day=notes.day_of(path))
+        note = session_md.parse_line(line, day=session_md.day_of(path))
         yield note.text if note else line
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from memorybook.entries.rules import by_rules
 from memorybook.errors import NotFound
 from memorybook.forget.tombstones import remembered, sentences_of
+from memorybook.formats.document import RULES
 from memorybook.formats.entry_block import parse_entry
-from memorybook.formats.summary_changes import RULES
 from memorybook.sessions.summarize import titles
 
 if TYPE_CHECKING:

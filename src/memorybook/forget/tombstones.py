@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memorybook.book.pages import statement
+from memorybook.book.transaction import statement
 from memorybook.entries.cues import without_lead
 from memorybook.model import Discarded, Entry, SessionSummary, Turn
 from memorybook.sessions.summarize import SENTENCE_LENGTH, cut_at_sentence, title_of

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from memorybook.forget.units import USER, whole_words
-from memorybook.text.compiled import compiled
+from memorybook.text.sentences import compiled
 from memorybook.text.tokens import query_words
 
 

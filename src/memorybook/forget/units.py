@@ -8,9 +8,9 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from memorybook.text.compiled import compiled
-from memorybook.text.telling import says_something
+from memorybook.text.sentences import compiled
 from memorybook.text.tokens import query_words, tokens
+from memorybook.text.utterances import says_something
 
 USER = frozenset(query_words("the user's 用户的"))
 """Words for who says `I`: a statement in the first person and one in the third have the same words without them."""

@@ -1,12 +1,12 @@
-"""Changes as JSON objects: how the journal keeps what waits for a person's word.
+"""Changes and turns as JSON, as the journal keeps them.
 
-`{"do": "archive", "id": "a1b2c3", "reason": "…"}`; entries as objects of their fields, without those that are as
-they are by default; days and times in ISO 8601.
+`{"do": "archive", "id": "a1b2c3", "reason": "…"}`; entries without the fields that are as by default; ISO 8601 times.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
 from datetime import date, datetime
 from typing import Any
@@ -23,7 +23,9 @@ from memorybook.model import (
     Reinforce,
     Remove,
     RemoveTurns,
+    Session,
     Supersede,
+    Turn,
     Update,
 )
 
@@ -35,16 +37,12 @@ _DAYS = frozenset({"scored", "last_activated", "expires"})
 
 
 def render(change: Change) -> dict[str, Any]:
-    """The change as a JSON object."""
+    """Return the change as a JSON object."""
     return {"do": type(change).__name__.lower(), **_values(change)}
 
 
 def parse(shown: Mapping[str, Any]) -> Change:
-    """The change of an object that `render` made; names that it does not know are left alone.
-
-    Raises:
-        ValueError: It is no change, or one of a version that is not known here.
-    """
+    """Read a change that `render` wrote, ignoring unknown names. Raises ValueError for anything else."""
     kind = _KINDS.get(str(shown.get("do")))
     if kind is None:
         raise ValueError(f"{shown.get('do')!r} is no change that is known: use the version that proposed it")
@@ -59,7 +57,7 @@ def parse(shown: Mapping[str, Any]) -> Change:
 
 
 def _values(value: Any) -> dict[str, Any]:
-    """The fields of a value that are not as they are by default."""
+    """Return the fields of a value that are not as they are by default."""
     return {
         field.name: _plain(getattr(value, field.name))
         for field in fields(value)
@@ -92,3 +90,42 @@ def _value(name: str, value: Any) -> Any:
     if name == "unknown":
         return tuple((str(key), str(each)) for key, each in value)
     return tuple(value) if isinstance(value, list) else value
+
+
+_TIMES = frozenset({"time", "created", "updated", "ended"})
+
+
+def render_turns(session: Session, turns: Sequence[Turn], *, whole: bool) -> str:
+    """Return the session and these turns of it; `whole` says that all of it is meant, and not these turns alone."""
+    shown = {"session": _fields_of(session), "turns": [_fields_of(turn) for turn in turns], "whole": whole}
+    return json.dumps(shown, separators=(",", ":"), ensure_ascii=False, default=_turn_plain)
+
+
+def parse_turns(text: str) -> tuple[Session, tuple[Turn, ...], bool]:
+    """Return what `render` was given."""
+    shown = json.loads(text)
+    turns = tuple(Turn(**_turn_fields(turn)) for turn in shown["turns"])
+    return Session(**_turn_fields(shown["session"])), turns, shown["whole"]
+
+
+def _fields_of(value: Session | Turn) -> dict[str, Any]:
+    return {field.name: getattr(value, field.name) for field in fields(value)}
+
+
+def _turn_plain(value: object) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{value!r} is not JSON")
+
+
+def _turn_fields(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: datetime.fromisoformat(value)
+        if name in _TIMES and value is not None
+        else tuple(value)
+        if isinstance(value, list)
+        else value
+        for name, value in values.items()
+    }

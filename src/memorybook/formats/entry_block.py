@@ -25,17 +25,18 @@ meant, by these rules:
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, date, datetime
 from functools import lru_cache
 from itertools import count
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from memorybook.errors import InvalidInput
-from memorybook.formats.entry_comment import find_comment, read_fields, written_fields
 from memorybook.formats.escape import UNSAFE, escape, fences, reference, unescape
-from memorybook.model import CATEGORIES, CATEGORY_ALIASES, IMPORTANCE, Category, Entry
+from memorybook.model import CATEGORIES, CATEGORY_ALIASES, IMPORTANCE, TRUST_ORDER, Category, Entry
 
 BOUND = 0.2
 """The score that an entry gets when a person moves it to the other section."""
@@ -85,14 +86,10 @@ _FIELDS = tuple([(name, Entry.__dict__[name].__set__, getattr(_BLANK, name)) for
 
 
 class Reading(NamedTuple):
-    """What became of the text under one title, or of one loose paragraph.
+    """The text under one title, or a loose paragraph, as read.
 
-    Attributes:
-        entry: The entry, its id `NO_ID` if it has none; None if the text could not be read as one.
-        settled: False if reading it made something up (an id, a date, a person's score), so that
-            the next rewrite should write it down.
-        length: How many characters it takes up; what follows (after the comment line) is not part of it.
-        warnings: What could not be read as it stands.
+    `entry` is None if it is none (its id `NO_ID` if it has none); `settled` is False if reading made something up that
+    the next rewrite should write down; `length` is in characters.
     """
 
     entry: Entry | None
@@ -105,12 +102,9 @@ class Reading(NamedTuple):
 
 
 def render_entry(entry: Entry, *, fences: bool = True) -> str:
-    """The entry as Markdown: title, text and comment, without a newline at the end.
+    """Render the entry: title, text, comment, no final newline. Raises InvalidInput for metadata that is no JSON.
 
-    `fences=False` also escapes code fences that are closed, for a document where one is open before.
-
-    Raises:
-        InvalidInput: The metadata is no JSON object.
+    `fences=False` also escapes closed code fences, for a document where one is open before.
     """
     title = (
         f"### [{escape(_ID, entry.id)}] {entry.category} | {entry.score:.2f} | {entry.last_activated} | {entry.hits}"
@@ -153,11 +147,10 @@ class _Title(NamedTuple):
 
 
 def _read_title(line: str) -> _Title:
-    """A title that is not as a machine writes it: any part may be missing, scores and categories may be words.
+    """Read a title by hand: parts may be missing, scores and categories words.
 
-    `### preference | 0.8`, `### [a1b2] preference | high | yesterday`, `### Some free title`. A word
-    in the category's place that is none is kept as an unknown field, and so are further cells and those that
-    cannot be read; what stands alone is text.
+    `### preference | 0.8`, `### [a1b2] preference | high | yesterday`, `### Some free title`. What cannot be read is
+    kept as an unknown field; what stands alone is text.
     """
     match = re.match(r"###[ \t\u3000\xa0]*(?:\[([^\s\[\]|]+)\](?![(\[]))?(.*)", line, re.DOTALL)
     id, rest = (match[1], match[2].strip()) if match else (None, line)
@@ -190,7 +183,7 @@ def _read_title(line: str) -> _Title:
 
 
 def _bracket_flaw(id: str | None, rest: str, cells: list[str]) -> str:
-    """What is wrong with the brackets of a title without a category; "" if it may be free text."""
+    """Return what is wrong with the brackets of a title without a category; "" if it may be free text."""
     opened = id is None and rest.startswith("[")
     if opened and "]" not in rest:
         return "the [ of this title is never closed"
@@ -239,14 +232,9 @@ def _count_of(text: str) -> int | None:
 
 @lru_cache(maxsize=4096)
 def read_entry(block: str, *, day: date, archived: bool | None) -> Reading:
-    """The entry of a block that starts with its title line.
+    """Read the entry of a block that starts with its title line; cached.
 
-    Remembers what it read, as a book is read again after every change of one entry.
-
-    Args:
-        block: Title, text, comment, and whatever follows until the next title.
-        day: UTC day the file was last changed: when a person's edit was made.
-        archived: The section it stands in; None if it stands alone and the comment decides.
+    `day` is the file's last change (UTC); `archived` the section, None if the comment decides.
     """
     match = _TITLE.match(block)
     title = None
@@ -327,9 +315,9 @@ _ITEM_MARK = re.compile(r"(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]+(?:(\[ \])[ \t]+)?|(?
 
 
 def read_loose(chunk: str, *, day: date, archived: bool) -> Entry | None:
-    """A list item or paragraph that a person wrote among the entries, as an entry without an id.
+    """Read a list item or paragraph among the entries as an entry without id (`- [ ]` is a todo).
 
-    `- [ ] …` is a todo. None for what says nothing: a comment, a rule, an empty item.
+    None if it says nothing.
     """
     if re.match(r"<!--|(?:[-*_][ \t]*){3,}\s*\Z", chunk):
         return None
@@ -348,15 +336,7 @@ def read_loose(chunk: str, *, day: date, archived: bool) -> Entry | None:
 
 
 def parse_entry(block: str, *, modified: datetime) -> Entry:
-    """The entry of one rendered block; the exact inverse of `render_entry`.
-
-    Args:
-        block: As `render_entry` gives it, or as a person wrote it.
-        modified: When it was written, for an edited title.
-
-    Raises:
-        InvalidInput: It is no entry, or has no id.
-    """
+    """Parse one rendered block, the exact inverse of `render_entry`. Raises InvalidInput without an entry or id."""
     reading = read_entry(block, day=modified.astimezone(UTC).date(), archived=None)
     if not block.startswith("###") or reading.entry is None or reading.entry.id == NO_ID:
         raise InvalidInput(f"not an entry: {block[:60]!r}; it starts with `### [id] category | score | date | hits`")
@@ -374,9 +354,186 @@ def made_ids(text: str) -> Iterator[str]:
 
 
 def base36(number: int) -> str:
-    """The last six digits of a number, in base 36."""
+    """Return the last six digits of a number, in base 36."""
     digits = []
     for _ in range(6):
         number, digit = divmod(number, 36)
         digits.append("0123456789abcdefghijklmnopqrstuvwxyz"[digit])
     return "".join(digits)
+
+
+_VALUE = rf"[;\n\t]|(?<=-)>|\A\s|\s\Z|{UNSAFE}"
+_ITEM = rf"[;,\n\t]|(?<=-)>|\A\s|\s\Z|{UNSAFE}"
+_KEY = rf"[;:\n\t]|(?<=-)>|\A\s|\s\Z|{UNSAFE}"
+_FIELD = re.compile(r"(?:&#x[0-9A-Fa-f]{0,6};|[^;])+")
+_FIRST = re.compile(r"\A.")
+
+
+def written_fields(entry: Entry) -> list[str]:
+    """Return the comment's fields as text, the exact score first. Raises InvalidInput for metadata that is no JSON."""
+    fields = [f"score: {float(entry.score)!r}", f"scored: {entry.scored}"]
+    if entry.created is not None:
+        fields.append(f"created: {_moment_text(entry.created)}")
+    for key in ("session", "source"):
+        fields += _written(key, getattr(entry, key))
+    for key in ("tags", "entities", "links"):
+        fields += _written_list(key, getattr(entry, key))
+    fields += _written("group", entry.group)
+    if entry.expires is not None:
+        fields.append(f"expires: {entry.expires}")
+    fields += _written("trust", entry.trust)
+    fields += _written("superseded_by", entry.superseded_by)
+    fields += _written_list("contradicts", entry.contradicts)
+    if entry.metadata:
+        fields += _written("metadata", _json_text(entry))
+    fields += [_written_unknown(key, value) for key, value in entry.unknown]
+    fields += [flag for flag in ("archived", "pinned") if getattr(entry, flag)]
+    return fields
+
+
+def _written(key: str, value: str | None) -> list[str]:
+    return [] if value is None else [f"{key}: {escape(_VALUE, value) or '&#x;'}"]
+
+
+def _written_list(key: str, values: tuple[str, ...]) -> list[str]:
+    return [f"{key}: {', '.join([escape(_ITEM, value) or '&#x;' for value in values])}"] if values else []
+
+
+def _written_unknown(key: str, value: str) -> str:
+    reader = _READERS.get(key)
+    if reader is not None and (not value or _reads(reader, escape(_VALUE, value))):
+        name = _FIRST.sub(reference, key)  # else it would be taken for the field that it only looks like
+    else:
+        name = escape(_KEY, key) or "&#x;"
+    return f"{name}: {escape(_VALUE, value)}" if value else name
+
+
+def _json_text(entry: Entry) -> str:
+    try:
+        return json.dumps(dict(entry.metadata), ensure_ascii=False)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"the metadata of entry {entry.id!r} is no JSON object: {error}") from error
+
+
+def _moment_text(moment: datetime) -> str:
+    text = moment.isoformat()
+    return text.removesuffix("+00:00") + "Z" if text.endswith("+00:00") else text
+
+
+# --- the comment -------------------------------------------------------------------------------
+
+
+def _read_moment(raw: str) -> datetime:
+    moment = datetime.fromisoformat(unescape(raw))
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+@lru_cache(maxsize=1024)
+def _read_list(raw: str) -> tuple[str, ...]:
+    return tuple([unescape(item) for item in map(str.strip, raw.split(",")) if item])
+
+
+def _read_score(raw: str) -> float:
+    score = float(raw)
+    if not 0.0 <= score <= 1.0:
+        raise ValueError(raw)
+    return score
+
+
+def _read_trust(raw: str) -> str:
+    if raw not in TRUST_ORDER:
+        raise ValueError(raw)
+    return raw
+
+
+def _read_flag(raw: str) -> bool:
+    if raw.lower() not in ("", "true", "yes", "false", "no"):
+        raise ValueError(raw)
+    return raw.lower() in ("", "true", "yes")
+
+
+def _read_json(raw: str) -> Mapping[str, Any]:
+    value = json.loads(unescape(raw))
+    if not isinstance(value, dict):
+        raise ValueError(raw)
+    return MappingProxyType(value)
+
+
+_READERS: Mapping[str, Callable[[str], Any]] = {
+    "score": _read_score, "scored": date.fromisoformat, "created": _read_moment,
+    "session": unescape, "source": unescape, "tags": _read_list, "entities": _read_list, "links": _read_list,
+    "group": unescape, "expires": date.fromisoformat, "trust": _read_trust, "superseded_by": unescape,
+    "contradicts": _read_list, "metadata": _read_json, "archived": _read_flag, "pinned": _read_flag,
+}  # fmt: skip
+_UNREADABLE = (ValueError, RecursionError, OverflowError)
+
+
+def _reads(reader: Callable[[str], Any], raw: str) -> bool:
+    try:
+        reader(raw)
+    except _UNREADABLE:
+        return False
+    return True
+
+
+def read_fields(body: str, warnings: list[str]) -> dict[str, Any]:
+    """Fields of the comment by their name in `Entry`; what is not known or not readable goes to `unknown`."""
+    try:
+        return _read_regular(body)
+    except (KeyError, *_UNREADABLE):
+        return _read_tolerant(body, warnings)
+
+
+def _read_regular(body: str) -> dict[str, Any]:
+    """Return the fields as a machine writes them, at a third of the cost; raises if anything is unusual."""
+    if "&#x" in body or "  " in body or " ;" in body or "\n" in body:
+        raise ValueError(body)
+    parts = body.strip(" ").split("; ")
+    fields: dict[str, Any] = {}
+    for part in parts:
+        key, _, raw = part.partition(": ")
+        fields[key] = _READERS[key](raw)
+    if len(fields) < len(parts):
+        raise ValueError(body)
+    return fields
+
+
+def _read_tolerant(body: str, warnings: list[str]) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    unknown: list[tuple[str, str]] = []
+    for part in _FIELD.findall(body) if "&#x" in body else body.split(";"):
+        key, _, raw = part.partition(":")
+        key, raw = key.strip(), raw.strip()
+        reader = _READERS.get(key)
+        if reader is None or key in fields:
+            if key or raw:
+                unknown.append((unescape(key), unescape(raw)))
+        elif raw or reader is _read_flag:
+            try:
+                fields[key] = reader(raw)
+            except _UNREADABLE:
+                warnings.append(f"{key} {raw!r} cannot be read and is kept as it stands")
+                unknown.append((key, unescape(raw)))
+    if unknown:
+        fields["unknown"] = tuple(unknown)
+    return fields
+
+
+def find_comment(block: str, start: int) -> tuple[int, int, str] | None:
+    """Find the entry's comment, the first with a field of an entry: start, end, and what stands between the marks."""
+    at = block.find("\n<!--", start)
+    while at >= 0:
+        close = block.find("-->", at + 5)
+        if close < 0:
+            return None
+        body = block[at + 5 : close]
+        if body.startswith(" score: ") or any(_is_field(part) for part in body.split(";")):
+            return at, close + 3, body
+        at = block.find("\n<!--", close)
+    return None
+
+
+def _is_field(part: str) -> bool:
+    key, colon, _ = part.partition(":")
+    reader = _READERS.get(key.strip())
+    return reader is not None and (bool(colon) or reader is _read_flag)

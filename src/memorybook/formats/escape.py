@@ -21,20 +21,17 @@ _FENCE = re.compile(r"(?m)^(?:(`{3,})[^`\n]*|(~{3,})[^\n]*)$")
 
 
 def escape(pattern: str, text: str) -> str:
-    """The text with every character that the pattern matches as a reference.
-
-    Patterns are given as text, so that reading a document compiles none that only writing needs.
-    """
+    """Replace every character that the pattern (given as text, compiled when needed) matches by a reference."""
     return re.sub(pattern, reference, text)
 
 
 def reference(match: re.Match[str]) -> str:
-    """The matched characters as references."""
+    """Return the matched characters as references."""
     return "".join([f"&#x{ord(char):X};" for char in match[0]])
 
 
 def unescape(text: str) -> str:
-    """The text with its references as characters; one that names no character stays."""
+    """Return the text with its references as characters; one that names no character stays."""
     return _REFERENCE.sub(_character, text) if "&#x" in text else text
 
 
@@ -53,9 +50,9 @@ class Fences:
         self._unclosed: dict[str, int] = {}  # shortest fence of each kind that is known to have no end further on
 
     def end(self, start: int) -> int:
-        """End of the block whose fence starts at `start`, without its newline; 0 if none does, or it stays open.
+        """Return the end of the fenced block that starts at `start`, 0 if it stays open.
 
-        Ask in the order of the text: what is not closed once is not looked for again.
+        Ask in the order of the text.
         """
         opening = _FENCE.match(self._text, start)
         if opening is None:
@@ -81,5 +78,5 @@ def fences(text: str) -> Iterator[tuple[int, int]]:
 
 
 def has_open_fence(text: str) -> bool:
-    """Whether a code fence is opened that nothing closes."""
+    """Return whether a code fence is opened that nothing closes."""
     return ("```" in text or "~~~" in text) and any(not end for _, end in fences(text))

@@ -37,7 +37,7 @@ from typing import Any, NamedTuple
 
 from memorybook.errors import InvalidInput
 from memorybook.formats.escape import UNSAFE, escape
-from memorybook.text.redact_values import is_random
+from memorybook.text.redact_rules import is_random
 
 FOLDER = "items"
 """The folder of a book that items are in."""
@@ -57,14 +57,7 @@ _TEXT = rf"\A#|<(?=!--)|{UNSAFE}"
 
 
 class Item(NamedTuple):
-    """A JSON value under a key in a namespace.
-
-    Attributes:
-        namespace: Its labels, topmost first; any text, any number of them.
-        key: Any text.
-        value: What `json` reads and writes.
-        created, updated: Timezone-aware.
-    """
+    """A JSON value under a key in a namespace of labels, any texts; times are timezone-aware."""
 
     namespace: tuple[str, ...]
     key: str
@@ -77,10 +70,9 @@ class Item(NamedTuple):
 
 
 def path_of(namespace: Sequence[str], key: str) -> str:
-    """The path of the item's document; different names have different paths, whatever the file system folds.
+    """Return the path of the item's document: readable if the name is plain, else with a hash behind `=`.
 
-    A name of lower-case letters, digits, `-` and `_` stands there as it is, in any script; any other is told in such
-    letters, with a hash of it behind `=`.
+    Never shared.
     """
     labels: list[tuple[str, ...]] = [(label,) for label in namespace]
     if len(labels) > _FOLDERS:
@@ -90,14 +82,14 @@ def path_of(namespace: Sequence[str], key: str) -> str:
 
 @lru_cache(maxsize=5_000)
 def _part(names: tuple[str, ...]) -> str:
-    told = _told("-".join(names))
+    told = _readable_name("-".join(names))
     if names == (told,) and told and not _DEVICES.match(told):
         return told
     return f"{told}={sha256(json.dumps(names).encode()).hexdigest()[:16]}"
 
 
-def _told(name: str) -> str:
-    """The name in lower-case letters, digits, `-` and `_`; such a name itself if no other is written alike."""
+def _readable_name(name: str) -> str:
+    """Return the name in lower-case letters, digits, `-` and `_`; such a name itself if no other is written alike."""
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).upper().casefold().lower())
     plain = "".join([c if c == "_" or _is_written(c) else "-" for c in folded])
     return plain.encode()[:_MOST_BYTES].decode(errors="ignore")
@@ -111,14 +103,9 @@ def _is_written(character: str) -> bool:
 
 
 def render(item: Item, *, texts: Sequence[str] | None = None) -> str:
-    """The document.
+    """Render the document; `texts` is what searches find, None takes all of the value.
 
-    Args:
-        item: The item.
-        texts: What is to be found of it; None takes all that its value says.
-
-    Raises:
-        InvalidInput: The value is none of JSON.
+    Raises InvalidInput for no JSON.
     """
     try:
         value = json.dumps(item.value, ensure_ascii=False, indent=2, allow_nan=False).replace("\n", "\n  ")
@@ -139,7 +126,7 @@ def render(item: Item, *, texts: Sequence[str] | None = None) -> str:
 
 
 def _leaves(value: Any, place: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """What the value says, with the names above it."""
+    """Yield what the value says, with the names above it."""
     if isinstance(value, dict):
         for name, inner in value.items():
             yield from _leaves(inner, (*place, str(name)))
@@ -151,7 +138,7 @@ def _leaves(value: Any, place: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...
 
 
 def _line(place: Sequence[str], text: str) -> str:
-    """One item of a list; "" for blank text."""
+    """Return one item of a list; "" for blank text."""
     lines = [_plain(line) for line in re.split(r"\r\n?|\n", text.strip())]
     if not any(lines):
         return ""
@@ -160,7 +147,7 @@ def _line(place: Sequence[str], text: str) -> str:
 
 
 def _plain(line: str) -> str:
-    """The line, which begins nothing."""
+    """Return the line, which begins nothing."""
     text = line.lstrip()
     return line[: len(line) - len(text)] + escape(_TEXT, text)
 
@@ -173,16 +160,13 @@ def _on_a_line(name: str) -> str:
 
 
 def parse(text: str) -> Item | None:
-    """The item of a document, from the last JSON in it; None if that is none."""
+    """Return the item of a document, from the last JSON in it; None if that is none."""
     found = _held(text)
     return found[1] if found else None
 
 
 def readable(text: str) -> str:
-    """What of an item's document is for a search: what stands above the JSON, line by line; of any other all of it.
-
-    Without a key that a machine made, which would only blur what is meant.
-    """
+    """Return what of an item's document is searched: the lines above the JSON, without a machine's key."""
     found = _held(text)
     if found is None:
         return text
@@ -191,7 +175,7 @@ def readable(text: str) -> str:
 
 
 def _held(text: str) -> tuple[int, Item] | None:
-    """Where the JSON of an item begins, and the item."""
+    """Return where the JSON of an item begins, and the item."""
     last = None
     for last in _FENCE.finditer(text):  # noqa: B007
         pass

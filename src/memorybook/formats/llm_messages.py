@@ -18,13 +18,9 @@ Message = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What calls took; `+` adds two.
+    """Costs of calls; `+` adds two.
 
-    Attributes:
-        calls: Requests made, those that failed included.
-        failed: Requests that gave nothing usable.
-        input_tokens, output_tokens: As the server counted them; where it did not, by `text.tokens.count_tokens`.
-        seconds: Spent waiting for answers.
+    `calls` includes `failed` ones; tokens as the server counted them, else estimated.
     """
 
     calls: int = 0
@@ -62,10 +58,7 @@ class Usage:
 class ToolSchema:
     """A tool that the model may call.
 
-    Attributes:
-        name: `[A-Za-z0-9_-]+`, at most 64 characters.
-        description: What it does, for the model.
-        parameters: JSON schema of its arguments, an object.
+    Name (`[A-Za-z0-9_-]+`, at most 64), description, JSON schema of its arguments.
     """
 
     name: str
@@ -75,13 +68,7 @@ class ToolSchema:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """What the model asks a tool to do.
-
-    Attributes:
-        id: To be given back as `tool_call_id` with what the tool answered.
-        name: Of a tool that was offered.
-        arguments: Decoded; they need not fit the tool's schema.
-    """
+    """A model's call of an offered tool; `arguments` are decoded and need not fit the schema."""
 
     id: str
     name: str
@@ -97,15 +84,10 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Form(Generic[T]):
-    """An answer of a certain shape, and how it becomes the value that a step wants.
+    """A structured answer: name (`[A-Za-z0-9_-]+`, at most 64), description and JSON schema are shown to the model.
 
-    Attributes:
-        name: `[A-Za-z0-9_-]+`, at most 64 characters; models see it.
-        description: What to fill in, in the language of the prompt; models see it.
-        schema: JSON schema of an object; models see it.
-        read: Turns decoded JSON into the value, or raises ValueError with a sentence that tells the model what to
-            mend. It is given whatever the model wrote: any JSON value at most 64 levels deep, no number in it
-            beyond the range of a float, and need not fit the schema.
+    `read` turns any decoded JSON (at most 64 levels, finite numbers) into the value, or raises ValueError with a
+    sentence that tells the model what to mend.
     """
 
     name: str
@@ -116,14 +98,9 @@ class Form(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One answer of a model.
+    """An answer of a model: text, the form's value, tool calls in order, usage of all requests.
 
-    Attributes:
-        text: What it wrote; "" if it only called tools.
-        data: What the form's `read` gave; None if no form was asked for.
-        tool_calls: In the order of the answer.
-        usage: Of all requests that it took.
-        cut: Whether the text ends because the limit of tokens was reached.
+    `cut` at the token limit.
     """
 
     text: str = ""
@@ -133,6 +110,6 @@ class Reply:
     cut: bool = False
 
     def message(self) -> dict[str, Any]:
-        """The assistant's message that continues the conversation."""
+        """Return the assistant's message that continues the conversation."""
         calls = [call.json() for call in self.tool_calls]
         return {"role": "assistant", "content": self.text} | ({"tool_calls": calls} if calls else {})

@@ -25,7 +25,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from memorybook.errors import InvalidInput
-from memorybook.formats import prose as prose_part
+from memorybook.formats import sections as page
 from memorybook.formats.entry_block import base36, parse_entry, render_entry
 from memorybook.formats.sections import Block, Section, is_managed, raw, read
 from memorybook.model import Entry
@@ -49,13 +49,10 @@ class Located(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryDocument:
-    """A document as a value: every edit returns another one. Made by `parse`.
+    """A document as a value, made by `parse`; every edit returns another one.
 
-    Attributes:
-        parts: Prose (verbatim) and managed sections, in order.
-        warnings: What was not read as it stands, `line 12: …`.
-        unsettled: Whether reading made something up (an id, a person's new score, a move) that is not
-            written down yet; the next rewrite does.
+    `parts` are prose (verbatim) and managed sections; `warnings` say `line 12: …`; `unsettled` means that reading made
+    something up, which the next rewrite writes down.
     """
 
     parts: tuple[str | Section, ...]
@@ -93,27 +90,24 @@ class MemoryDocument:
     @property
     def prose(self) -> str:
         """What stands outside the managed sections, verbatim, without the two header comments."""
-        return "".join([prose_part.without_header(part) for part in self.parts if isinstance(part, str)])
+        return "".join([page.without_header(part) for part in self.parts if isinstance(part, str)])
 
     def stamped(self, before: MemoryDocument) -> MemoryDocument:
         """With every line outside the managed sections that did not stand in `before` stamped as an agent's."""
         known = {line.rstrip() for part in before.parts if isinstance(part, str) for line in part.split("\n")}
-        parts = [prose_part.stamped(part, known) if isinstance(part, str) else part for part in self.parts]
+        parts = [page.stamped(part, known) if isinstance(part, str) else part for part in self.parts]
         return replace(self, parts=tuple(parts))
 
     def lines_of_people(self) -> set[str]:
-        """The lines outside the managed sections that a person wrote and that say something; headings do not."""
-        return {line for part in self.parts if isinstance(part, str) for line in prose_part.said_by_people(part)}
+        """Return the lines outside the managed sections that a person wrote and that say something; headings do not."""
+        return {line for part in self.parts if isinstance(part, str) for line in page.said_by_people(part)}
 
     def get(self, id: str) -> Entry | None:
-        """The entry of that id, or None."""
+        """Return the entry of that id, or None."""
         return self._edits[id] if id in self._edits else self._known.get(id)
 
     def with_entry(self, entry: Entry) -> MemoryDocument:
-        """With this entry added, or put in the place of the one with its id; `archived` says into which section.
-
-        In an archive every entry is archived.
-        """
+        """Add or replace an entry; `archived` chooses the section (an archive has one)."""
         if self._is_archive and not entry.archived:
             entry = replace(entry, archived=True)
         if self.get(entry.id) == entry:
@@ -130,34 +124,28 @@ class MemoryDocument:
         return self if self.get(id) is None else replace(self, _edits={**self._edits, id: None})
 
     def settled(self) -> MemoryDocument:
-        """The same document, to be rewritten if it is `unsettled`."""
+        """Return the same document, to be rewritten if it is `unsettled`."""
         return replace(self, _rewrite=True) if self.unsettled else self
 
     # --- a person's part -----------------------------------------------------------------------
 
     def with_item(self, section: str, text: str) -> MemoryDocument:
-        """With the list item `- text` as the last one under that heading of the person's part.
+        """Add the list item `- text` as the last under that heading of a person's part.
 
-        A missing `## section` is made before the managed sections.
-
-        Raises:
-            InvalidInput: The heading is that of a managed section, blank or of several lines; or the text is blank.
+        A missing `## section` is made before the managed ones. Raises InvalidInput for a blank text or a heading that
+        is managed, blank or of several lines.
         """
-        heading, item = _checked_heading(section), prose_part.item(text)
+        heading, item = _checked_heading(section), page.item(text)
         for index, part in enumerate(self.parts):
-            if isinstance(part, str) and (place := prose_part.end_of_section(part, heading)) is not None:
-                return self._with_part(index, prose_part.insert_item(part, place, item, self._newline))
+            if isinstance(part, str) and (place := page.end_of_section(part, heading)) is not None:
+                return self._with_part(index, page.insert_item(part, place, item, self._newline))
         prose = [part for part in self.parts[:1] if isinstance(part, str)]
         rest = self.parts[len(prose) :]
-        added = prose_part.add_section("".join(prose), heading, item, self._newline)
+        added = page.add_section("".join(prose), heading, item, self._newline)
         return replace(self, parts=(added + self._newline if rest else added, *rest))
 
     def without_item(self, section: str, text: str) -> MemoryDocument:
-        """Without that list item under that heading; the same document if it is not there.
-
-        Raises:
-            InvalidInput: As `with_item`.
-        """
+        """Remove that list item under that heading, if it is there. Raises InvalidInput as `with_item`."""
         found = self._find_item(section, text)
         if found is None:
             return self
@@ -178,11 +166,7 @@ class MemoryDocument:
         return self
 
     def item_line(self, section: str, text: str) -> int | None:
-        """Line (1-based) of that list item as the document stands, without edits of entries; None if it is not there.
-
-        Raises:
-            InvalidInput: As `with_item`.
-        """
+        """Return the line (1-based) of that list item before edits of entries, if any. Raises as `with_item`."""
         found = self._find_item(section, text)
         if found is None:
             return None
@@ -193,9 +177,9 @@ class MemoryDocument:
         return before.count("\n") + part.count("\n", 0, start) + 1
 
     def _find_item(self, section: str, text: str) -> tuple[int, int, int] | None:
-        heading, item = _checked_heading(section), prose_part.item(text)
+        heading, item = _checked_heading(section), page.item(text)
         for index, part in enumerate(self.parts):
-            if isinstance(part, str) and (span := prose_part.find_item(part, heading, item)) is not None:
+            if isinstance(part, str) and (span := page.find_item(part, heading, item)) is not None:
                 return index, *span
         return None
 
@@ -205,14 +189,10 @@ class MemoryDocument:
     # --- rendering -----------------------------------------------------------------------------
 
     def render(self, *, now: datetime, strength: Callable[[Entry], float] | None = None) -> str:
-        """The document as text.
+        """Render the document.
 
-        As long as no entry changed, every byte outside a changed list item is as it was. Otherwise the
-        header comments are renewed where they stand, and the sections are sorted, strongest first.
-
-        Args:
-            now: Time for `Last updated`.
-            strength: What to sort by; None for the stored score. Entries of equal strength keep their order.
+        Without a changed entry every byte outside a changed list item is as it was. Otherwise header comments are
+        renewed and sections sorted by `strength` (None: the stored score), equal ones in their order.
         """
         if not (self._edits or self._rewrite):
             return "".join([raw(part) for part in self.parts])
@@ -223,7 +203,7 @@ class MemoryDocument:
         header = True
         for index, part in enumerate(parts):
             if isinstance(part, str):
-                rendered.append(prose_part.with_header(part, now=now, total=total) if header else part)
+                rendered.append(page.with_header(part, now=now, total=total) if header else part)
                 header = False
             else:
                 rendered.append(self._render_section(part, order, last=index == len(parts) - 1))
@@ -234,7 +214,7 @@ class MemoryDocument:
         return any(isinstance(part, Section) and part.heading.startswith("# ") for part in self.parts)
 
     def _edited_parts(self) -> list[str | Section]:
-        """The parts with the edits worked in, missing sections made."""
+        """Return the parts with the edits worked in, missing sections made."""
         edits = dict(self._edits)
         parts: list[str | Section] = []
         for part in self.parts:
@@ -265,7 +245,7 @@ class MemoryDocument:
         made = Section((ARCHIVED if archived else ACTIVE) + self._newline, archived, blocks)
         index = sections[0][0] if sections and not archived else len(parts)
         if index and isinstance(before := parts[index - 1], str):
-            parts[index - 1] = prose_part.ended(before, self._newline)
+            parts[index - 1] = page.ended(before, self._newline)
         parts.insert(index, made)
 
     def _render_section(self, section: Section, order: Callable[[Entry], float], *, last: bool) -> str:
@@ -282,10 +262,7 @@ class MemoryDocument:
 
 
 def _arranged(blocks: tuple[Block, ...], order: Callable[[Entry], float]) -> list[Block]:
-    """Entries by strength; what is no entry keeps its place in the count.
-
-    A comment or rule must not come to stand under a title without text, which would take it for its text.
-    """
+    """Sort entries by strength; anything else keeps its place, so that no title takes a comment for its text."""
     arranged = [block for block in blocks if block.entry is not None]
     arranged.sort(key=lambda block: order(block.entry) if block.entry is not None else 0.0, reverse=True)
     for place, block in enumerate(blocks):
@@ -313,12 +290,7 @@ def _checked_heading(section: str) -> str:
 
 
 def parse(text: str, *, modified: datetime) -> MemoryDocument:
-    """Read a document; no text raises.
-
-    Args:
-        text: The document, any line ends.
-        modified: The file's last change, aware: the day of what a person edited by hand.
-    """
+    """Read a document; no text raises. `modified` (aware) dates what a person edited by hand."""
     first = text.find("\n")
     reading = read(text, modified.astimezone(UTC).date())
     sections = [part for part in reading.parts if isinstance(part, Section)]
@@ -336,7 +308,7 @@ def parse(text: str, *, modified: datetime) -> MemoryDocument:
 
 
 def new_id(taken: Container[str]) -> str:
-    """A random id of six characters a-z0-9 that is not among the taken ones."""
+    """Return a random id of six characters a-z0-9 that is not among the taken ones."""
     while True:
         id = base36(int.from_bytes(os.urandom(8), "big"))
         if id not in taken:
@@ -347,25 +319,18 @@ _HEADINGS = {"en": ("Preferences", "Project Facts", "Decisions", "TODO"), "zh": 
 
 
 def template(title: str = "Agent Memory", *, language: str = "en") -> str:
-    """A fresh book's MEMORY.md, with headings for a person to fill; `language` is `en` or `zh`.
-
-    The first change of an entry writes the time into its header.
-    """
+    """Return a fresh book's MEMORY.md with headings for a person to fill, in `en` or `zh`."""
     header = f"# {title}\n\n<!-- Last updated: never -->\n<!-- Total entries: 0 -->\n"
     return header + "".join([f"\n## {heading}\n" for heading in _HEADINGS[language]])
 
 
 def archive_path(day: date) -> str:
-    """The document for entries that leave MEMORY.md on that day, `archive/2026-02.md`."""
+    """Return the document for entries that leave MEMORY.md on that day, `archive/2026-02.md`."""
     return f"archive/{day:%Y-%m}.md"
 
 
 def archive_template(path: str) -> str:
-    """An empty archive for that path, `# Archive 2026-02`.
-
-    Raises:
-        InvalidInput: The path is not `archive/YYYY-MM.md`.
-    """
+    """Return an empty archive, `# Archive 2026-02`. Raises InvalidInput for a path that is none."""
     match = re.fullmatch(r"archive/([0-9]{4}-[0-9]{2})\.md", path)
     if match is None:
         raise InvalidInput(f"{path!r} is no archive: it is named archive/YYYY-MM.md")
@@ -373,7 +338,7 @@ def archive_template(path: str) -> str:
 
 
 def render_archive(path: str, entries: Iterator[Entry] | tuple[Entry, ...], *, now: datetime) -> str:
-    """A whole archive of these entries, strongest first. Raises InvalidInput as `archive_template`."""
+    """Return a whole archive of these entries, strongest first. Raises InvalidInput as `archive_template`."""
     document = parse(archive_template(path), modified=now)
     for entry in entries:
         document = document.with_entry(entry)

@@ -18,8 +18,10 @@ SESSION = ("session", "session_id", "sessionId", "conversation_id", "thread_id")
 ID = ("id", "uuid", "message_id")
 """Fields in which a message has the name of its session, and its own."""
 
-Warn = Callable[[str], None]
+CAME_IN = "import"
+"""Field of a turn's metadata: the source that it came from, where its session began in another."""
 
+Warn = Callable[[str], None]
 
 TOOL_TEXT_LIMIT = 4000
 """Characters of a tool's output that are kept; the rest is for a log, not for a memory."""

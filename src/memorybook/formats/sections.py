@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime
 from itertools import pairwise
 from typing import NamedTuple
 
+from memorybook.errors import InvalidInput
 from memorybook.formats.entry_block import HEADING, MANAGED, NO_ID, Reading, made_ids, read_entry, read_loose
-from memorybook.formats.escape import Fences, has_open_fence
+from memorybook.formats.escape import (
+    UNSAFE,
+    Fences,
+    escape,
+    fences,
+    has_open_fence,
+)
 from memorybook.model import Entry
 
 _MARK = re.compile(r"\n(?=#|```|~~~)")
@@ -44,23 +51,19 @@ class Section(NamedTuple):
 
 
 def raw(part: str | Section) -> str:
-    """The part as it was read."""
+    """Return the part as it was read."""
     return part if isinstance(part, str) else part.heading + "".join([block.raw for block in part.blocks])
 
 
 def is_managed(heading: str) -> bool:
-    """Whether a second-level heading of that name opens a managed section."""
+    """Return whether a second-level heading of that name opens a managed section."""
     return _MANAGED.match(f"## {heading}") is not None
 
 
 class Layout(NamedTuple):
-    """A document as it was read.
+    """A document as read: prose and sections (joined by `raw` they are the text), entries by id, warnings.
 
-    Attributes:
-        parts: Prose and sections in their order; joined by `raw` they are the text.
-        known: Its entries by id, in their order.
-        warnings: What was not read as it stands, `line 12: …`.
-        open_fence: Whether a person's part opens a code fence that nothing closes.
+    `open_fence` if a person's part opens a code fence that nothing closes.
     """
 
     parts: tuple[str | Section, ...]
@@ -138,9 +141,9 @@ class _Scan:
         return None if match is None else match[2] is not None
 
     def _fence(self, at: int, managed: bool) -> int:
-        """End of the fenced block that starts here, 0 if none does.
+        """Return the end of the fenced block here, 0 if none.
 
-        In a section a block ends before the next title, so that one open fence cannot hide entries.
+        In a section it ends before the next title at the latest.
         """
         end = self._fences.end(at)
         if not end:
@@ -171,14 +174,14 @@ class _Reader:
         self._merging = "\n<<<<<<< " in text or "\n>>>>>>> " in text
 
     def prose(self, start: int, end: int) -> str:
-        """The text of a person's part."""
+        """Return the text of a person's part."""
         for stray in re.finditer(_STRAY, self._text[start - 1 : end]):
             line = self._line_of(start + stray.start())
             self.warnings.append((line, "this entry stands outside the managed sections and is not read"))
         return self._text[start:end]
 
     def section(self, start: int, end: int, archived: bool, titles: list[int]) -> Section:
-        """The section whose heading is at `start`."""
+        """Return the section whose heading is at `start`."""
         text = self._text
         body = text.find("\n", start, end) + 1 or end
         cuts = []
@@ -201,7 +204,7 @@ class _Reader:
         return [Block(self._text[start:end], line, reading.entry, reading.settled)]
 
     def _checked(self, block: str, archived: bool) -> Reading:
-        """The block as read; not as an entry in an unfinished merge, not settled with a fence left open."""
+        """Return the block as read; not as an entry in an unfinished merge, not settled with a fence left open."""
         reading = read_entry(block, day=self._day, archived=archived)
         if self._merging and re.search(_MERGE, block[: reading.length]):
             return Reading(None, True, reading.length, (_UNMERGED,))
@@ -253,7 +256,7 @@ def _chunks(text: str) -> tuple[str, list[str]]:
 
 
 def _with_ids(parts: list[str | Section], warnings: list[tuple[int, str]]) -> dict[str, Entry]:
-    """The entries by id; gives one, in place, to each that has none or one that was taken before it."""
+    """Return the entries by id; gives one, in place, to each that has none or one that was taken before it."""
     entries = [block.entry for part in parts if isinstance(part, Section) for block in part.blocks if block.entry]
     known = {entry.id: entry for entry in entries}
     if len(known) == len(entries) and NO_ID not in known:
@@ -288,3 +291,124 @@ def _with_id(
         taken.add(id)
     known[entry.id] = entry
     return block
+
+
+_HEADING = re.compile(r"(?m)^\ufeff?#{1,6}(?=[ \t\u3000\xa0\r]|$)([^\n]*)")
+_UPDATED = re.compile(r"(?m)^<!--[ \t]*Last updated:[^\n]*?-->[ \t]*")
+_TOTAL = re.compile(r"(?m)^<!--[ \t]*Total entries:[^\n]*?-->[ \t]*")
+
+
+BY_AGENT = " <!-- trust: agent -->"
+"""What a line ends with that no person wrote; without it the line is a person's."""
+
+_COMMENT = re.compile(r"<!--.*?-->")
+
+
+# --- whose lines they are ------------------------------------------------------------------------
+
+
+def stamped(text: str, known: Collection[str]) -> str:
+    """Return the text with every line that says something stamped as an agent's, but for the known ones."""
+    return "\n".join([line if _is_held(line, known) else _with_stamp(line) for line in text.split("\n")])
+
+
+def by_people(text: str) -> str:
+    """Return the text without the lines that are stamped as an agent's."""
+    if BY_AGENT.strip() not in text:
+        return text
+    return "\n".join([line for line in text.split("\n") if not line.rstrip().endswith(BY_AGENT.strip())])
+
+
+def said_by_people(text: str) -> set[str]:
+    """Return the lines that people wrote and that say something, without headings."""
+    lines = {line.rstrip() for line in by_people(text).split("\n")}
+    return {line for line in lines if not _is_held(line, ()) and not _HEADING.match(line)}
+
+
+def _is_held(line: str, known: Collection[str]) -> bool:
+    return line.rstrip() in known or not any(map(str.isalnum, _COMMENT.sub("", line)))
+
+
+def _with_stamp(line: str) -> str:
+    end = len(line.rstrip())
+    return line if line.endswith(BY_AGENT.strip(), 0, end) else line[:end] + BY_AGENT + line[end:]
+
+
+# --- header ------------------------------------------------------------------------------------
+
+
+def with_header(text: str, *, now: datetime, total: int) -> str:
+    """With the two header comments renewed where they stand above the first second-level heading."""
+    header, rest = _header(text)
+    stamp = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    header = _UPDATED.sub(f"<!-- Last updated: {stamp} -->", header, count=1)
+    return _TOTAL.sub(f"<!-- Total entries: {total} -->", header, count=1) + rest
+
+
+def without_header(text: str) -> str:
+    """Without the lines of the two header comments."""
+    header, rest = _header(text)
+    for comment in (_UPDATED, _TOTAL):
+        header = re.sub(comment.pattern + r"(?:\r?\n|\Z)", "", header, count=1)
+    return header + rest
+
+
+def _header(text: str) -> tuple[str, str]:
+    end = text.find("\n## ")
+    return (text, "") if end < 0 else (text[: end + 1], text[end + 1 :])
+
+
+# --- list items --------------------------------------------------------------------------------
+
+
+def item(text: str) -> str:
+    """Return the text as a list item, further lines indented, no final newline. Raises InvalidInput if it is blank."""
+    lines = [line.rstrip() for line in text.strip().split("\n")]
+    if not lines[0]:
+        raise InvalidInput("an item needs a text: nothing was given but white space")
+    return "- " + "\n  ".join([escape(UNSAFE, line) for line in lines])
+
+
+def end_of_section(text: str, heading: str) -> tuple[int, int] | None:
+    """Return the ends of a section's heading and of its last line, without subsections; None if there is none."""
+    within = [span for span in fences(text) if span[1]]
+    found = None
+    for match in _HEADING.finditer(text):
+        if any(start <= match.start() < end for start, end in within):
+            continue
+        if found is not None:
+            return found, len(text[: match.start()].rstrip("\r\n \t"))
+        if match[1].replace(BY_AGENT, "").strip().rstrip("#").strip().casefold() == heading.casefold():
+            found = match.end()
+    return None if found is None else (found, max(found, len(text.rstrip("\r\n \t"))))
+
+
+def insert_item(text: str, place: tuple[int, int], item: str, newline: str) -> str:
+    """With the item as a line of its own at the end of that section."""
+    heading_end, end = place
+    end = max(end, heading_end - (text[heading_end - 1] == "\r"))
+    gap = newline * 2 if end <= heading_end else newline
+    rest = text[end:] or newline
+    return text[:end] + gap + item.replace("\n", newline) + rest
+
+
+def add_section(text: str, heading: str, item: str, newline: str) -> str:
+    """With a new section at the end that holds the item."""
+    return ended(text, newline) + f"## {heading}{newline * 2}{item}\n".replace("\n", newline)
+
+
+def ended(text: str, newline: str) -> str:
+    """Return the text with a blank line at its end, so that a heading may follow."""
+    if not text.strip("\ufeff") or re.search(r"\n[ \t]*\r?\n\Z", text):
+        return text
+    return text + (newline if text.endswith("\n") else newline * 2)
+
+
+def find_item(text: str, heading: str, item: str) -> tuple[int, int] | None:
+    """Start and end (with its newline) of that list item under that heading; None if it is not there."""
+    place = end_of_section(text, heading)
+    if place is None:
+        return None
+    pattern = r"\r?\n".join([re.escape(line) + r"[ \t]*" for line in item.split("\n")])
+    match = re.compile(rf"(?m)^{pattern}(?:\r?\n(?![ \t]+\S)|\r?\Z)").search(text, place[0], place[1] + 2)
+    return None if match is None else match.span()

@@ -38,13 +38,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time
 from itertools import groupby, islice
 from unicodedata import normalize
 
 from memorybook.errors import InvalidInput
-from memorybook.formats.escape import UNSAFE, escape, unescape
-from memorybook.model import Session, SessionSummary
+from memorybook.formats.escape import UNSAFE, escape, reference, unescape
+from memorybook.model import Note, Session, SessionSummary
 from memorybook.text.tokens import han_share
 
 _TITLES: Mapping[str, tuple[str, str, str]] = {
@@ -73,11 +73,7 @@ MOSTLY_HAN = 0.3
 
 
 def render(summary: SessionSummary, *, language: str = "auto") -> str:
-    """The document; `language` (`en`, `zh`, or `auto`: by what it says) is that of its section titles.
-
-    Raises:
-        InvalidInput: Another language.
-    """
+    """Render the document in `en`, `zh` or `auto` (by what it says). Raises InvalidInput for another language."""
     if language == "auto":
         said = " ".join([summary.title, summary.summary, *summary.decisions, *summary.open_questions])
         language = "zh" if han_share(said) >= MOSTLY_HAN else "en"
@@ -96,10 +92,7 @@ def render(summary: SessionSummary, *, language: str = "auto") -> str:
 
 
 def recounted(text: str, summary: SessionSummary) -> str:
-    """A page that a person edited, as it is but for `turns` and `ended` in its front matter.
-
-    A page that has lost its front matter gets it back.
-    """
+    """Update `turns` and `ended` in the front matter of a page that a person edited; a lost one is put back."""
     front = _FRONT.match(text)
     if front is None:
         return f"{_front_matter(summary)}\n\n{text}"
@@ -127,7 +120,7 @@ def _front_matter(summary: SessionSummary) -> str:
 
 
 def _value(text: str) -> str:
-    """The text as YAML reads it, too: plain where that is safe, else in double quotes."""
+    """Return the text as YAML reads it, too: plain where that is safe, else in double quotes."""
     escaped = escape(_LINE, text)
     plain = not escaped or _PLAIN.fullmatch(escaped) or _UUID.fullmatch(escaped)
     return escaped if plain else json.dumps(escaped, ensure_ascii=False)
@@ -142,7 +135,7 @@ def _list(items: Iterable[str]) -> str:
 
 
 def _ranges(ids: Iterable[str]) -> Iterator[str]:
-    """The ids in order, three or more that count on from one another as `prefix1..9`."""
+    """Yield the ids in order, three or more that count on from one another as `prefix1..9`."""
     numbered = [(id, match[1], int(match[2])) if (match := _NUMBERED.fullmatch(id)) else (id, None, 0) for id in ids]
     for (prefix, _), run in groupby(enumerate(numbered), key=lambda item: (item[1][1], item[1][2] - item[0])):
         found = [id for _, (id, _, _) in run]
@@ -157,10 +150,7 @@ def _ranges(ids: Iterable[str]) -> Iterator[str]:
 
 
 def parse(text: str) -> SessionSummary:
-    """The summary of a document; what is missing is empty, and no text raises.
-
-    A section that has none of the three titles belongs to the summary.
-    """
+    """Parse a summary; missing parts are empty and unknown sections belong to the summary; no text raises."""
     front = _FRONT.match(text)
     fields = _read_fields(front[1]) if front else {}
     title, bodies = _sections(text[front.end() :] if front else text)
@@ -254,11 +244,9 @@ def _read_moment(text: str | None) -> datetime | None:
 
 
 def summary_path(session: Session) -> str:
-    """The document for a session's summary, `sessions/2026-02-24-NAME-1a2b3c.md`, a safe name on every system.
+    """Return the path of a session's summary, `sessions/2026-02-24-NAME-1a2b3c.md`, safe on every system.
 
-    The day is that of its first turn (`undated` without one), then its name in lower case (letters and digits
-    of any script, at most 40), then six characters that tell sessions of one day and name apart: the
-    last of its uuid, or of a digest if it has another kind of id.
+    The day of its first turn (or `undated`), its name in lower case, six characters that tell sessions apart.
     """
     day = session.created.astimezone(UTC).date().isoformat() if session.created else "undated"
     name = re.sub(r"[\W_]+", "-", normalize("NFKC", session.name).lower()).strip("-")[:40].strip("-")
@@ -272,7 +260,7 @@ def node_of(path: str) -> str:
 
 
 def is_uuid(session: str) -> bool:
-    """Whether it names one session of the whole world, and not one of each machine, such as `main`."""
+    """Return whether it names one session of the whole world, and not one of each machine, such as `main`."""
     return _UUID.fullmatch(session) is not None
 
 
@@ -282,3 +270,86 @@ def _short(uuid: str) -> str:
     from hashlib import blake2b
 
     return blake2b(uuid.encode(errors="surrogatepass"), digest_size=3).hexdigest()
+
+
+_NEWLINES = re.compile(r"\s*[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]+\s*")
+_WORD = rf"[\s\[\]]|{UNSAFE}"
+_KIND = re.compile(r"\[([^\[\]\s]+)\](?=\s|\Z)")
+_LAST_TAG = re.compile(r"(?:\A|(?<=\s))#(?=\S+\Z)")
+_STAMP = re.compile(
+    r"\s*(?:[-*+]\s+)?(?:(\d{4}-\d{2}-\d{2})(?:[T ](\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?)[ ]?(Z|[+-]\d{2}:?\d{2})?)?"
+    r"|(\d{1,2}:\d{2}(?::\d{2})?))(?=\s|\Z)",
+    re.ASCII,
+)
+_BULLET = re.compile(r"\s*[-*+]\s+")
+_PATH = re.compile(r"daily/(\d{4}-\d{2}-\d{2})\.md", re.ASCII)
+
+
+def render_line(note: Note) -> str:
+    """Return the note as one line without a newline: its time in whole seconds, line ends in its text as spaces."""
+    stamp = note.time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ").rjust(20, "0")
+    text = escape(UNSAFE, _NEWLINES.sub(" ", note.text.strip()))
+    text = _LAST_TAG.sub(reference, text)
+    if note.kind is None and _KIND.match(text):
+        text = f"&#x5B;{text[1:]}"
+    kind = [] if note.kind is None else [f"[{escape(_WORD, note.kind) or '&#x;'}]"]
+    tags = [f"#{escape(_WORD, tag) or '&#x;'}" for tag in note.tags]
+    return " ".join(["-", stamp, *kind, *([text] if text else []), *tags])
+
+
+def parse_line(line: str, *, day: date | None = None) -> Note | None:
+    """Parse a note; None for other lines. With the file's `day` a list item without a date is a note too."""
+    found = _read_time(line, day)
+    if found is None:
+        return None
+    moment, rest = found[0], found[1].strip()
+    kind = _KIND.match(rest)
+    if kind is not None:
+        rest = rest[kind.end() :].lstrip()
+    text, tags = _without_tags(rest)
+    return Note(time=moment, text=unescape(text), kind=unescape(kind[1]) if kind else None, tags=tags)
+
+
+def _without_tags(text: str) -> tuple[str, tuple[str, ...]]:
+    """Return the text, and the tags that stood behind it."""
+    if "#" not in text:
+        return text, ()
+    words = [word.span() for word in re.finditer(r"\S+", text)]
+    kept = len(words)
+    while kept and text[words[kept - 1][0]] == "#" and words[kept - 1][1] - words[kept - 1][0] > 1:
+        kept -= 1
+    tags = tuple(unescape(text[start + 1 : end]) for start, end in words[kept:])
+    return text[: words[kept - 1][1]] if kept else "", tags
+
+
+def _read_time(line: str, day: date | None) -> tuple[datetime, str] | None:
+    """Time and the rest of the line."""
+    stamp = _STAMP.match(line)
+    if stamp is None:
+        bullet = _BULLET.match(line)
+        return None if bullet is None or day is None else (datetime.combine(day, time(), UTC), line[bullet.end() :])
+    stamped, clock, zone, clock_alone = stamp.groups()
+    if stamped is None and day is None:
+        return None
+    try:
+        on = date.fromisoformat(stamped) if stamped else day
+        clock = clock or clock_alone or "00:00"
+        at = time.fromisoformat(("0" if clock[1] == ":" else "") + clock + (zone or ""))
+        moment = datetime.combine(on or date.min, at.replace(microsecond=0, tzinfo=at.tzinfo or UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+    return moment, line[stamp.end() :]
+
+
+def daily_path(day: date) -> str:
+    """Return the document for notes of that day, `daily/2026-02-24.md`."""
+    return f"daily/{day.isoformat()}.md"
+
+
+def day_of(path: str) -> date | None:
+    """Return the day of a document of notes; None if the path is another's."""
+    match = _PATH.fullmatch(path)
+    try:
+        return date.fromisoformat(match[1]) if match else None
+    except ValueError:
+        return None

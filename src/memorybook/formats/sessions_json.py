@@ -52,13 +52,9 @@ NO_EXTRA = Extra()
 
 
 class Exported(NamedTuple):
-    """One session of a document.
+    """A session of a document.
 
-    Attributes:
-        session: Its own fields, with the ids of its turns.
-        turns: In order; their positions are their places.
-        summaries: Summaries of chats, by the id of the turn that each begins with.
-        extra: What else stood there.
+    Its fields with turn ids, turns in order, chats' summaries by first turn, and the rest.
     """
 
     session: Session
@@ -73,7 +69,7 @@ class Exported(NamedTuple):
 def render(
     session: Session, turns: Iterable[Turn], summaries: Mapping[str, str], extra: Extra = NO_EXTRA
 ) -> Iterator[bytes]:
-    """The session's object in pieces, a line for each chat, without a line break at its end; see `Exported`."""
+    """Yield the session's object in pieces, a line for each chat, without a line break at its end; see `Exported`."""
     head: Fields = {"_id": _oid(session.uuid), "uuid": session.uuid}
     head |= {name: getattr(session, name) for name in _TEXTS}
     head |= {name: _date(getattr(session, name)) for name in _TIMES}
@@ -105,7 +101,7 @@ def _chats(uuid: str, turns: Iterable[Turn], summaries: Mapping[str, str], extra
 
 
 def _grouped(turns: Iterable[Turn]) -> Iterator[list[Turn]]:
-    """A turn with the replies to it; replies that nothing was asked for first are together."""
+    """Yield a turn with the replies to it; replies that nothing was asked for first are together."""
     group: list[Turn] = []
     for turn in turns:
         if group and turn.role not in _REPLIES:
@@ -128,7 +124,7 @@ def _said(turn: Turn) -> Fields:
 
 
 def _oid(*names: str) -> dict[str, str]:
-    """An id made of a session's uuid, and a turn's id."""
+    """Return an id made of a session's uuid, and a turn's id."""
     return {"$oid": sha256(b"\0".join(map(_encoded, names))).hexdigest()[:24]}
 
 
@@ -176,7 +172,7 @@ def _plain(value: object) -> Fields:
 
 
 def _encoded(text: str) -> bytes:
-    """The text as UTF-8; half a surrogate pair, which UTF-8 cannot say, as JSON escapes it."""
+    """Return the text as UTF-8; half a surrogate pair, which UTF-8 cannot say, as JSON escapes it."""
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -188,7 +184,7 @@ def _encoded(text: str) -> bytes:
 
 
 def is_session(value: Any) -> bool:
-    """Whether a JSON value is a session of such a document."""
+    """Return whether a JSON value is a session of such a document."""
     return (
         isinstance(value, dict)
         and isinstance(value.get("chats"), list)
@@ -220,13 +216,13 @@ def parse(value: Mapping[str, Any]) -> Exported:
 
 
 def numbered(turns: Iterable[Turn]) -> Iterator[Turn]:
-    """The turns with their places as positions."""
+    """Yield the turns with their places as positions."""
     for place, turn in enumerate(turns):
         yield turn if turn.position == place else replace(turn, position=place)
 
 
 def session_of(value: Mapping[str, Any]) -> Session:
-    """The session's own fields."""
+    """Return the session's own fields."""
     fields: Fields = {name: _text(value.get(name)) for name in _TEXTS}
     fields |= {name: _time(value.get(name)) for name in _TIMES}
     ids = value.get("turn_ids")
@@ -235,18 +231,18 @@ def session_of(value: Mapping[str, Any]) -> Session:
 
 
 def summaries_of(value: Mapping[str, Any]) -> dict[str, str]:
-    """The summaries of the chats that begin with a turn, by its id."""
+    """Return the summaries of the chats that begin with a turn, by its id."""
     found = {_text(chat.get("turn_id")): _text(chat.get("summary")) for chat in value["chats"]}
     return {id: summary for id, summary in found.items() if summary}
 
 
 def has_turns(chat: Mapping[str, Any]) -> bool:
-    """Whether anything was said in a chat of such a session."""
+    """Return whether anything was said in a chat of such a session."""
     return any(_turns("", 0, chat))
 
 
 def _turns(uuid: str, place: int, chat: Mapping[str, Any]) -> Iterator[tuple[Turn, Mapping[str, Any]]]:
-    """The turns of the chat at this place, each with the object that it was read from."""
+    """Yield the turns of the chat at this place, each with the object that it was read from."""
     text = _text(chat.get("user_input"))
     if id := _name(chat.get("turn_id")) or (text and (_name(chat.get("_id")) or _oid(uuid, f"{place}", text)["$oid"])):
         yield _turn(uuid, id, text, chat, "user" if chat.get("role") is None else _role(chat)), chat
@@ -280,7 +276,7 @@ def _turn(uuid: str, id: str, text: str, fields: Mapping[str, Any], role: Role) 
 
 
 def _left(fields: Mapping[str, Any], known: frozenset[str], made: Fields | None = None) -> Fields:
-    """What is not known here; `made` is the `_id` that it has here anyway."""
+    """Return what is not known here; `made` is the `_id` that it has here anyway."""
     return {name: value for name, value in fields.items() if name not in known and (name != "_id" or value != made)}
 
 
@@ -290,7 +286,7 @@ def _uuid(value: Mapping[str, Any]) -> str:
 
 
 def _name(id: Any) -> str:
-    """An id as text, also one of MongoDB's make; "" if it is none."""
+    """Return an id as text, also one of MongoDB's make; "" if it is none."""
     return _text(id.get("$oid") if isinstance(id, dict) else id)
 
 
@@ -299,7 +295,7 @@ def _text(value: Any) -> str:
 
 
 def _time(value: Any) -> datetime | None:
-    """The moment of `{"$date": …}`: ISO 8601, or milliseconds since 1970 as a number or `{"$numberLong": …}`."""
+    """Return the moment of `{"$date": …}`: ISO 8601, or milliseconds since 1970 as a number or `{"$numberLong": …}`."""
     date = value.get("$date") if isinstance(value, dict) else value
     if isinstance(date, dict):
         date = date.get("$numberLong")
@@ -314,7 +310,7 @@ def _time(value: Any) -> datetime | None:
 
 
 def _unescaped(value: Any) -> Any:
-    """What `_escaped` was given; numbers as MongoDB's tools spell them, too."""
+    """Return what `_escaped` was given; numbers as MongoDB's tools spell them, too."""
     if isinstance(value, dict):
         if len(value) == 1 and (number := _spelled(*next(iter(value.items())))) is not None:
             return number
@@ -336,14 +332,9 @@ def _spelled(name: str, value: Any) -> float | int | None:
 
 
 def objects(name: str, read: Callable[[int], str]) -> Iterator[tuple[Fields, str]]:
-    """Each session of a document, with the text it was read from; only one of them is held at a time.
+    """Yield each session of a document with its text, one at a time. Raises InvalidInput.
 
-    Args:
-        name: Of the file, for messages.
-        read: Gives the next so many characters of the text, "" at its end. An array, or objects one after another.
-
-    Raises:
-        InvalidInput: It is no such document.
+    `read` gives the next so many characters, "" at the end: an array, or objects one after another.
     """
     pieces = _Pieces(name, read)
     closing = "]" if pieces.skip("[") else ""
@@ -365,7 +356,7 @@ class _Pieces:
         self._blank = re.compile(r"[\ufeff\s]*")
 
     def peek(self) -> str:
-        """The next character that is no blank; "" at the end."""
+        """Return the next character that is no blank; "" at the end."""
         while True:
             found = self._blank.match(self._text, self._at)
             self._at = found.end() if found else self._at
@@ -382,7 +373,7 @@ class _Pieces:
         return found
 
     def value(self) -> tuple[Fields, str]:
-        """The session that begins here, and its text."""
+        """Return the session that begins here, and its text."""
         while True:
             try:
                 found, end = _DECODER.raw_decode(self._text, self._at)
@@ -401,7 +392,7 @@ class _Pieces:
         return found, text
 
     def broken(self, why: str) -> InvalidInput:
-        """The error of a text that is no such document."""
+        """Return the error of a text that is no such document."""
         return InvalidInput(f"{self._name!r} is no export of sessions ({why}): give another file")
 
 

@@ -10,8 +10,7 @@ from typing import Any
 from memorybook.agent.toolset import AgentTool, tools_of
 from memorybook.errors import InvalidInput, MissingExtra
 from memorybook.formats.messages_json import role_of
-from memorybook.frameworks.external_session import HostedItem
-from memorybook.frameworks.user_memory import Found, Owned
+from memorybook.frameworks.external_session import HostedItem, UserHit, UserMemory
 from memorybook.memory import Memory
 
 try:
@@ -55,8 +54,8 @@ class BookMemoryService(base.BaseMemoryService):
         """Forget an event or an entry; adding its session again does not bring it back."""
         await to_thread(self._of(app_name, user_id).forget, memory_id or "")
 
-    def _of(self, app_name: str, user_id: str, **_: Any) -> Owned:
-        return Owned(self._memory_of(app_name, user_id), "adk", (app_name, user_id))
+    def _of(self, app_name: str, user_id: str, **_: Any) -> UserMemory:
+        return UserMemory(self._memory_of(app_name, user_id), "adk", (app_name, user_id))
 
 
 class BookTool(BaseTool):
@@ -71,12 +70,12 @@ class BookTool(BaseTool):
         return types.FunctionDeclaration(name=self.name, description=self.description, parameters_json_schema=told)
 
     async def run_async(self, *, args: dict[str, Any], tool_context: Any) -> str:
-        """What the tool answers, or `Error: …`."""
+        """Return what the tool answers, or `Error: …`."""
         return await to_thread(self._tool.answer, args)
 
 
 def book_tools(memory: Memory, names: Collection[str] | None = None) -> list[BookTool]:
-    """The memory tools for an agent, over all of the book: those of these names, else all but `memory_purge`."""
+    """Return the memory tools for an agent, over all of the book: those of these names, else all but `memory_purge`."""
     return [BookTool(tool) for tool in tools_of(memory, names=names)]
 
 
@@ -92,6 +91,6 @@ def _text(content: types.Content) -> str:
     return " ".join(part.text for part in content.parts or () if part.text and not part.thought)
 
 
-def _memory(found: Found) -> base.MemoryEntry:
+def _memory(found: UserHit) -> base.MemoryEntry:
     content = types.Content.model_validate(found.item or {"parts": [{"text": found.text}]})
     return base.MemoryEntry(content=content, id=found.id, author=found.speaker, timestamp=found.time)

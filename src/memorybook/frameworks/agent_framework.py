@@ -29,11 +29,11 @@ class BookHistory(af.HistoryProvider):
         self.memory = memory
 
     def session(self, session_id: str | None) -> HostedSession:
-        """The conversation as the book has it; without an id the one that has none."""
+        """Return the conversation as the book has it; without an id the one that has none."""
         return HostedSession(self.memory, session_id or "", host="agent-framework")
 
     async def get_messages(self, session_id: str | None, **more: Any) -> list[af.Message]:
-        """All messages of the session, in order."""
+        """Return all messages of the session, in order."""
         return [af.Message.from_dict(each) for each in await to_thread(self.session(session_id).items)]
 
     async def save_messages(self, session_id: str | None, messages: Sequence[af.Message], **more: Any) -> None:
@@ -78,7 +78,7 @@ class BookContext(af.ContextProvider):
 
 
 def book_tools(memory: Memory, names: Collection[str] | None = None) -> list[af.FunctionTool]:
-    """The memory tools for an agent's `tools`: those of these names, else all but `memory_purge`."""
+    """Return the memory tools for an agent's `tools`: those of these names, else all but `memory_purge`."""
     return [_tool(tool) for tool in tools_of(memory, names=names)]
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
 from uuid import NAMESPACE_URL, uuid4, uuid5
 
 from memorybook.entries.mask import Mask
@@ -18,16 +19,20 @@ from memorybook.forget.incoming import without_forgotten_turns
 from memorybook.forget.tombstones import turn_key
 from memorybook.formats.messages_json import TOOL_TEXT_LIMIT, clean, cut
 from memorybook.model import Role, Session, Turn
-from memorybook.prompt.recall import recall
+from memorybook.prompt.recall import WORTH_A_LOOK, recall
 from memorybook.results import Memorized
+from memorybook.search.types import Query
 from memorybook.sessions.idle_sessions import HOSTED, end
 from memorybook.sessions.turns import ANSWERS, mask_turns
+from memorybook.text.screen import screen
 from memorybook.text.sentences import without_recalled
-from memorybook.validate import MAX_QUERY, budget_of
+from memorybook.validate import MAX_QUERY, budget_of, words_of
 
 if TYPE_CHECKING:
     from memorybook.memory import Memory
     from memorybook.protocols import Transcripts
+    from memorybook.search.types import Hit, Passage
+
 
 ITEM = "item"
 """Field of a turn's metadata that holds the item as its program had it."""
@@ -77,7 +82,7 @@ class HostedSession:
         return self._memory.config.enabled and self._memory.config.transcripts.enabled
 
     def items(self, last: int | None = None) -> list[Any]:
-        """The items in order, or only the last so many."""
+        """Return the items in order, or only the last so many."""
         return [_data(turn) for turn in self._kept.turns(self.uuid, last=last)]
 
     def add(self, items: Sequence[HostedItem]) -> None:
@@ -163,7 +168,7 @@ class HostedSession:
 
 
 def _said(item: HostedItem) -> str:
-    """What of an item is kept as text: not what came out of a book, nor all that a tool told."""
+    """Return what of an item is kept as text: not what came out of a book, nor all that a tool told."""
     if item.role == "tool" and ANSWERS.search(item.speaker):
         return ""
     text = without_recalled(clean(item.text)).strip()
@@ -171,7 +176,7 @@ def _said(item: HostedItem) -> str:
 
 
 def _plain(data: Any) -> Any:
-    """The item's data, if JSON can say it: what Python writes as NaN or Infinity no other program reads."""
+    """Return the item's data, if JSON can say it: what Python writes as NaN or Infinity no other program reads."""
     try:
         json.dumps(data, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
@@ -180,7 +185,7 @@ def _plain(data: Any) -> Any:
 
 
 def _as_left(was: Turn, turn: Turn) -> Turn:
-    """The turn with its item as it is without what was forgotten."""
+    """Return the turn with its item as it is without what was forgotten."""
     if was.text == turn.text or ITEM not in turn.metadata:
         return turn
     item = _swapped(turn.metadata[ITEM], was.text, turn.text)
@@ -197,5 +202,90 @@ def _swapped(value: Any, old: str, new: str) -> Any:
 
 
 def _data(turn: Turn) -> Any:
-    """The item; of a turn that somebody else added a message."""
+    """Return the item; of a turn that somebody else added a message."""
     return turn.metadata.get(ITEM, {"role": turn.role or "user", "content": turn.text})
+
+
+# --- all conversations of one user ----------------------------------------------------------------
+
+
+_POOL = 200
+"""How many candidates are looked through."""
+
+
+class UserHit(NamedTuple):
+    """What was found.
+
+    Attributes:
+        id: Of the turn or the entry; None for a piece of a document.
+        text: What it says.
+        speaker: Who said a turn; None for what nobody said.
+        time: When a turn was said, else the day it speaks of, ISO 8601; None if unknown.
+        item: A turn as its program had it; None for anything else.
+    """
+
+    id: str | None
+    text: str
+    speaker: str | None = None
+    time: str | None = None
+    item: Any = None
+
+
+class UserMemory:
+    """The conversations of one user, and what is remembered of them. Safe to share between threads and processes.
+
+    Args:
+        memory: An open memory, the user's alone: what is made of a talk is held against all that the book knows.
+        host: What the program is called.
+        owner: Names that tell its users apart; conversations of the same name are each one's own.
+    """
+
+    def __init__(self, memory: Memory, host: str, owner: Sequence[str]) -> None:
+        self._memory = memory
+        self._host = "/".join(quote(each, safe="") for each in (host, *owner))
+
+    def session(self, name: str) -> HostedSession:
+        """Return the conversation of that name, of this user; "" is the one of what was said in none."""
+        return HostedSession(self._memory, name, host=self._host)
+
+    def keep(self, session: str, items: Sequence[HostedItem]) -> None:
+        """Keep what was said in a conversation, see `HostedSession.add`; where nothing is kept nothing is done."""
+        kept = self.session(session)
+        if kept.is_kept:
+            kept.add(items)
+
+    def search(self, query: str, *, limit: int) -> list[UserHit]:
+        """Return at most so much that is worth a look, most relevant first; nothing while memory is switched off."""
+        if not (self._memory.config.enabled and query.strip()):
+            return []
+
+        def keep(passage: Passage) -> bool:
+            return passage.trust != "suspect" and passage.state != "superseded"
+
+        least = max(WORTH_A_LOOK, self._memory.config.min_score)
+        asked = Query(words_of(query), pool=_POOL)
+        hits = self._memory.book.search(asked, limit=2 * limit, min_score=least, keep=keep).hits
+        fit = [hit for hit in hits if not screen(hit.passage.text)]
+        return [*map(self._hit, fit[:limit])]
+
+    def _hit(self, hit: Hit) -> UserHit:
+        passage = hit.passage
+        for turn in self._memory.book.transcripts.find(passage.turn or "", passage.session):
+            if passage.source == "turn":
+                time = turn.time.isoformat() if turn.time else None
+                return UserHit(turn.id, turn.text, turn.speaker or turn.role or None, time, turn.metadata.get(ITEM))
+        return UserHit(passage.entry, hit.snippet, time=passage.date)
+
+    def remember(self, text: str, metadata: Mapping[str, Any] | None = None) -> None:
+        """Add an entry, see `Memory.remember`."""
+        self._memory.remember(text, metadata=metadata, session=self.session("").uuid)
+
+    def forget(self, id: str) -> bool:
+        """Forget a turn or an entry, see `Memory.forget`; whether there was such a one."""
+        turns = self._memory.book.transcripts.find(id)
+        for turn in turns:
+            self._memory.forget(source=f"turn:{turn.session}/{turn.id}")
+        entries = [entry for entry in self._memory.book.entries() if entry.id == id]
+        for entry in entries:
+            self._memory.forget(entry.id)
+        return bool(turns or entries)

@@ -42,7 +42,7 @@ class BookProvider(MemoryProvider):
         self._writes = self._kept().is_kept and told.get("agent_context", "primary") == "primary"
 
     def system_prompt_block(self) -> str:
-        """What the model is told of the memory."""
+        """Return what the model is told of the memory."""
         return _ABOUT
 
     def prefetch(self, query: str, *, session_id: str = "") -> str:
@@ -58,7 +58,7 @@ class BookProvider(MemoryProvider):
             self._fresh = True
 
     def get_tool_schemas(self) -> list[dict[str, Any]]:
-        """The memory tools, but for `memory_purge`."""
+        """Return the memory tools, but for `memory_purge`."""
         return [tools.schema(name) for name in tools.offered()]
 
     def handle_tool_call(self, tool_name: str, args: dict[str, Any], **_: Any) -> str:

@@ -38,7 +38,7 @@ class Items:
         self._last = datetime.min.replace(tzinfo=UTC)
 
     def get(self, namespace: Sequence[str], key: str) -> Item | None:
-        """The item, None if there is none.
+        """Return the item, None if there is none.
 
         Raises:
             InvalidInput: A person's edit left no JSON in its document.
@@ -89,7 +89,7 @@ class Items:
         return True
 
     def all(self) -> list[Item]:
-        """Every item, in its namespace oldest first, the namespace of the oldest first; not to be changed.
+        """Return every item, in its namespace oldest first, the namespace of the oldest first; not to be changed.
 
         Only documents that changed since the last call are read; those that hold no item any more are left out.
         """
@@ -109,7 +109,7 @@ class Items:
         return sorted(items, key=lambda item: begun[item.namespace])
 
     def search(self, query: str, among: Sequence[Item], *, limit: int) -> list[tuple[Item, float]]:
-        """At most `limit` of these items with their relevance to a question, 0 to 1, best first."""
+        """Return at most `limit` of these items with their relevance to a question, 0 to 1, best first."""
         self._memory.config.check_enabled()
         paths = {path_of(item.namespace, item.key): item for item in among}
         found: dict[str, float] = {}
@@ -132,7 +132,7 @@ class Items:
 
 
 def _at(path: str, text: str) -> Item | None:
-    """The item that the document holds, unless it is another's: a copy, or one whose name was edited."""
+    """Return the item that the document holds, unless it is another's: a copy, or one whose name was edited."""
     item = item_md.parse(text)
     return item if item and path_of(item.namespace, item.key) == path else None
 
@@ -153,7 +153,7 @@ def fits(value: Any, wanted: Any) -> bool:
 
 
 def _compares(value: Any, operator: str, other: Any) -> bool:
-    """Whether a comparison holds; what is no number is neither less nor greater."""
+    """Return whether a comparison holds; what is no number is neither less nor greater."""
     if operator in ("$eq", "$ne"):
         return bool(value == other) == (operator == "$eq")
     if operator not in _ORDER:

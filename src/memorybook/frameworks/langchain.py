@@ -18,7 +18,7 @@ except ImportError:
 
 
 def book_tools(memory: Memory, names: Collection[str] | None = None) -> list[StructuredTool]:
-    """The memory tools for `bind_tools` and agents: those of these names, else all but `memory_purge`.
+    """Return the memory tools for `bind_tools` and agents: those of these names, else all but `memory_purge`.
 
     What a tool refuses comes back as a message of status `error` that says why.
     """
@@ -65,8 +65,8 @@ class BookRetriever(BaseRetriever):
         fields = {name: getattr(self, name) for name in ("k", "min_score", "category", "since", "until", "session")}
         options = fields | given
         answer = self.memory.search(query, max_results=options.pop("k"), **options)
-        return [Document(page_content=hit.passage.text, metadata=_told(hit.json())) for hit in answer.hits]
+        return [Document(page_content=hit.passage.text, metadata=_metadata(hit.json())) for hit in answer.hits]
 
 
-def _told(hit: dict[str, Any]) -> dict[str, Any]:
+def _metadata(hit: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in hit.items() if name != "snippet" and value is not None}

@@ -37,7 +37,7 @@ class BookStore(base.BaseStore):
             match op:
                 case base.GetOp():
                     item = self._items.get(op.namespace, op.key)
-                    results.append(item and _told(base.Item, item))
+                    results.append(item and _item(base.Item, item))
                 case base.SearchOp():
                     results.append(self._search(op))
                 case base.ListNamespacesOp():
@@ -55,7 +55,7 @@ class BookStore(base.BaseStore):
         return results
 
     async def abatch(self, ops: Iterable[base.Op]) -> list[base.Result]:
-        """The same in a thread."""
+        """Carry out operations in a thread, see `batch`."""
         return await to_thread(self.batch, [*ops])
 
     def _search(self, op: base.SearchOp) -> list[base.SearchItem]:
@@ -68,7 +68,7 @@ class BookStore(base.BaseStore):
             found = self._items.search(op.query, items, limit=end)
             scores = {item[:2]: score for item, score in found}
             items = [*(item for item, _ in found), *(item for item in items if item[:2] not in scores)]
-        return [_told(base.SearchItem, each, score=scores.get(each[:2])) for each in items[op.offset : end]]
+        return [_item(base.SearchItem, each, score=scores.get(each[:2])) for each in items[op.offset : end]]
 
     def _namespaces(self, op: base.ListNamespacesOp) -> list[tuple[str, ...]]:
         every = {item.namespace for item in self._items.all()}
@@ -80,13 +80,13 @@ def _field(item: Item, name: str) -> Any:
     return item.value.get(name) if isinstance(item.value, dict) else None
 
 
-def _told(kind: Any, item: Item, **more: Any) -> Any:
+def _item(kind: Any, item: Item, **more: Any) -> Any:
     times = {"created_at": item.created, "updated_at": item.updated}
     return kind(namespace=item.namespace, key=item.key, value=deepcopy(item.value), **times, **more)
 
 
 def _texts(op: base.PutOp) -> Sequence[str] | None:
-    """What a search finds of the value, as `index` says; None for all of it."""
+    """Return what a search finds of the value, as `index` says; None for all of it."""
     if op.index is None:
         return None
     return [text for path in op.index or () for text in base.get_text_at_path(op.value, path)]

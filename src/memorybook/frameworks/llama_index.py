@@ -51,7 +51,7 @@ class BookMemoryBlock(BaseMemoryBlock[str]):
         if said and self.memory.config.enabled:
             session = said[0].additional_kwargs.get("session_id")
             now = self.memory.book.now().isoformat()
-            told = [_told(message) | {"id": uuid4().hex, "timestamp": now} for message in said]
+            told = [_message(message) | {"id": uuid4().hex, "timestamp": now} for message in said]
             await to_thread(self.memory.process_session_end, told, session)
 
     async def aend(self, window: Window) -> None:
@@ -66,7 +66,7 @@ class BookMemoryBlock(BaseMemoryBlock[str]):
             del _ENDING[session]
 
 
-def _told(message: ChatMessage) -> dict[str, Any]:
+def _message(message: ChatMessage) -> dict[str, Any]:
     return {"role": str(message.role.value), "content": message.content or "", "tool_calls": _calls(message)}
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.formats.json_schema import checked, schema_of
 from memorybook.frameworks.file_tree import FileTree
-from memorybook.text import editing
+from memorybook.text import patch
 
 if TYPE_CHECKING:
     from memorybook.formats.document import Document
@@ -50,21 +50,21 @@ class Editor:
         return answer
 
     def view(self, path: str, view_range: Sequence[int] | None = None) -> str:
-        """The lines of a file, numbered, or what is in a folder.
+        """Return the lines of a file, numbered, or what is in a folder.
 
         Args:
             path: Of the file or the folder.
             view_range: First and last line, -1 for the end.
         """
         if not self._is_file(path, _HINT):
-            listed = [f"{size}\t{path}{each}" for size, each in editing.listing(self._tree.files(_name(path)))]
+            listed = [f"{size}\t{path}{each}" for size, each in patch.listing(self._tree.files(_name(path)))]
             about = f"Here're the files and directories up to 2 levels deep in {path}, excluding hidden items:"
             return "\n".join([about, *listed])
         text = _readable(self._tree.read(_name(path)))
-        if text.count("\n") >= editing.MOST_LINES:
+        if text.count("\n") >= patch.MOST_LINES:
             raise InvalidInput(f"File {path} exceeds maximum line limit of 999,999 lines.")
         lines = view_range if view_range and len(view_range) == 2 else (1, -1)
-        return f"Here's the content of {path} with line numbers:\n{editing.numbered(text, lines)}"
+        return f"Here's the content of {path} with line numbers:\n{patch.numbered(text, lines)}"
 
     def create(self, path: str, file_text: str) -> str:
         """Write a file that is not there yet.
@@ -86,9 +86,9 @@ class Editor:
             new_str: What is to stand there.
         """
         found = self._read(path)
-        text, line = editing.replaced(found.text, old_str, new_str, path=path)
+        text, line = patch.replaced(found.text, old_str, new_str, path=path)
         self._tree.write(_name(path), text, expect=found.revision)
-        snippet = editing.numbered(_readable(self._tree.read(_name(path))), (line - 2, line + 2))
+        snippet = patch.numbered(_readable(self._tree.read(_name(path))), (line - 2, line + 2))
         return (
             f"The memory file has been edited. Here is the snippet showing the change (with line numbers):\n{snippet}"
         )
@@ -102,7 +102,7 @@ class Editor:
             insert_text: The lines.
         """
         found = self._read(path)
-        self._tree.write(_name(path), editing.inserted(found.text, insert_line, insert_text), expect=found.revision)
+        self._tree.write(_name(path), patch.inserted(found.text, insert_line, insert_text), expect=found.revision)
         return f"The file {path} has been edited."
 
     def delete(self, path: str) -> str:
@@ -133,7 +133,7 @@ class Editor:
         return f"Successfully renamed {old_path} to {new_path}"
 
     def _is_file(self, path: str, hint: str = "") -> bool:
-        """Whether a file is there, else a folder. Raises NotFound for neither."""
+        """Return whether a file is there, else a folder. Raises NotFound for neither."""
         name, files = _name(path), self._tree.files()
         if name and name not in files and not self._tree.files(name):
             raise NotFound(f"The path {path} does not exist{hint}")
@@ -161,5 +161,5 @@ def _name(path: str) -> str:
 
 
 def _readable(document: Document) -> str:
-    """The text, with a sign in place of every byte that is not UTF-8."""
+    """Return the text, with a sign in place of every byte that is not UTF-8."""
     return document.text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

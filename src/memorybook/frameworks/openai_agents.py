@@ -34,7 +34,7 @@ class BookSession:
         self._kept = HostedSession(memory, session_id, host="openai-agents")
 
     async def get_items(self, limit: int | None = None) -> list[Any]:
-        """The items in order; with a limit, or one in the settings, only the latest so many (below 0: all)."""
+        """Return the items in order; with a limit, or one in the settings, only the latest so many (below 0: all)."""
         last = self.session_settings.limit if limit is None else limit
         return await to_thread(self._kept.items, None if last is None or last < 0 else last)
 
@@ -62,7 +62,7 @@ class BookSession:
 
 
 def book_tools(memory: Memory, names: Collection[str] | None = None) -> list[FunctionTool]:
-    """The memory tools for an agent's `tools`: those of these names, else all but `memory_purge`."""
+    """Return the memory tools for an agent's `tools`: those of these names, else all but `memory_purge`."""
     return [_function(tool) for tool in tools_of(memory, names=names)]
 
 
@@ -75,7 +75,7 @@ def _function(tool: AgentTool) -> FunctionTool:
 
 
 def _item(data: Mapping[str, Any]) -> HostedItem:
-    """An item of the Responses API with what of it is said."""
+    """Return an item of the Responses API with what of it is said."""
     if not isinstance(data, Mapping):
         raise InvalidInput(f"an item is an object of the Responses API, not {type(data).__name__}")
     kind = str(data.get("type") or "message")

@@ -8,7 +8,7 @@ from typing import Any
 
 from memorybook.agent.toolset import AgentTool, tools_of
 from memorybook.errors import Conflict, InvalidInput, MemoryBookError, MissingExtra
-from memorybook.frameworks.file_versions import VersionedFiles
+from memorybook.frameworks.file_tree import VersionedFiles
 from memorybook.memory import Memory
 
 try:
@@ -25,7 +25,7 @@ class BookStore:
         self._files = VersionedFiles(memory, folder, host="pydantic-ai")
 
     async def read(self, path: str, *, max_chars: int) -> Any:
-        """The file with its text up to so many characters; None if there is none."""
+        """Return the file with its text up to so many characters; None if there is none."""
         if max_chars <= 0:
             raise InvalidInput(f"max_chars {max_chars} is below 1")
         if not (file := await to_thread(self._files.read, path)):
@@ -33,7 +33,7 @@ class BookStore:
         return harness.MemoryFile(file.text[:max_chars], *file[1:3], len(file.text) > max_chars, file.metadata)
 
     async def get_operation(self, operation: Any) -> Any:
-        """What came of the operation when it was carried out; None if it was not."""
+        """Return what came of the operation when it was carried out; None if it was not."""
         try:
             found = await to_thread(self._files.receipt, operation)
         except Conflict as error:
@@ -55,7 +55,7 @@ class BookStore:
         return harness.MemoryMutation(made.version, replayed=False, existed=made.existed)
 
     async def write(self, path: str, content: str, **how: Any) -> Any:
-        """The same without metadata."""
+        """Return the same without metadata."""
         return await self.write_with_metadata(path, content, metadata=None, **how)
 
     async def delete(self, path: str, **how: Any) -> Any:
@@ -63,7 +63,7 @@ class BookStore:
         return await self.write_with_metadata(path, None, metadata=None, **how)
 
     async def list_paths(self, prefix: str = "", *, limit: int) -> list[str]:
-        """The paths that begin so, sorted."""
+        """Return the paths that begin so, sorted."""
         if limit <= 0:
             raise InvalidInput(f"limit {limit} is below 1")
         return (await to_thread(self._files.names, prefix))[:limit]
@@ -71,7 +71,7 @@ class BookStore:
     async def search(
         self, prefix: str, query: str, *, limit: int, max_files: int, max_chars: int, max_file_chars: int
     ) -> Any:
-        """The files right below the prefix that the book's search finds, each with what it says of the query."""
+        """Return the files right below the prefix that the book's search finds, each with what it says of the query."""
         if not query.strip() or min(limit, max_files, max_chars, max_file_chars) <= 0:
             return harness.MemorySearchResult([], 0, truncated=False)
         found = await to_thread(self._files.search, prefix, query, limit=limit + 1, most=max_files)
@@ -85,7 +85,7 @@ class BookStore:
 
 
 def book_tools(memory: Memory, names: Collection[str] | None = None) -> FunctionToolset[Any]:
-    """The memory tools as a toolset for an agent: those of these names, else all but `memory_purge`."""
+    """Return the memory tools as a toolset for an agent: those of these names, else all but `memory_purge`."""
     return FunctionToolset([*map(_tool, tools_of(memory, names=names))], id="memorybook")
 
 

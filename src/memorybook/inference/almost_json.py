@@ -46,7 +46,7 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 def values(text: str, *, cut: bool = False) -> Iterator[Any]:
-    """The JSON objects and lists in a text, first to last; of a text that is JSON, its value.
+    """Yield the JSON objects and lists in a text, first to last; of a text that is JSON, its value.
 
     Args:
         text: What somebody wrote.
@@ -69,7 +69,7 @@ def values(text: str, *, cut: bool = False) -> Iterator[Any]:
 
 
 def sound(value: Any, *, finite: bool = True) -> Any:
-    """The decoded value, without lone surrogates (containers are cleaned in place).
+    """Return the decoded value, without lone surrogates (containers are cleaned in place).
 
     Raises ValueError if it is nested too deeply, or holds a number that no float can be, unless `finite` is False.
     """
@@ -83,18 +83,18 @@ def sound(value: Any, *, finite: bool = True) -> Any:
 
 
 def clean(text: str) -> str:
-    """The text without lone surrogates, which no UTF-8 can hold."""
+    """Return the text without lone surrogates, which no UTF-8 can hold."""
     return _SURROGATE.sub("\ufffd", text)
 
 
 def without_thoughts(text: str) -> str:
-    """The text without what a reasoning model thought aloud before it."""
+    """Return the text without what a reasoning model thought aloud before it."""
     thought = _THINKING.match(text)
     return text[thought.end() :].lstrip() if thought else text
 
 
 def _children(parent: Any, finite: bool) -> list[Any]:
-    """Containers that are directly in this one, in which texts are cleaned and numbers checked."""
+    """Return containers that are directly in this one, in which texts are cleaned and numbers checked."""
     members = list(parent.items()) if isinstance(parent, dict) else list(enumerate(parent))
     for key, child in members:
         if isinstance(child, str) and _SURROGATE.search(child):
@@ -111,7 +111,7 @@ def _refuse(word: str) -> Any:
 
 
 def _number(digits: str) -> int | float:
-    """A number that a float can hold. Raises ValueError."""
+    """Return a number that a float can hold. Raises ValueError."""
     if len(digits) < 300 and not set(digits) & set(".eE"):
         return int(digits)
     value = float(digits)
@@ -154,7 +154,7 @@ class _Reader:
         self.stack: list[tuple[str, Any, str | None]] = []  # closing bracket, container, key that waits for a value
 
     def read(self) -> Any:
-        """The value. Raises ValueError, _Prose."""
+        """Return the value. Raises ValueError, _Prose."""
         root: list[Any] = []
         self._open(root)
         while self.stack:
@@ -255,7 +255,7 @@ class _Reader:
         return _LITERALS[name]
 
     def _quoted(self) -> str:
-        """A text up to the quote that ends it: the first one after which the JSON can go on."""
+        """Return a text up to the quote that ends it: the first one after which the JSON can go on."""
         begin = self.at + 1
         marks = re.escape(_QUOTES[self.text[self.at]])
         for found in re.compile(rf"\\.|[{marks}]", re.DOTALL).finditer(self.text, begin):
@@ -270,7 +270,7 @@ class _Reader:
         self.at = space.end() if space else self.at
 
     def _wrong(self, what: str) -> ValueError:
-        """The error at this place; nothing but prose if not a single member was read."""
+        """Return the error at this place; nothing but prose if not a single member was read."""
         kind = ValueError if self.members else _Prose
         return kind(f"it has {what} at {self.text[self.at : self.at + 40]!r}")
 

@@ -1,4 +1,4 @@
-"""What an embedder gives, checked; and whether numpy is worth its import.
+"""Vectors of embedders, made and checked; and whether numpy is worth its import.
 
 All parts of a search ask here for numpy, and do without it where the answer is no.
 """
@@ -6,7 +6,8 @@ All parts of a search ask here for numpy, and do without it where the answer is 
 from __future__ import annotations
 
 import sys
-from math import hypot
+from math import hypot, isfinite
+from struct import pack
 from time import monotonic
 
 from memorybook._light import TYPE_CHECKING, Any, Sequence, cast
@@ -37,7 +38,7 @@ _first = 0.0  # when something was lost for the first time
 
 
 def arrays(lost: float) -> ModuleType | None:
-    """The module numpy, or None if this time it should be done without.
+    """Return the module numpy, or None if this time it should be done without.
 
     It comes if something imported it already, or as soon as all that this process has lost for want of
     it exceeds what the import takes; in one that goes on (see `ONCE`), a small part of that. So a command that
@@ -60,6 +61,28 @@ def arrays(lost: float) -> ModuleType | None:
     import numpy
 
     return numpy
+
+
+def unit_row(values: Sequence[float]) -> bytes:
+    """Return the row scaled to unit length, as float32; zeros stay zeros.
+
+    Raises ValueError for NaN, infinity, or values whose squares are too large or too small to add up.
+    """
+    length = sum(value * value for value in values) ** 0.5
+    if not isfinite(length):
+        raise ValueError("NaN or infinity")
+    if length == 0.0:
+        if any(values):
+            raise ValueError("only values too small to have a direction")
+        return bytes(4 * len(values))
+    return pack(f"{len(values)}f", *[value / length for value in values])
+
+
+def stacked(rows: Sequence[bytes], dimensions: int) -> memoryview[float]:
+    """Return rows of float32 as one buffer of shape (n, dimensions). No rows give shape (0, dimensions)."""
+    if not rows:
+        return memoryview(bytes(4 * dimensions)).cast("f", (1, dimensions))[0:0]
+    return memoryview(b"".join(rows)).cast("f", (len(rows), dimensions))
 
 
 def vectors_of(embedder: Embedder, texts: Sequence[str], *, asked: bool = False) -> list[bytes | None]:

@@ -42,7 +42,7 @@ def ends_within(seconds: float) -> Iterator[None]:
 
 
 def _left(timeout: float | None) -> float | None:
-    """What is left of the time. Raises ReadTimeout if it is over."""
+    """Return what is left of the time. Raises ReadTimeout if it is over."""
     if _time.ends is None:
         return timeout
     left = _time.ends - time.monotonic()

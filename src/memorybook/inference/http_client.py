@@ -54,30 +54,30 @@ class Response(NamedTuple):
         return self.status == 200 and not self.problem
 
     def passing(self) -> bool:
-        """Whether the same request may succeed later."""
+        """Return whether the same request may succeed later."""
         return self.status in (0, 408, 429) or self.status >= 500
 
     def refuses(self, *words: bytes) -> bool:
-        """Whether the service says that the request is wrong, with one of these words (lower case)."""
+        """Return whether the service says that the request is wrong, with one of these words (lower case)."""
         said = self.body.lower()
         return self.status in (400, 422) and any(word in said for word in words)
 
     def wait(self, tries: int) -> float | None:
-        """Seconds until the next try after so many, at most three more; None if there should be none."""
+        """Return seconds until the next try after so many, at most three more; None if there should be none."""
         if not self.passing() or tries > len(_PAUSES):
             return None
         wait = _PAUSES[tries - 1] if self.retry_after is None else self.retry_after
         return wait if wait <= LONGEST_WAIT else None
 
     def reason(self) -> str:
-        """What went wrong, to stand after the name of the service."""
+        """Return what went wrong, to stand after the name of the service."""
         if self.problem:
             return self.problem
         asked = "" if self.retry_after is None else f" and asks to wait {self.retry_after:g} seconds"
         return f"answered with HTTP {self.status}{asked}: {excerpt(self.body)}"
 
     def advice(self, part: str) -> str:
-        """What to do about it, naming settings of this part of them (`llm`, `embeddings`)."""
+        """Return what to do about it, naming settings of this part of them (`llm`, `embeddings`)."""
         if self.late:
             return f"check that it runs, or raise {part}.timeout"
         if 300 <= self.status < 400:
@@ -129,7 +129,7 @@ class Service:
             return _failed(error, timeout)
 
     def lines(self, body: bytes, *, timeout: float, most: int) -> Generator[str, None, Response]:
-        """The lines of an answer as they end; returns what became of it, without a body if it was fine.
+        """Yield the lines of an answer as they end; returns what became of it, without a body if it was fine.
 
         Args:
             body: JSON.
@@ -165,7 +165,7 @@ class Service:
         return self._connected().stream("POST", self.url, content=body, timeout=timeout)
 
     def masked(self, message: str) -> str:
-        """The message without the key; one shorter than keys are is no secret, and a part of ordinary words."""
+        """Return the message without the key; one shorter than keys are is no secret, and a part of ordinary words."""
         return message.replace(self._key, "***") if len(self._key) >= _SHORTEST_KEY else message
 
     def close(self) -> None:
@@ -191,7 +191,7 @@ class Service:
 
 
 def endpoint(base_url: str, tail: str, *, part: str, what: str) -> tuple[str, str]:
-    """The address to post to, and the host (with port) that names the service.
+    """Return the address to post to, and the host (with port) that names the service.
 
     Args:
         base_url: With or without the tail, with or without parameters.
@@ -214,7 +214,7 @@ def endpoint(base_url: str, tail: str, *, part: str, what: str) -> tuple[str, st
 
 
 def sound_key(api_key: str, *, part: str, what: str) -> str:
-    """The key as it can be sent, "" for none. Raises ConfigError."""
+    """Return the key as it can be sent, "" for none. Raises ConfigError."""
     key = api_key.strip()
     if not (key.isascii() and key.isprintable()):
         raise ConfigError(f"the key of {what} holds characters that no key has; set {part}.api_key")
@@ -222,13 +222,13 @@ def sound_key(api_key: str, *, part: str, what: str) -> str:
 
 
 def excerpt(body: bytes) -> str:
-    """The beginning of an answer, to be shown."""
+    """Return the beginning of an answer, to be shown."""
     text = " ".join(body.decode("utf-8", "replace").split())
     return repr(text[:200] + ("…" if len(text) > 200 else ""))
 
 
 def _read(response: httpx2.Response, most: int) -> Response:
-    """All of the answer, or the beginning of an error page."""
+    """Return all of the answer, or the beginning of an error page."""
     body = bytearray()
     for chunk in response.iter_bytes():
         body += chunk

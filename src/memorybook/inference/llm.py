@@ -1,4 +1,4 @@
-"""Language models by settings: a server that speaks OpenAI's wire or Anthropic's, or a model of pydantic-ai.
+"""Language models: of a server that speaks OpenAI's wire or Anthropic's, of pydantic-ai, or any function.
 
 Nothing is contacted unless `llm.model` is set, and then that one server alone.
 """
@@ -7,25 +7,26 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from memorybook.errors import ConfigError, LLMFailed
-from memorybook.inference import anthropic_wire, openai_wire
+from memorybook.errors import ConfigError, InvalidInput, LLMFailed
+from memorybook.formats.llm_messages import Reply
 from memorybook.inference.almost_json import sound
 from memorybook.inference.http_client import Service, endpoint, excerpt, sound_key
-from memorybook.inference.structured_output import Asking, as_json
-from memorybook.inference.wire import Dialect, Draft
+from memorybook.inference.structured_output import LanguageModel, Raw, RawCall, as_json, spelled_out
+from memorybook.inference.wires import AnthropicWire, Dialect, Draft, OpenAIWire
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from memorybook.config.settings import LLMSettings
     from memorybook.inference.http_client import Response
-    from memorybook.inference.structured_output import Raw, Request, Tally
-    from memorybook.inference.wire import Wire
-    from memorybook.protocols import LLM
+    from memorybook.inference.structured_output import Request, Tally
+    from memorybook.inference.wires import Wire
+    from memorybook.protocols import LLM, Function
 
 MOST = 4_000_000
 """Longest answer in bytes."""
@@ -35,7 +36,7 @@ _PYDANTIC_AI = "pydantic-ai/"
 
 
 def open_llm(settings: LLMSettings) -> LLM | None:
-    """The model that the settings name; None if they name none. Contacts nobody.
+    """Return the model that the settings name; None if they name none. Contacts nobody.
 
     Raises:
         ConfigError: A setting cannot be used.
@@ -47,121 +48,151 @@ def open_llm(settings: LLMSettings) -> LLM | None:
         from memorybook.inference.pydantic_ai_model import open_model
 
         return open_model(settings.model.removeprefix(_PYDANTIC_AI), settings)
-    base_url = settings.base_url.strip() or (anthropic_wire.BASE_URL if settings.api == "anthropic" else "")
+    base_url = settings.base_url.strip() or ("https://api.anthropic.com" if settings.api == "anthropic" else "")
     if not base_url:
         raise ConfigError(
             f"the model {settings.model!r} needs an address: set llm.base_url to a server's, "
             "such as 'http://127.0.0.1:11434/v1', or llm.api to 'anthropic'"
         )
-    spoken = _spoken(settings.api, base_url)
-    wire: Wire = anthropic_wire if spoken == "anthropic" else openai_wire
-    tail = wire.TAIL
-    if wire is anthropic_wire:
-        base_url = _without_version(base_url)
-    url, host = endpoint(base_url, tail, part="llm", what=_WHAT)
-    key = sound_key(settings.api_key, part="llm", what=_WHAT)
-    server = Server(
-        Service(url, host, key=key, headers=wire.headers(key)),
-        wire,
-        settings.model,
-        mode=settings.mode,
-        timeout=settings.timeout,
-        max_tokens=settings.max_tokens,
-        temperature=settings.temperature if settings.temperature >= 0 else None,
-    )
-    return Asking(f"{spoken}/{host}/{settings.model}", server.once, pieces=server.pieces, close=server.close)
+    return ServerModel(base_url, settings)
 
 
-def _spoken(api: str, base_url: str) -> str:
-    """Which wire: as set, else Anthropic's for its own host and for addresses with `/anthropic` in the path."""
-    if api != "auto":
-        return api
-    _, _, rest = base_url.lower().partition("://")
-    host, _, path = rest.partition("/")
-    ours = host.partition(":")[0] == "anthropic.com" or host.partition(":")[0].endswith(".anthropic.com")
-    return "anthropic" if ours or "anthropic" in path.partition("?")[0].split("/") else "openai"
+def as_llm(given: LLM | Function) -> LLM:
+    """Return the model itself, or a model of a function. Raises InvalidInput for anything else."""
+    if hasattr(given, "complete"):
+        return cast("LLM", given)
+    if not callable(given):
+        raise InvalidInput(f"{given!r} is no language model: give a function of messages, or an object with `complete`")
+    return CallableModel(given)
 
 
-def _without_version(base_url: str) -> str:
-    """Anthropic's address may be given with or without `/v1`, and with its tail."""
-    path, mark, parameters = base_url.strip().partition("?")
-    return path.rstrip("/").removesuffix("/messages").removesuffix("/v1") + mark + parameters
+# --- a function ----------------------------------------------------------------------------------
 
 
-class Server:
-    """One model of one server: a request tried up to four times, and put more plainly where the server refuses it.
+class CallableModel(LanguageModel):
+    """Any function of messages; forms and tools are asked for in words, whatever it raises becomes LLMFailed."""
+
+    def __init__(self, function: Function, *, name: str = "") -> None:
+        super().__init__(name or f"callable/{getattr(function, '__name__', type(function).__name__)}")
+        self._function = function
+
+    def request(self, request: Request, tally: Tally) -> Raw:
+        """See `LanguageModel.request`."""
+        messages = spelled_out(request) if request.form or request.tools else request.messages
+
+        def ask() -> Raw:
+            return raw_of(self._function([dict(message) for message in messages]))
+
+        return self._timed(request, tally, ask, f"the language model {self.name!r} failed")
+
+
+def raw_of(answer: Any) -> Raw:
+    """Return what a function answered, as any model's answer. Raises TypeError for what is none."""
+    if isinstance(answer, str):
+        return Raw(answer)
+    if isinstance(answer, Reply):
+        text = answer.text if answer.data is None or answer.text else json.dumps(answer.data, ensure_ascii=False)
+        calls = tuple(RawCall(call.id, call.name, call.arguments) for call in answer.tool_calls)
+        return Raw(text, calls, answer.usage.input_tokens or None, answer.usage.output_tokens or None, answer.cut)
+    if isinstance(answer, Mapping):
+        return Raw(json.dumps(dict(answer), ensure_ascii=False))
+    raise TypeError(f"it returned {type(answer).__name__}; return text, a dict or a Reply")
+
+
+# --- a server ------------------------------------------------------------------------------------
+
+
+class ServerModel(LanguageModel):
+    """One model of one server: a request is tried up to four times, and put more plainly if the server refuses it.
 
     Args:
-        service: Where.
-        wire: How.
-        model: As the server calls it.
-        mode: `auto` begins with `json_schema` and learns what the server takes.
-        timeout: Seconds that one request may take.
-        max_tokens: Of an answer, where the request does not say; 0 leaves it to the server.
-        temperature: None leaves it to the server.
+        base_url: Of the server; with `llm.api = "auto"` it also says which wire is spoken.
+        settings: `mode = "auto"` begins with `json_schema` and learns what the server takes; `max_tokens` 0 and a
+            `temperature` below 0 are left to the server.
+
+    Raises:
+        ConfigError: Address or key cannot be used.
     """
 
-    def __init__(
-        self,
-        service: Service,
-        wire: Wire,
-        model: str,
-        *,
-        mode: str,
-        timeout: float,
-        max_tokens: int = 0,
-        temperature: float | None = None,
-    ) -> None:
-        self._service = service
-        self._wire = wire
-        self._model = model
-        self._timeout = timeout
-        self._max_tokens = max_tokens
-        plain = "json_schema" if mode == "auto" else mode
-        self._dialect = Dialect(plain, fixed=mode != "auto", temperature=temperature)
-        self.close = service.close
+    def __init__(self, base_url: str, settings: LLMSettings) -> None:
+        spoken = _wire_of(settings.api, base_url)
+        self._wire: Wire = OpenAIWire()
+        if spoken == "anthropic":  # its address may be given with or without `/v1`, and with its tail
+            self._wire = AnthropicWire()
+            path, mark, parameters = base_url.partition("?")
+            base_url = path.rstrip("/").removesuffix("/messages").removesuffix("/v1") + mark + parameters
+        url, host = endpoint(base_url, self._wire.tail, part="llm", what=_WHAT)
+        key = sound_key(settings.api_key, part="llm", what=_WHAT)
+        super().__init__(f"{spoken}/{host}/{settings.model}")
+        self._service = Service(url, host, key=key, headers=self._wire.headers(key))
+        self._settings = settings
+        self._dialect = Dialect(
+            "json_schema" if settings.mode == "auto" else settings.mode,
+            fixed=settings.mode != "auto",
+            temperature=settings.temperature if settings.temperature >= 0 else None,
+        )
 
-    def once(self, request: Request, tally: Tally) -> Raw:
-        """See `asking.Once`."""
-        tries, dialect = 0, self._dialect
+    def close(self) -> None:
+        """Close the connections; the next request opens new ones."""
+        self._service.close()
+
+    def request(self, request: Request, tally: Tally) -> Raw:
+        """See `LanguageModel.request`."""
+        asked = self._answers(request, tally, stream=False)
         while True:
-            tally.allow()
-            began = time.monotonic()
-            response = self._service.post(self._body(request, dialect), timeout=self._timeout, most=MOST)
-            seconds = time.monotonic() - began
-            if response.fine:
-                self._dialect = dialect
-                return self._raw(response, request, tally, seconds)
-            tally.add(request, seconds, None, sent=_taken(response))
-            tries, dialect = self._again(request, dialect, response, tries)
+            try:
+                next(asked)
+            except StopIteration as end:
+                raw: Raw = end.value
+                return raw
 
     def pieces(self, request: Request, tally: Tally) -> Generator[str, None, Raw]:
-        """The same in pieces; tried again as long as no piece came."""
-        tries, dialect = 0, self._dialect
+        """See `LanguageModel.pieces`; tried again as long as no piece came."""
+        return self._answers(request, tally, stream=True)
+
+    def _answers(self, request: Request, tally: Tally, *, stream: bool) -> Generator[str, None, Raw]:
+        """Ask until there is an answer; its dialect is kept then, for it may have been refused for another reason."""
+        limited = replace(request, max_tokens=request.max_tokens or self._settings.max_tokens or None)
+        tries, dialect, timeout = 0, self._dialect, self._settings.timeout
         while True:
             tally.allow()
-            draft, began = Draft(), time.monotonic()
-            texts: list[str] = []
+            began, draft, texts = time.monotonic(), Draft(), list[str]()
+            body = as_json(self._wire.body(limited, dialect, self._settings.model, stream=stream))
+            data, raw = body.encode("utf-8", "replace"), None
             try:
-                response = yield from self._stream(self._body(request, dialect, stream=True), draft, texts)
+                if stream:
+                    response = yield from self._stream(data, draft, texts)
+                    if response.fine and draft.ended:
+                        raw = draft.whole("".join(texts))
+                else:
+                    response = self._service.post(data, timeout=timeout, most=MOST)
+                    if response.fine:
+                        raw = self._wire.answer(_decoded(response.body))
             except ValueError as error:
                 tally.add(request, time.monotonic() - began, None)
-                raise self._failed(f"answered with {error}", "try again later") from None
-            seconds = time.monotonic() - began
-            if response.fine and draft.ended:
+                advice = "try again later" if stream else "check llm.base_url, llm.api and llm.model"
+                raise self._failed(f"answered with {error}", advice) from None
+            taken = response.asked and response.status in (0, 200)  # a request that failed may have cost its tokens
+            tally.add(request, time.monotonic() - began, raw, sent=taken)
+            if raw is not None:
                 self._dialect = dialect
-                raw = draft.whole("".join(texts))
-                tally.add(request, seconds, raw)
                 return raw
-            tally.add(request, seconds, None, sent=_taken(response))
             if texts or response.fine:
-                why = response.reason() if not response.fine else "ended its answer in the middle"
+                why = "ended its answer in the middle" if response.fine else response.reason()
                 raise self._failed(why, "try again later")
-            tries, dialect = self._again(request, dialect, response, tries)
+            plainer = self._wire.concede(dialect, request, response)
+            if plainer is not None:
+                dialect = plainer
+                continue
+            tries += 1
+            wait = None if response.late else response.wait(tries)
+            if wait is None:
+                raise self._failed(response.reason(), response.advice("llm"))
+            time.sleep(wait)
 
     def _stream(self, body: bytes, draft: Draft, texts: list[str]) -> Generator[str, None, Response]:
-        """Texts of the events, also into the list. Raises ValueError for an event that is none."""
-        with closing(self._service.lines(body, timeout=self._timeout, most=MOST)) as lines:
+        """Yield the texts of the events, also into the list. Raises ValueError for an event that is none."""
+        with closing(self._service.lines(body, timeout=self._settings.timeout, most=MOST)) as lines:
             while True:
                 try:
                     line = next(lines)
@@ -175,41 +206,18 @@ class Server:
                     texts.append(text)
                     yield text
 
-    def _body(self, request: Request, dialect: Dialect, *, stream: bool = False) -> bytes:
-        limited = replace(request, max_tokens=request.max_tokens or self._max_tokens or None)
-        sent = self._wire.body(limited, dialect, self._model, stream=stream)
-        return as_json(sent).encode("utf-8", "replace")
-
-    def _raw(self, response: Response, request: Request, tally: Tally, seconds: float) -> Raw:
-        try:
-            raw = self._wire.answer(_decoded(response.body))
-        except ValueError as error:
-            tally.add(request, seconds, None)
-            raise self._failed(f"answered with {error}", "check llm.base_url, llm.api and llm.model") from None
-        tally.add(request, seconds, raw)
-        return raw
-
-    def _again(self, request: Request, dialect: Dialect, response: Response, tries: int) -> tuple[int, Dialect]:
-        """How often it was tried, and how to ask now that it is time for another try. Raises LLMFailed if it is not.
-
-        What a server takes is remembered once it took it, for it may have refused the request for another reason.
-        """
-        plainer = self._wire.concede(dialect, request, response)
-        if plainer is not None:
-            return tries, plainer
-        wait = None if response.late else response.wait(tries + 1)
-        if wait is None:
-            raise self._failed(response.reason(), response.advice("llm"))
-        time.sleep(wait)
-        return tries + 1, dialect
-
     def _failed(self, what: str, advice: str) -> LLMFailed:
         return LLMFailed(self._service.masked(f"{_WHAT} at {self._service.host!r} {what}; {advice}"))
 
 
-def _taken(response: Response) -> bool:
-    """Whether a request that failed may have cost its tokens: not where the server says no, or is not there."""
-    return response.asked and response.status in (0, 200)
+def _wire_of(api: str, base_url: str) -> str:
+    """Return which wire: as set, else Anthropic's for its own host and for addresses with `/anthropic` in the path."""
+    if api != "auto":
+        return api
+    host, _, path = base_url.lower().partition("://")[2].partition("/")
+    name = "." + host.partition(":")[0]
+    anthropic = name.endswith(".anthropic.com") or "anthropic" in path.partition("?")[0].split("/")
+    return "anthropic" if anthropic else "openai"
 
 
 def _decoded(body: bytes) -> Any:

@@ -1,7 +1,7 @@
 """A sentence-transformer on this machine: an ONNX model run by onnxruntime, without torch.
 
-Needs the extra `local`. Nothing of it is imported before the first text is embedded: onnxruntime alone
-takes longer to import than a search by words takes as a whole.
+Needs the extra `local`, of which nothing is imported before the first text is embedded: onnxruntime alone takes
+longer to import than a search by words takes as a whole.
 """
 
 from __future__ import annotations
@@ -9,16 +9,22 @@ from __future__ import annotations
 import os
 from _thread import allocate_lock
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook.errors import ConfigError, EmbedderFailed
-from memorybook.inference import hub, model_folder
+from memorybook.inference import model_files
+from memorybook.inference.static import readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from memorybook.inference.onnx_model import Floats, OnnxModel
+    import numpy as np
+    import numpy.typing as npt
+
+    from memorybook.inference.model_files import Recipe
     from memorybook.protocols import Vectors
+
+    Floats = npt.NDArray[np.float32]
 
 KIND = "local/"
 """What `embeddings.model` begins with for a model on this machine, and the embedder's name."""
@@ -27,8 +33,21 @@ _FEW = 8  # texts that a sync may embed by itself
 _LONGEST_MAKE = 1800.0  # seconds; the largest of these models takes a few minutes
 
 
+UNREAD = 0.3
+"""Share of pieces that the tokenizer does not know from which a text counts as not read."""
+
+_ROWS = 8  # texts at a time; more are no faster on a CPU, and a question waits for them to end
+_TOKENS = 4096  # of a batch, padding included
+_CHARACTERS_PER_TOKEN = 12  # more is cut off before tokenizing, which is linear in the whole text
+_INPUTS = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
+_COMMON_HAN = (
+    "的一是不了在人有我他这个们中来上大为和国地到以说时要就出会可也你对生能而子那得于着下自之年过发后作"
+    "里用道行所然家种事成方多经么去法学如都同现当没动面起看定天分还进好小部其些主样理心她本前开但因只从想实"
+)
+
+
 class LocalEmbedder:
-    """Embeds with a sentence-transformer that was exported to ONNX, from a folder or by its name on the hub.
+    """Embeds with a sentence-transformer that was exported to ONNX, from a folder or by its name on the model_files.
 
     Of several ONNX files an int8 one is taken. If there is only one of float32, and the package `onnx` is
     installed, it is quantised once into `cache_dir`: a third faster, a quarter of the size, and a cosine to the
@@ -45,7 +64,7 @@ class LocalEmbedder:
         dimensions: Insisted on if not 0.
 
     Attributes:
-        name: `local/` with the folder's name and a fingerprint of its files, or with the name on the hub.
+        name: `local/` with the folder's name and a fingerprint of its files, or with the name on the model_files.
         dimensions: 0 until the first text was embedded, if not given.
 
     Raises:
@@ -59,7 +78,7 @@ class LocalEmbedder:
         self._folder = os.path.expanduser(model) if model[:1] in ("/", "~", ".") else ""
         self._cache_dir = cache_dir
         self._wanted = self.dimensions = dimensions
-        self._opened: _Opened | None = None
+        self._opened: _LoadedModel | None = None
         self._ready = False
         self._preparing = allocate_lock()  # may take minutes: whoever asks a question never waits for it
         self._loading = allocate_lock()
@@ -72,14 +91,14 @@ class LocalEmbedder:
             return _FEW if self._opened.final else 0
         if not self._ready:
             try:
-                folder = self._folder or hub.cached(self._model)
+                folder = self._folder or model_files.cached(self._model)
                 self._ready = folder is not None and self._recipe(folder, make=False)[1]
             except (EmbedderFailed, OSError, ValueError):  # it is told when a text is to be embedded
                 return 0
         return _FEW if self._ready else 0
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """A float32 array (n, dimensions) of unit rows; zeros for what the model cannot read.
+        """Return a float32 array (n, dimensions) of unit rows; zeros for what the model cannot read.
 
         Raises EmbedderFailed: the extra is not installed, the model cannot be loaded, or what it gives is no vector.
         """
@@ -113,60 +132,62 @@ class LocalEmbedder:
             raise EmbedderFailed(f"the model {self._model!r} was loaded before this process was forked; start it anew")
         return opened.model
 
-    def _final(self) -> _Opened:
-        """The model for many texts, fetched and quantised if need be; questions are answered meanwhile."""
+    def _final(self) -> _LoadedModel:
+        """Return the model for many texts, fetched and quantised if need be; questions are answered meanwhile."""
         with self._preparing:
             opened = self._opened
             if opened is not None and opened.serves(True):
                 return opened
-            with self._told():
+            with self._explain_failures():
                 import onnxruntime  # noqa: F401  (without the extra a model is not fetched in vain)
 
-                recipe, _ = self._recipe(self._folder or hub.cached(self._model) or hub.fetch(self._model), make=True)
+                folder = self._folder or model_files.cached(self._model) or model_files.fetch(self._model)
+                recipe, _ = self._recipe(folder, make=True)
                 return self._load(recipe, final=True)
 
-    def _at_hand(self) -> _Opened:
-        """The model that is on this machine by now."""
-        folder = self._folder or hub.cached(self._model)
+    def _at_hand(self) -> _LoadedModel:
+        """Return the model that is on this machine by now."""
+        folder = self._folder or model_files.cached(self._model)
         if folder is None:
             raise EmbedderFailed(f"the model {self._model!r} was not fetched yet; run: memorybook sync")
-        with self._told():
+        with self._explain_failures():
             recipe, final = self._recipe(folder, make=False)
             return self._load(recipe, final=final)
 
-    def _recipe(self, folder: str, *, make: bool) -> tuple[model_folder.Recipe, bool]:
-        """How to use the model of a folder, quantised if that was done or `make`, and whether that is the last word."""
-        recipe = model_folder.read(folder)
+    def _recipe(self, folder: str, *, make: bool) -> tuple[Recipe, bool]:
+        """Return (recipe, final). Uses the cached int8 model and quantises it now if `make`.
+
+        `final` is False if a better one may follow.
+        """
+        recipe = model_files.read(folder)
         if recipe.int8 or self._cache_dir is None:
             return recipe, True
-        made = os.path.join(self._cache_dir, f"{model_folder.fingerprint_of(recipe.onnx)}-int8.onnx")
+        made = os.path.join(self._cache_dir, f"{model_files.fingerprint_of(recipe.onnx)}-int8.onnx")
         if os.path.exists(made) or (make and _make(_QUANTISE, recipe.onnx, made)):
             return recipe._replace(onnx=made, int8=True), True
         return recipe, make or not _can_quantise()
 
-    def _load(self, recipe: model_folder.Recipe, *, final: bool) -> _Opened:
+    def _load(self, recipe: Recipe, *, final: bool) -> _LoadedModel:
         with self._loading:
             opened = self._opened
             if opened is None or (final and not opened.serves(True)):
-                from memorybook.inference.onnx_model import OnnxModel
-
-                opened = self._opened = _Opened(os.getpid(), OnnxModel(recipe), final)
+                opened = self._opened = _LoadedModel(os.getpid(), OnnxModel(recipe), final)
             return opened
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _explain_failures(self) -> Iterator[None]:
         """Raises EmbedderFailed for whatever hinders the model's use."""
         try:
             yield
         except ImportError as error:
-            raise EmbedderFailed(f"a local model needs the package {error.name!r}: {hub.INSTALL}") from None
+            raise EmbedderFailed(f"a local model needs the package {error.name!r}: {model_files.INSTALL}") from None
         except (OSError, ValueError) as error:
             raise EmbedderFailed(
                 f"the model {self._model!r} cannot be used: {error}; check embeddings.model"
             ) from error
 
 
-class _Opened(NamedTuple):
+class _LoadedModel(NamedTuple):
     """A loaded model, the process that loaded it, and whether it is the one for many texts too."""
 
     process: int
@@ -174,13 +195,13 @@ class _Opened(NamedTuple):
     final: bool
 
     def serves(self, bulk: bool) -> bool:
-        """Whether nothing else is to be loaded; in a fork nothing can be."""
+        """Return whether nothing else is to be loaded; in a fork nothing can be."""
         return self.final or not bulk or self.process != os.getpid()
 
 
 def _folder_name(folder: str) -> str:
     try:
-        return f"{os.path.basename(os.path.abspath(folder))}@{model_folder.fingerprint(folder)}"
+        return f"{os.path.basename(os.path.abspath(folder))}@{model_files.fingerprint(folder)}"
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         what = f"the folder {folder!r} holds no model: {reason}" if os.path.isdir(folder) else f"no folder {folder!r}"
@@ -188,12 +209,197 @@ def _folder_name(folder: str) -> str:
 
 
 def _hub_name(model: str) -> str:
-    if not hub.is_name(model):
+    if not model_files.is_name(model):
         raise ConfigError(
             f"embeddings.model: {model!r} is neither a folder (such as 'local//home/me/model') nor the name of a model"
             " (such as 'local/sentence-transformers/all-MiniLM-L6-v2')"
         )
     return model
+
+
+# --- a loaded model ------------------------------------------------------------------------------
+
+
+class _Batch(NamedTuple):
+    """Texts that go through the model together: their places, token ids, and which of those are no padding."""
+
+    places: list[int]
+    ids: npt.NDArray[np.int64]
+    mask: npt.NDArray[np.int64]
+
+
+class OnnxModel:
+    """A loaded model; safe to share between threads.
+
+    Raises:
+        ValueError: Its files are damaged, or ask for what cannot be given.
+        ImportError: The extra is not installed.
+    """
+
+    def __init__(self, recipe: Recipe) -> None:
+        self.recipe = recipe
+        self._tokenizer = _tokenizer(recipe)
+        self._session = _session(recipe.onnx)
+        self._inputs = {one.name: one.type for one in self._session.get_inputs()}
+        unknown = [name for name in self._inputs if name not in _INPUTS]
+        if unknown or "input_ids" not in self._inputs:
+            raise ValueError(f"its input {unknown[0]!r} is not known" if unknown else "it takes no 'input_ids'")
+        self._output = _output([one.name for one in self._session.get_outputs()], recipe)
+        padding = [self._tokenizer.token_to_id(token) for token in ("[PAD]", "<pad>")]
+        self._padding = next((number for number in padding if number is not None), 0)
+        self._reads_han = _unknown(self._tokenizer.encode(_COMMON_HAN)) < UNREAD
+
+    def embed(self, texts: Sequence[str], prompt: str) -> Floats:
+        """Return unit rows in the order of `texts`."""
+        import numpy as np
+
+        encoded = [self._encode(text, prompt) for text in texts]
+        rows: dict[int, Floats] = {}
+        for batch in _batches(encoded, self._padding):
+            rows.update(zip(batch.places, self._run(batch), strict=True))
+        width = self._width(rows)
+        blank = np.zeros(width, dtype=np.float32)
+        return np.array([rows.get(place, blank) for place in range(len(texts))], dtype=np.float32).reshape(-1, width)
+
+    def _width(self, rows: dict[int, Floats]) -> int:
+        """Return the model's dimensions, asked for with a word if nothing else was."""
+        for row in rows.values():
+            return int(row.shape[0])
+        [batch] = _batches([self._tokenizer.encode("word").ids], self._padding)
+        return int(self._run(batch).shape[1])
+
+    def _encode(self, text: str, prompt: str) -> list[int]:
+        """Token ids; none for a text that the model cannot read."""
+        text = text[: _CHARACTERS_PER_TOKEN * self.recipe.longest].encode("utf-8", "ignore").decode()
+        if not self._reads_han:
+            text = readable(text)
+        if not text or text.isspace():
+            return []
+        pieces = self._tokenizer.encode(text)
+        if _unknown(pieces) >= UNREAD:
+            return []
+        ids: list[int] = (self._tokenizer.encode(prompt + text) if prompt else pieces).ids
+        return ids
+
+    def _run(self, batch: _Batch) -> Floats:
+        import numpy as np
+
+        given = {
+            "input_ids": batch.ids,
+            "attention_mask": batch.mask,
+            "token_type_ids": np.zeros_like(batch.ids),
+            "position_ids": np.broadcast_to(np.arange(batch.ids.shape[1]), batch.ids.shape),
+        }
+        kinds = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
+        try:
+            feed = {name: given[name].astype(kinds.get(kind, np.int64)) for name, kind in self._inputs.items()}
+            [answer] = self._session.run([self._output], feed)
+        except Exception as error:  # onnxruntime's own errors share no class
+            raise EmbedderFailed(f"the model {self.recipe.onnx!r} failed: {short(error)}") from error
+        return self._unit(_pooled(np.asarray(answer, dtype=np.float32), batch, self.recipe))
+
+    def _unit(self, rows: Floats) -> Floats:
+        import numpy as np
+
+        lengths = np.linalg.norm(rows.astype(np.float64), axis=1, keepdims=True)
+        if not np.isfinite(lengths).all():
+            raise EmbedderFailed(f"the model {self.recipe.onnx!r} gave NaN or infinity; it is damaged, export it again")
+        unit: Floats = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 1e-12, casting="same_kind")
+        return unit
+
+
+def _pooled(answer: Floats, batch: _Batch, recipe: Recipe) -> Floats:
+    """One vector a text, of one vector a token."""
+    import numpy as np
+
+    if answer.ndim == 2 and answer.shape[0] == len(batch.places):
+        return answer
+    if answer.ndim != 3 or answer.shape[:2] != batch.ids.shape:
+        raise EmbedderFailed(f"the model {recipe.onnx!r} gave an array of shape {answer.shape} for {batch.ids.shape}")
+    if recipe.pooling == "cls":
+        first: Floats = answer[:, 0]
+        return first
+    if recipe.pooling == "last":
+        last: Floats = answer[np.arange(len(answer)), batch.mask.sum(axis=1) - 1]
+        return last
+    mask = batch.mask[:, :, None]
+    if recipe.pooling == "max":
+        best: Floats = np.where(mask > 0, answer, -np.inf).max(axis=1)
+        return best
+    mean: Floats = (np.where(mask > 0, answer, 0).sum(axis=1) / mask.sum(axis=1)).astype(np.float32)
+    return mean
+
+
+def _output(names: list[str], recipe: Recipe) -> str:
+    if "sentence_embedding" in names:
+        return "sentence_embedding"
+    if not recipe.plain:
+        raise ValueError("it needs more than pooling, and its ONNX file has no output 'sentence_embedding'")
+    return next((name for name in ("last_hidden_state", "token_embeddings") if name in names), names[0])
+
+
+def _batches(encoded: list[list[int]], padding: int) -> Iterator[_Batch]:
+    """Yield texts of like length together, so that little of what is computed is padding; empty ones are left out."""
+    import numpy as np
+
+    order = sorted((place for place, ids in enumerate(encoded) if ids), key=lambda place: len(encoded[place]))
+    while order:
+        count = min(_ROWS, len(order))
+        while count > 1 and count * len(encoded[order[count - 1]]) > _TOKENS:
+            count -= 1
+        places, order = order[:count], order[count:]
+        ids = np.full((count, len(encoded[places[-1]])), padding, dtype=np.int64)
+        mask = np.zeros_like(ids)
+        for row, place in enumerate(places):
+            ids[row, : len(encoded[place])] = encoded[place]
+            mask[row, : len(encoded[place])] = 1
+        yield _Batch(places, ids, mask)
+
+
+def _unknown(encoded: Any) -> float:
+    """Return the share of pieces that stand for nothing the tokenizer knows: unknown words and single bytes.
+
+    A tokenizer over bytes has no unknown pieces: there it takes more of them than there are characters.
+    """
+    pieces = [piece for piece, added in zip(encoded.tokens, encoded.special_tokens_mask, strict=True) if not added]
+    if len(pieces) > 1.3 * max((end for _, end in encoded.offsets), default=0) + 2:
+        return 1.0
+    unknown = sum(piece in ("[UNK]", "<unk>") or piece.startswith("<0x") for piece in pieces)
+    return unknown / len(pieces) if pieces else 1.0
+
+
+# --- loading ---------------------------------------------------------------------------------------
+
+
+def _tokenizer(recipe: Recipe) -> Any:
+    from tokenizers import Tokenizer
+
+    try:
+        tokenizer = Tokenizer.from_file(recipe.tokenizer)
+    except Exception as error:  # the library raises Exception itself
+        raise ValueError(f"its tokenizer.json cannot be read ({short(error)})") from error
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(recipe.longest)
+    return tokenizer
+
+
+def _session(path: str) -> Any:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
+    options.log_severity_level = 4  # whatever goes wrong is raised as well
+    # threads that spin while they wait take the processor from searches
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    try:
+        return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime's own errors share no class
+        raise ValueError(f"its {os.path.basename(path)} cannot be loaded ({short(error)})") from error
+
+
+def short(error: Exception) -> str:
+    """Return what an error says, on one line."""
+    return " ".join(str(error).split())[:200]
 
 
 # --- int8 ------------------------------------------------------------------------------------------

@@ -8,21 +8,20 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from memorybook.errors import ConfigError, LLMFailed, MissingExtra
 from memorybook.inference.almost_json import clean
-from memorybook.inference.structured_output import Asking, Raw, RawCall, Request, Tally, spelled_out
-from memorybook.inference.wire import text_of
+from memorybook.inference.structured_output import LanguageModel, Raw, RawCall, Request, Tally, spelled_out
+from memorybook.inference.wires import text_of
 
 if TYPE_CHECKING:
     from memorybook.config.settings import LLMSettings
 
 
-def open_model(model: Any, settings: LLMSettings) -> Asking:
-    """The model of that name, such as `openai:gpt-5-mini`, or one made with pydantic-ai.
+def open_model(model: Any, settings: LLMSettings) -> LanguageModel:
+    """Return the model of that name, such as `openai:gpt-5-mini`, or one made with pydantic-ai.
 
     Raises:
         MissingExtra: pydantic-ai, or its part for this provider, is not installed.
@@ -39,52 +38,55 @@ def open_model(model: Any, settings: LLMSettings) -> Asking:
         raise MissingExtra(_missing(error)) from None
     except (UserError, ValueError) as error:
         raise ConfigError(f"pydantic-ai cannot use llm.model {model!r}: {error}") from None
-    asked = _Asked(inferred, settings)
-    return Asking(f"pydantic-ai/{inferred.model_name}", asked.once, close=asked.close)
+    return PydanticAIModel(inferred, settings)
 
 
 def _missing(error: ImportError) -> str:
     return f"llm.model wants pydantic-ai ({error}): pip install 'memorybook[pydantic-ai]', and the provider's package"
 
 
-class _Asked:
+class PydanticAIModel(LanguageModel):
     """Asks in an event loop of its own, so that it works wherever it is called from."""
 
     def __init__(self, model: Any, settings: LLMSettings) -> None:
+        super().__init__(f"pydantic-ai/{model.model_name}")
         self._model = model
         self._settings = settings
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="memorybook-llm", daemon=True)
         self._thread.start()
 
-    def once(self, request: Request, tally: Tally) -> Raw:
+    def request(self, request: Request, tally: Tally) -> Raw:
+        """See `LanguageModel.request`."""
         from pydantic_ai.direct import model_request
 
-        tally.allow()
-        began, timeout = time.monotonic(), self._settings.timeout
-        words = request.spelled or (request.form and self._settings.mode == "prompted")
-        limit = request.max_tokens or self._settings.max_tokens
-        asked = model_request(
-            self._model,
-            _messages(spelled_out(request) if words else request.messages),
-            model_settings={"timeout": timeout}
-            | ({"max_tokens": limit} if limit else {})
-            | ({"temperature": self._settings.temperature} if self._settings.temperature >= 0 else {}),
-            model_request_parameters=_parameters(request, self._settings.mode),
-        )
-        try:
-            answer = asyncio.run_coroutine_threadsafe(asyncio.wait_for(asked, timeout), self._loop).result()
-        except Exception as error:  # providers raise what they like
-            tally.add(request, time.monotonic() - began, None)
-            what = (
-                f"did not answer within {timeout:g} seconds" if isinstance(error, TimeoutError) else f"failed: {error}"
+        settings = self._settings
+        words = request.spelled or (request.form and settings.mode == "prompted")
+        limit = request.max_tokens or settings.max_tokens
+
+        def ask() -> Raw:
+            asked = model_request(
+                self._model,
+                _messages(spelled_out(request) if words else request.messages),
+                model_settings={"timeout": settings.timeout}
+                | ({"max_tokens": limit} if limit else {})
+                | ({"temperature": settings.temperature} if settings.temperature >= 0 else {}),
+                model_request_parameters=_parameters(request, settings.mode),
             )
-            raise LLMFailed(f"the language model {self._model.model_name!r} {what}; try again later") from None
-        raw = _raw(answer)
-        tally.add(request, time.monotonic() - began, raw)
-        return raw
+            try:
+                answer = asyncio.run_coroutine_threadsafe(
+                    asyncio.wait_for(asked, settings.timeout), self._loop
+                ).result()
+            except Exception as error:  # providers raise what they like
+                late = f"did not answer within {settings.timeout:g} seconds"
+                what = late if isinstance(error, TimeoutError) else f"failed: {error}"
+                raise LLMFailed(f"the language model {self._model.model_name!r} {what}; try again later") from None
+            return _raw(answer)
+
+        return self._timed(request, tally, ask, f"the language model {self._model.model_name!r} failed")
 
     def close(self) -> None:
+        """End the event loop; the model cannot be used afterwards."""
         if self._loop.is_running():
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()

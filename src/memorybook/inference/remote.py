@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from memorybook.errors import ConfigError, EmbedderFailed
-from memorybook.inference.embed import unit_row, vectors_of
+from memorybook.inference.arrays import stacked, unit_row
 from memorybook.inference.http_client import Service, endpoint, excerpt, sound_key
 
 if TYPE_CHECKING:
@@ -66,7 +66,9 @@ class RemoteEmbedder:
         if not model.strip():
             raise ConfigError("the embedding service needs a model name, such as 'BAAI/bge-m3'; set embeddings.model")
         key = sound_key(api_key, part="embeddings", what=_WHAT)
-        _positive(dimensions=dimensions, batch=batch, timeout=timeout)
+        for setting, value in (("dimensions", dimensions), ("batch", batch), ("timeout", timeout)):
+            if value is not None and not value > 0:
+                raise ConfigError(f"embeddings.{setting} is {value!r}; it must be greater than 0")
         self.name = f"remote/{host}/{model}" + (f"@{dimensions}" if dimensions else "")
         self.dimensions = dimensions or 0
         self._model = model
@@ -78,7 +80,7 @@ class RemoteEmbedder:
         self._down: tuple[float, str] = (0.0, "")
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """A float32 array (n, dimensions), unit rows in the order of `texts`, zeros for blank ones.
+        """Return a float32 array (n, dimensions), unit rows in the order of `texts`, zeros for blank ones.
 
         Raises EmbedderFailed; the message says what to do and never holds the key.
         """
@@ -94,12 +96,13 @@ class RemoteEmbedder:
         found: dict[int, bytes] = {}
         while len(found) < len(sent):
             numbers = sent[len(found) : len(found) + self._batch]
-            rows = self._rows([_clean(texts[number]) for number in numbers], query=len(texts) == 1)
+            cut = [texts[number][:_LONGEST_TEXT].encode("utf-8", "replace").decode() for number in numbers]
+            rows = self._rows(cut, query=len(texts) == 1)
             found.update(zip(numbers, rows, strict=True))
         if not self.dimensions:
             self._rows(["dimensions"], query=True)
         blank = bytes(4 * self.dimensions)
-        return vectors_of([found.get(number, blank) for number in range(len(texts))], self.dimensions)
+        return stacked([found.get(number, blank) for number in range(len(texts))], self.dimensions)
 
     def close(self) -> None:
         """Close the connections; the next `embed` opens new ones."""
@@ -117,7 +120,7 @@ class RemoteEmbedder:
             if model is not None and served is not None and model != served:
                 raise ValueError(f"vectors of the model {model!r} after those of {served!r}")
             vectors = _in_order(answer, len(texts))
-            dimensions = self.dimensions or _length(vectors[0])
+            dimensions = self.dimensions or (len(vectors[0]) if isinstance(vectors[0], list) else 0)
             rows = [_row(values, at, dimensions) for at, values in enumerate(vectors)]
         except ValueError as error:
             raise self._failed(f"answered with {error}", "check embeddings.model, and the service itself") from None
@@ -144,7 +147,8 @@ class RemoteEmbedder:
             if wait is None:
                 break
             time.sleep(wait)
-        failure = self._failed(reply.reason(), _advice(reply))
+        known = {413: "choose a model that takes longer texts", 429: "try again later, or lower embeddings.batch"}
+        failure = self._failed(reply.reason(), known.get(reply.status) or reply.advice("embeddings"))
         if query and reply.passing():
             self._down = (time.monotonic() + _REST, str(failure))
         raise failure
@@ -162,22 +166,6 @@ class RemoteEmbedder:
         return EmbedderFailed(self._service.masked(f"{_WHAT} {self._service.host!r} {what}; {advice}"))
 
 
-def _advice(reply: Response) -> str:
-    known = {413: "choose a model that takes longer texts", 429: "try again later, or lower embeddings.batch"}
-    return known.get(reply.status) or reply.advice("embeddings")
-
-
-def _positive(**settings: float | None) -> None:
-    for setting, value in settings.items():
-        if value is not None and not value > 0:
-            raise ConfigError(f"embeddings.{setting} is {value!r}; it must be greater than 0")
-
-
-def _clean(text: str) -> str:
-    """What of a text can be sent: its beginning, without surrogates."""
-    return text[:_LONGEST_TEXT].encode("utf-8", "replace").decode()
-
-
 def _parsed(body: bytes) -> dict[str, Any]:
     try:
         answer = json.loads(body)
@@ -189,7 +177,7 @@ def _parsed(body: bytes) -> dict[str, Any]:
 
 
 def _in_order(answer: dict[str, Any], count: int) -> list[Any]:
-    """The vectors by their `index`, each of 0 … count-1 once."""
+    """Return the vectors by their `index`, each of 0 … count-1 once."""
     items = answer["data"]
     if len(items) != count:
         raise ValueError(f"{len(items)} vectors for {count} texts")
@@ -204,12 +192,8 @@ def _in_order(answer: dict[str, Any], count: int) -> list[Any]:
     return [vectors[index] for index in range(count)]
 
 
-def _length(values: Any) -> int:
-    return len(values) if isinstance(values, list) else 0
-
-
 def _row(values: Any, at: int, dimensions: int) -> bytes:
-    """The vector as a unit row of float32."""
+    """Return the vector as a unit row of float32."""
     if not isinstance(values, list) or not values or not all(type(value) in (float, int) for value in values):
         raise ValueError(f"an 'embedding' at index {at} that is not a list of numbers")
     if dimensions and len(values) != dimensions:

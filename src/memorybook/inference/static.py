@@ -1,29 +1,32 @@
 """The bundled embedder: the mean of static word-piece vectors, out of the weights in wordllama's wheel.
 
 The two files are read directly. Importing wordllama costs half a second, configures logging, and its
-default `load()` looks for the tokenizer where the wheel does not have it.
+default `load()` looks for the tokenizer where the wheel does not have it. Words become token ids without a
+tokenizer library; of many texts to come a second process makes the vectors meanwhile.
 """
 
 from __future__ import annotations
 
+import marshal
 import os
 import sys
+from _thread import allocate_lock
+from itertools import repeat
 from math import inf
 from mmap import ACCESS_READ, mmap
 from operator import add
 from struct import Struct
+from zlib import crc32
 
 from memorybook._light import TYPE_CHECKING, Any, Memo, cast, lazily
 from memorybook.errors import EmbedderFailed
-from memorybook.inference import wordpieces
-from memorybook.inference.arrays import arrays
-from memorybook.inference.embed import unit_row, vectors_of
+from memorybook.inference.arrays import arrays, stacked, unit_row
 from memorybook.text.tokens import han_share
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from subprocess import Popen
 
-    from memorybook.inference.embed_worker import Ahead
     from memorybook.protocols import Vectors
 
 DIMENSIONS = 256
@@ -42,6 +45,29 @@ _WIDTH = 4 * DIMENSIONS
 _BULK = 8_000  # characters from which importing numpy, and a dictionary of the pieces, pay
 _LOST = 5e-3  # milliseconds that a character takes longer without numpy
 _AHEAD, _AT_ONCE = 4096, 256  # texts to come from which a second process pays, and handed to it at a time
+
+MARK = "▁"
+FIRST_BYTE = 3  # the ids 3 … 258 stand for the bytes 0 … 255
+FIRST_PIECE = 259  # below it: three control tokens and the bytes, which no merge makes
+LONGEST_WORD = 128
+
+_MAGIC = b"memorybook word pieces 1"
+_HEADER = len(_MAGIC) + 8
+_SLOTS = 65521
+_NEVER = 1 << 62
+_CACHED_WORDS = 50_000
+_UNFOLDED_AFTER = 2_500  # pieces looked up one by one, in as much time as a dictionary of all takes
+
+MOST_AHEAD = 262_144
+"""Texts that are known ahead at most, a kilobyte of disk each."""
+
+IDLE = 60.0
+
+_PART = Struct("<qq")  # where in the file of texts, and how many bytes
+_PROGRAM = (
+    "import sys; sys.path[:] = sys.argv[4:]; from memorybook.inference.static import serve;"
+    " serve(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])"
+)
 
 
 class StaticEmbedder:
@@ -67,7 +93,7 @@ class StaticEmbedder:
         self._cache_dir = cache_dir
         self._opened: _Opened | None = None
         self._expected: list[str] = []
-        self._ahead: Ahead | None = None
+        self._ahead: EmbedWorker | None = None
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """A float32 array (n, 256) in the order of `texts`. Raises EmbedderFailed if the weights are not there."""
@@ -91,12 +117,10 @@ class StaticEmbedder:
         if len(expected) < (_AHEAD if self._ahead is None else _AT_ONCE):
             return
         self._expected = []
-        from memorybook.inference.embed_worker import Ahead
-
         if self._ahead is not None and self._ahead.over:
             self.close()
         try:
-            self._ahead = self._ahead or Ahead(self._cache_dir, _WIDTH)
+            self._ahead = self._ahead or EmbedWorker(self._cache_dir, _WIDTH)
         except OSError:
             return
         self._ahead.add(expected)
@@ -107,8 +131,8 @@ class StaticEmbedder:
         if ahead is not None:
             ahead.close()
 
-    def _filled(self, texts: Sequence[str], ahead: Ahead) -> Vectors:
-        """The rows that were made ahead, and the others made now."""
+    def _filled(self, texts: Sequence[str], ahead: EmbedWorker) -> Vectors:
+        """Return the rows that were made ahead, and the others made now."""
         rows = ahead.take(texts)
         if rows is None:
             self._ahead = None
@@ -117,7 +141,7 @@ class StaticEmbedder:
         made = memoryview(cast("Any", self.rows([texts[place] for place in missing], bulk=True))).tobytes()
         for number, place in enumerate(missing):
             rows[place] = made[number * _WIDTH : (number + 1) * _WIDTH]
-        return vectors_of([row for row in rows if row is not None], DIMENSIONS)
+        return stacked([row for row in rows if row is not None], DIMENSIONS)
 
     def rows(self, texts: Sequence[str], *, bulk: bool) -> Vectors:
         """As `embed`, made now; by numpy, or, unless in bulk, without importing it."""
@@ -128,20 +152,346 @@ class StaticEmbedder:
         if np is not None:
             return _bulk(np, pieces, weights, start, texts)
         rows: dict[int, tuple[float, ...]] = {}
-        return vectors_of([_row(_tokens(pieces, text), weights, start, rows) for text in texts], DIMENSIONS)
+        return stacked([_row(_tokens(pieces, text), weights, start, rows) for text in texts], DIMENSIONS)
 
     def _open(self) -> _Opened:
         self._opened = _read_once((_packages(), self._cache_dir))
         return self._opened
 
 
-_Opened = tuple[wordpieces.WordPieces, mmap, int]
+# --- words to token ids -----------------------------------------------------------------------------
+# Llama 2's BPE never merges across the word mark, and the rank of a merge is the id of the piece that it makes
+# (among merges that make the same piece: the ids of its halves). So "which pieces are there" is all that is needed
+# to merge exactly as the tokenizer does; the tests compare both. The pieces are one block of bytes that is looked up
+# where it lies: a hash table of ids, the end of each piece, the pieces. Reading it from a file takes half a
+# millisecond; parsing the tokenizer's JSON, from which it is made, sixty.
+
+
+class WordPieces:
+    """The pieces of a vocabulary, and how they cut words. Safe to share between threads.
+
+    Attributes:
+        size: How many ids there are.
+    """
+
+    def __init__(self, packed: bytes) -> None:
+        """`packed` as `pack` makes it. Raises ValueError if it is anything else."""
+        if not is_packed(packed):
+            raise ValueError("not a block of word pieces, or a damaged one")
+        self.size = int.from_bytes(packed[len(_MAGIC) : len(_MAGIC) + 4], "little")
+        table = memoryview(packed)[_HEADER:]
+        self._slots = table[: 2 * _SLOTS].cast("H")
+        self._ends = table[2 * _SLOTS :][: 4 * self.size].cast("I")
+        self._text = packed[_HEADER + 2 * _SLOTS + 4 * self.size :]
+        self._find: Any = self._look_up
+        self._words: dict[str, list[int]] = {}
+        self._looked_up = 0
+
+    def unfold(self) -> None:
+        """Make a dictionary of the pieces: 10 ms and 4 MB that pay from some hundred words on, and come by then."""
+        if self._find == self._look_up:
+            starts = (0, *self._ends)
+            self._find = {
+                self._text[starts[number] : starts[number + 1]].decode(): number
+                for number in range(FIRST_PIECE, self.size)
+            }.get
+
+    def ids(self, word: str) -> list[int]:
+        """Return the token ids of a word that stands behind a space; not to be changed by the caller.
+
+        `word` holds no white space, no word mark and no surrogates. One longer than `LONGEST_WORD`
+        is cut into stretches of that length first (that is where this differs from the tokenizer).
+        """
+        found = self._words.get(word)
+        if found is None:
+            if len(word) > LONGEST_WORD:
+                return self._stretches(word)
+            if len(self._words) >= _CACHED_WORDS:
+                self._words.clear()
+            whole = self._find(MARK + word, 0)
+            found = self._words[word] = [whole] if whole else self._merged(MARK + word)
+        return found
+
+    def _stretches(self, word: str) -> list[int]:
+        self.unfold()
+        found = self._merged(MARK + word[:LONGEST_WORD])
+        for start in range(LONGEST_WORD, len(word), LONGEST_WORD):
+            found += self._merged(word[start : start + LONGEST_WORD])
+        return found
+
+    def _merged(self, text: str) -> list[int]:
+        """Merge neighbours, the lowest rank first and the leftmost among equals, until none is left."""
+        parts = list(text)
+        ids = [self._find(part, 0) for part in parts]
+        ranks = [self._rank(parts, ids, at) for at in range(len(parts) - 1)]
+        while ranks and (rank := min(ranks)) != _NEVER:
+            at = ranks.index(rank)
+            parts[at : at + 2] = [parts[at] + parts[at + 1]]
+            ids[at : at + 2] = [rank >> 32]
+            del ranks[at]
+            if at:
+                ranks[at - 1] = self._rank(parts, ids, at - 1)
+            if at < len(ranks):
+                ranks[at] = self._rank(parts, ids, at)
+        found: list[int] = []
+        for part, number in zip(parts, ids, strict=True):
+            found += [number] if number else [FIRST_BYTE + byte for byte in part.encode()]
+        return found
+
+    def _rank(self, parts: list[str], ids: list[int], at: int) -> int:
+        made = self._find(parts[at] + parts[at + 1], 0)
+        return made << 32 | ids[at] << 16 | ids[at + 1] if made else _NEVER
+
+    def _look_up(self, piece: str, missing: int) -> int:
+        self._looked_up += 1
+        if self._looked_up > _UNFOLDED_AFTER:
+            self.unfold()
+        data = piece.encode()
+        slot = int.from_bytes(data, "little") % _SLOTS
+        while number := self._slots[slot]:
+            if self._text[self._ends[number - 1] : self._ends[number]] == data:
+                return number
+            slot = (slot + 1) % _SLOTS
+        return missing
+
+
+def pack(vocabulary: dict[str, int]) -> bytes:
+    """Return the block of bytes that `WordPieces` reads, for a vocabulary piece -> id with ids 0 … n-1.
+
+    Raises ValueError if the ids are others, or too many.
+    """
+    pieces = sorted(vocabulary, key=vocabulary.__getitem__)
+    if [vocabulary[piece] for piece in pieces] != list(range(len(pieces))) or not 0 < len(pieces) < _SLOTS:
+        raise ValueError(f"a vocabulary of {len(pieces)} pieces whose ids do not count from 0")
+    slots = memoryview(bytearray(2 * _SLOTS)).cast("H")
+    ends = memoryview(bytearray(4 * len(pieces))).cast("I")
+    text = bytearray()
+    for number, piece in enumerate(pieces):
+        data = piece.encode()
+        text += data
+        ends[number] = len(text)
+        if number < FIRST_PIECE:
+            continue
+        slot = int.from_bytes(data, "little") % _SLOTS
+        while slots[slot]:
+            slot = (slot + 1) % _SLOTS
+        slots[slot] = number
+    body = b"".join((slots, ends, text))
+    return b"".join((_MAGIC, len(pieces).to_bytes(4, "little"), crc32(body).to_bytes(4, "little"), body))
+
+
+def is_packed(data: bytes) -> bool:
+    """Return whether `data` is a block that `pack` made, undamaged."""
+    checksum = int.from_bytes(data[_HEADER - 4 : _HEADER], "little")
+    whole = len(data) > _HEADER + 2 * _SLOTS and data.startswith(_MAGIC)
+    return whole and crc32(memoryview(data)[_HEADER:]) == checksum
+
+
+def load_pieces(tokenizer: str, cache_dir: str | None) -> WordPieces:
+    """Return the pieces of a tokenizer JSON file, through a file in `cache_dir` that is made when missing or damaged.
+
+    The cache's name holds size and time of the tokenizer file, so that another version of it gets
+    another cache. With None nothing is written; nor is it an error if the cache cannot be.
+    Raises OSError if the tokenizer cannot be read, ValueError or KeyError if it holds something else.
+    """
+    if cache_dir is None:
+        return WordPieces(_from_tokenizer(tokenizer))
+    status = os.stat(tokenizer)
+    cache = os.path.join(cache_dir, f"wordpieces-{status.st_size:x}-{status.st_mtime_ns:x}.bin")
+    try:
+        with open(cache, "rb") as file:
+            packed = file.read()
+    except OSError:
+        packed = b""
+    if not is_packed(packed):
+        packed = _from_tokenizer(tokenizer)
+        _store(cache, packed)
+    return WordPieces(packed)
+
+
+def _from_tokenizer(path: str) -> bytes:
+    import json
+
+    with open(path, encoding="utf-8") as file:
+        return pack(json.load(file)["model"]["vocab"])
+
+
+def _store(path: str, data: bytes) -> None:
+    """Write a file whole or not at all; a cache that cannot be written is only slower."""
+    temporary = f"{path}.{os.getpid()}.tmp"
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(temporary, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    except OSError:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+
+
+# --- vectors made ahead ------------------------------------------------------------------------------
+# Nothing rests on it: a vector that is not there yet is made by whoever asks for it. Texts go to the process through
+# a file without a name and rows come back through another, so that neither side ever waits for the other; a pipe says
+# how much there is to read. When it is silent for `IDLE` seconds, or this process is gone, the other ends.
+
+
+class EmbedWorker:
+    """Rows made by a second process. Safe to share between threads.
+
+    Args:
+        cache_dir: As of `StaticEmbedder`; the files without names are there, too.
+        width: Bytes of a row.
+
+    Raises:
+        OSError: There can be no such process here.
+    """
+
+    def __init__(self, cache_dir: str | None, width: int) -> None:
+        self._width = width
+        self._lock = allocate_lock()
+        self._places: dict[int, int] = {}
+        self._given = 0
+        self._end: Callable[[], object] | None = None
+        self._start(cache_dir)
+
+    def _start(self, cache_dir: str | None) -> None:
+        import subprocess
+        from tempfile import TemporaryFile
+        from weakref import finalize
+
+        if not _is_plain(sys.executable) or _processors() < 2:
+            raise OSError("a second process would be of no use, or cannot be started")
+        if cache_dir:
+            os.makedirs(cache_dir, exist_ok=True)
+        self._texts = TemporaryFile(dir=cache_dir)  # noqa: SIM115  (both are closed with the process)
+        self._rows = TemporaryFile(dir=cache_dir)  # noqa: SIM115
+        files = [self._texts.fileno(), self._rows.fileno()]
+        folders = [folder or os.getcwd() for folder in sys.path]
+        self._process = subprocess.Popen(  # noqa: S603  (this interpreter, no shell)
+            [sys.executable, "-I", "-S", "-c", _PROGRAM, *map(str, files), cache_dir or "", *folders],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            pass_fds=files,
+        )
+        self._end = finalize(self, _stop, self._process)
+
+    @property
+    def over(self) -> bool:
+        """Whether the process ended, so that nothing more will be made."""
+        return self._end is None or self._process.poll() is not None
+
+    def add(self, texts: Sequence[str]) -> None:
+        """Have rows made of these texts; what is too much, or comes when the process is gone, is passed over."""
+        with self._lock:
+            if self._end is None or self._given + len(texts) > MOST_AHEAD or self._process.stdin is None:
+                return
+            data = marshal.dumps(list(texts))
+            try:
+                start = self._texts.seek(0, os.SEEK_END)
+                self._texts.write(data)
+                self._texts.flush()
+                self._process.stdin.write(_PART.pack(start, len(data)))
+                self._process.stdin.flush()
+            except OSError:  # a full disk, or the process ended: what it made stays of use
+                return
+            self._places.update(zip(map(hash, texts), range(self._given, self._given + len(texts)), strict=True))
+            self._given += len(texts)
+
+    def take(self, texts: Sequence[str]) -> list[bytes | None] | None:
+        """Return the row of each text, None for those that are not made; None when nothing is left to be had."""
+        with self._lock:
+            if self._end is None:
+                return None
+            places = [*map(self._places.pop, map(hash, texts), repeat(-1))]
+            rows = self._made(places)
+            if not self._places:
+                self._close()
+            return rows
+
+    def _made(self, places: list[int]) -> list[bytes | None]:
+        width = self._width
+        made = os.fstat(self._rows.fileno()).st_size // width
+        if not made:
+            return [None] * len(places)
+        with mmap(self._rows.fileno(), made * width, access=ACCESS_READ) as rows:
+            return [rows[at * width : (at + 1) * width] if 0 <= at < made else None for at in places]
+
+    def close(self) -> None:
+        """End the process and let the files go; closing twice does nothing."""
+        with self._lock:
+            self._close()
+
+    def _close(self) -> None:
+        if self._end is not None:
+            self._end()
+            self._end = None
+            self._places.clear()
+            self._texts.close()
+            self._rows.close()
+
+
+def _is_plain(executable: str) -> bool:
+    """Return whether running this runs Python, and not the program that has Python in it."""
+    return os.path.basename(executable).startswith("python") and not getattr(sys, "frozen", False)
+
+
+def _processors() -> int:
+    """Return how many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _stop(process: Popen[bytes]) -> None:
+    process.kill()
+    if process.stdin is not None:
+        from contextlib import suppress
+
+        with suppress(OSError):  # it may have ended before it had read all
+            process.stdin.close()
+    process.wait()
+
+
+# --- in the other process --------------------------------------------------------------------------
+
+
+def serve(texts: int, rows: int, cache_dir: str) -> None:
+    """Make the rows of one part of the file `texts` after the other, until no more is said on standard input."""
+    from select import select
+
+    embedder = StaticEmbedder(cache_dir or None)
+    at, parent = 0, os.getppid()
+    while select([0], [], [], IDLE)[0]:
+        part = os.read(0, _PART.size)
+        if len(part) < _PART.size:
+            return
+        start, size = _PART.unpack(part)
+        wanted: list[str] = marshal.loads(_read_part(texts, start, size))  # noqa: S302  (nobody else can write there)
+        for first in range(0, len(wanted), 512):
+            if os.getppid() != parent:
+                return
+            data = memoryview(cast("Any", embedder.rows(wanted[first : first + 512], bulk=True))).cast("B")
+            while data:
+                done = os.pwrite(rows, data, at)
+                at, data = at + done, data[done:]
+
+
+def _read_part(file: int, start: int, size: int) -> bytes:
+    found = bytearray()
+    while len(found) < size and (piece := os.pread(file, size - len(found), start + len(found))):
+        found += piece
+    return bytes(found)
+
+
+# --- texts to rows -------------------------------------------------------------------------------
+
+
+_Opened = tuple[WordPieces, mmap, int]
 
 
 def _read(place: tuple[str, str | None]) -> _Opened:
     folder, cache_dir = place
     try:
-        pieces = wordpieces.load(os.path.join(folder, _TOKENIZER), cache_dir)
+        pieces = load_pieces(os.path.join(folder, _TOKENIZER), cache_dir)
         weights, start = _mapped(os.path.join(folder, _WEIGHTS), pieces.size)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise EmbedderFailed(
@@ -155,7 +505,7 @@ _read_once = Memo(_read, 1).__getitem__
 
 
 def readable(text: str) -> str:
-    """What of a text the embedder reads, single-spaced; "" if it is mostly CJK or has no letter or digit."""
+    """Return what of a text the embedder reads, single-spaced; "" if it is mostly CJK or has no letter or digit."""
     if not text.isascii():
         if han_share(text) > MOSTLY_CJK:
             return ""
@@ -167,16 +517,16 @@ def readable(text: str) -> str:
 # were not UTF-8), compatibility and full-width forms. And the word mark, which to the tokenizer is a space.
 _UNREAD = lazily(
     "[\u1100-\u11ff\u2e80-\ua4cf\ua960-\ua97f\uac00-\udfff\uf900-\ufaff"
-    "\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff" + wordpieces.MARK + "]+"
+    "\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff" + MARK + "]+"
 )
 
 
-def _tokens(pieces: wordpieces.WordPieces, text: str) -> list[int]:
+def _tokens(pieces: WordPieces, text: str) -> list[int]:
     return [number for word in readable(text).split() for number in pieces.ids(word)]
 
 
 def _row(tokens: list[int], weights: mmap, start: int, rows: dict[int, tuple[float, ...]]) -> bytes:
-    """The unit row of these tokens; `rows` keeps what was read."""
+    """Return the unit row of these tokens; `rows` keeps what was read."""
     total: list[float] = [0.0] * DIMENSIONS
     for token in tokens:
         row = rows.get(token)
@@ -186,7 +536,7 @@ def _row(tokens: list[int], weights: mmap, start: int, rows: dict[int, tuple[flo
     return unit_row(total)
 
 
-def _bulk(np: Any, pieces: wordpieces.WordPieces, weights: mmap, start: int, texts: Sequence[str]) -> Vectors:
+def _bulk(np: Any, pieces: WordPieces, weights: mmap, start: int, texts: Sequence[str]) -> Vectors:
     table = np.frombuffer(weights, dtype="<f2", count=pieces.size * DIMENSIONS, offset=start)
     table = table.reshape(pieces.size, DIMENSIONS)
     vectors: Vectors = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
@@ -200,7 +550,7 @@ def _bulk(np: Any, pieces: wordpieces.WordPieces, weights: mmap, start: int, tex
 
 
 def _packages() -> str:
-    """The directory that holds the package wordllama, found without importing anything."""
+    """Return the directory that holds the package wordllama, found without importing anything."""
     for folder in sys.path:
         if os.path.isfile(os.path.join(folder, _WEIGHTS)):
             return folder
@@ -208,7 +558,7 @@ def _packages() -> str:
 
 
 def _mapped(path: str, size: int) -> tuple[mmap, int]:
-    """The safetensors file (8 bytes of header length, JSON header, rows) and where its rows begin."""
+    """Return the safetensors file (8 bytes of header length, JSON header, rows) and where its rows begin."""
     with open(path, "rb") as file:
         weights = mmap(file.fileno(), 0, access=ACCESS_READ)
     start = 8 + int.from_bytes(weights[:8], "little")

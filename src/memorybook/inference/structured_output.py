@@ -1,7 +1,6 @@
-"""Asking a language model once or twice: the same for every wire, for callables and for scripts.
+"""Forms filled and tools called by a language model: ask, read the answer, ask once more with what was wrong.
 
-What a kind of model adds is one function that answers one request (`Once`). Reading the answer, asking
-again with what was wrong, and counting are here.
+`LanguageModel` does so for every kind of model, and counts; a kind of model answers single requests.
 """
 
 from __future__ import annotations
@@ -9,9 +8,11 @@ from __future__ import annotations
 import copy
 import json
 import re
+import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn, Protocol
+from typing import Any, Self
 
 from memorybook.errors import InvalidInput, LLMFailed
 from memorybook.formats.llm_messages import Form, Message, Reply, ToolCall, ToolSchema, Usage
@@ -24,11 +25,7 @@ _HAN = re.compile(r"[\u4e00-\u9fff]")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked, as `LLM.complete` has it.
-
-    Attributes:
-        spelled: Whether the words of the prompt must say what to fill in, whatever else the wire says.
-    """
+    """What is asked, as `LLM.complete` has it; `spelled` puts form or tools into the words of the prompt, too."""
 
     messages: tuple[Message, ...]
     form: Form[Any] | None = None
@@ -58,20 +55,20 @@ class Raw:
     cut: bool = False
 
     def written(self) -> str:
-        """All that the model wrote."""
+        """Return all that the model wrote."""
         calls = (one.arguments if isinstance(one.arguments, str) else as_json(one.arguments) for one in self.calls)
         return "\n".join([self.text, *calls]).strip()
 
 
 class Tally:
-    """What one `complete` has used so far, and who may forbid more."""
+    """What one `complete` has used so far; `allow` is asked before each request and may raise BudgetSpent."""
 
     def __init__(self, allow: Callable[[Usage], None]) -> None:
         self.used = Usage()
         self._allow = allow
 
     def allow(self) -> None:
-        """To be called before each request; raises BudgetSpent."""
+        """Ask for one more request. Raises BudgetSpent."""
         self._allow(self.used)
 
     def add(self, request: Request, seconds: float, raw: Raw | None, *, sent: bool = True) -> None:
@@ -83,43 +80,32 @@ class Tally:
         gave = count_tokens(raw.written()) if raw.output_tokens is None else raw.output_tokens
         self.used += Usage(1, 0, took, gave, seconds)
 
-    def unusable(self) -> None:
-        """The last answer came, and could not be used."""
-        self.used += Usage(failed=1)
 
-
-class Once(Protocol):
-    """Answers one request. Raises LLMFailed; counts whatever it does with the tally."""
-
-    def __call__(self, request: Request, tally: Tally) -> Raw:
-        """Ask `tally.allow()` before each try, tell `tally.add` after it."""
-
-
-class Asking:
-    """An LLM that asks through `once`; see `memorybook.protocols.LLM`.
+class LanguageModel:
+    """Base of every model, see `memorybook.protocols.LLM`: a kind of model overrides `request`.
 
     Args:
         name: See `LLM`.
-        once: Answers one request.
-        pieces: The same in pieces of text; None gives all of the text as one piece.
-        close: Releases what `once` holds.
     """
 
-    def __init__(
-        self,
-        name: str,
-        once: Once,
-        *,
-        pieces: Callable[[Request, Tally], Generator[str, None, Raw]] | None = None,
-        close: Callable[[], None] = lambda: None,
-    ) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
-        self.close = close
-        self._once = once
-        self._pieces = pieces
-        self._allow: Callable[[Usage], None] = _anything
+        self._allow: Callable[[Usage], None] = lambda used: None
 
-    def gated(self, allow: Callable[[Usage], None]) -> Asking:
+    def request(self, request: Request, tally: Tally) -> Raw:
+        """Answer one request. Calls `tally.allow` before each try and `tally.add` after it. Raises LLMFailed."""
+        raise NotImplementedError
+
+    def pieces(self, request: Request, tally: Tally) -> Generator[str, None, Raw]:
+        """Yield the text of an answer as it comes and return the answer; all at once unless overridden."""
+        raw = self.request(request, tally)
+        yield clean(raw.text)
+        return raw
+
+    def close(self) -> None:
+        """Release what the model holds; it may be used again."""
+
+    def gated(self, allow: Callable[[Usage], None]) -> Self:
         """This model, asking `allow` before each request with what the `complete` has used so far."""
         other = copy.copy(self)
         other._allow = allow
@@ -134,25 +120,16 @@ class Asking:
         tool_choice: str | None = None,
         max_tokens: int | None = None,
     ) -> Reply:
-        """See `LLM.complete`."""
+        """See `LLM.complete`. An answer that cannot be used is asked for once more, with what was wrong with it."""
         request = checked(Request(tuple(messages), form, tuple(tools), tool_choice, max_tokens))
-        tally = Tally(self._allow)
-        try:
-            raw = self._once(request, tally)
+        with self._counting() as tally:
+            raw = self.request(request, tally)
             try:
                 return reply_of(raw, request, tally.used)
             except ValueError as problem:
-                tally.unusable()
+                tally.used += Usage(failed=1)
                 request = again(request, raw, problem)
-            raw = self._once(request, tally)
-            try:
-                return reply_of(raw, request, tally.used)
-            except ValueError as problem:
-                tally.unusable()
-                self._give_up(raw, problem)
-        except LLMFailed as error:
-            error.usage = tally.used
-            raise
+            return self._last(self.request(request, tally), request, tally)
 
     def stream(
         self,
@@ -162,41 +139,53 @@ class Asking:
         tool_choice: str | None = None,
         max_tokens: int | None = None,
     ) -> Generator[str, None, Reply]:
-        """Pieces of the text as they come; returns the whole Reply (`reply = yield from llm.stream(…)`).
+        """Yield the text as it comes and return the whole Reply (`reply = yield from llm.stream(…)`).
 
         Raises as `complete`, but asks only once: what was shown cannot be taken back.
         """
         request = checked(Request(tuple(messages), None, tuple(tools), tool_choice, max_tokens))
+        with self._counting() as tally:
+            raw = yield from self.pieces(request, tally)
+            return self._last(raw, request, tally)
+
+    @contextmanager
+    def _counting(self) -> Iterator[Tally]:
+        """Add what was used to whatever LLMFailed is raised."""
         tally = Tally(self._allow)
         try:
-            if self._pieces:
-                raw = yield from self._pieces(request, tally)
-            else:
-                raw = self._once(request, tally)
-                yield clean(raw.text)
-            try:
-                return reply_of(raw, request, tally.used)
-            except ValueError as problem:
-                tally.unusable()
-                self._give_up(raw, problem)
+            yield tally
         except LLMFailed as error:
             error.usage = tally.used
             raise
 
-    def _give_up(self, raw: Raw, problem: ValueError) -> NoReturn:
-        shown = " ".join(raw.written().split())[:200]
-        raise LLMFailed(
-            f"the answers of the model {self.name!r} cannot be used: {problem} ({shown!r}); "
-            "try again, or choose a stronger model"
-        ) from None
+    def _last(self, raw: Raw, request: Request, tally: Tally) -> Reply:
+        try:
+            return reply_of(raw, request, tally.used)
+        except ValueError as problem:
+            tally.used += Usage(failed=1)
+            shown = " ".join(raw.written().split())[:200]
+            raise LLMFailed(
+                f"the answers of the model {self.name!r} cannot be used: {problem} ({shown!r}); "
+                "try again, or choose a stronger model"
+            ) from None
 
-
-def _anything(used: Usage) -> None:
-    """Without a budget everything is allowed."""
+    def _timed(self, request: Request, tally: Tally, ask: Callable[[], Raw], failed: str) -> Raw:
+        """Ask once; whatever is raised becomes LLMFailed, whose message begins with `failed`."""
+        tally.allow()
+        began = time.monotonic()
+        try:
+            raw = ask()
+        except Exception as error:  # functions and providers raise what they like
+            tally.add(request, time.monotonic() - began, None)
+            if isinstance(error, LLMFailed):
+                raise
+            raise LLMFailed(f"{failed} ({type(error).__name__}: {error})") from error
+        tally.add(request, time.monotonic() - began, raw)
+        return raw
 
 
 def checked(request: Request) -> Request:
-    """The request, if it can be sent. Raises InvalidInput."""
+    """Return the request, if it can be sent. Raises InvalidInput."""
     if not request.messages:
         raise InvalidInput("no messages to answer; give at least one")
     for message in request.messages:
@@ -213,22 +202,19 @@ def checked(request: Request) -> Request:
 
 
 def tokens_of(request: Request) -> int:
-    """About how many tokens the request has."""
-    parts = [_said(message) for message in request.messages]
+    """Return about how many tokens the request has."""
+    parts = []
+    for message in request.messages:
+        content, calls = message.get("content") or "", message.get("tool_calls")
+        parts.append((content if isinstance(content, str) else as_json(content)) + (as_json(calls) if calls else ""))
     if request.form:
         parts += [request.form.description, as_json(request.form.schema)]
     parts += [f"{tool.name} {tool.description} {as_json(tool.parameters)}" for tool in request.tools]
     return sum(map(count_tokens, parts))
 
 
-def _said(message: Message) -> str:
-    content = message.get("content") or ""
-    calls = message.get("tool_calls")
-    return (content if isinstance(content, str) else as_json(content)) + (as_json(calls) if calls else "")
-
-
 def as_json(value: Any) -> str:
-    """What is sent to a model; any mapping is an object. Raises InvalidInput if it is no JSON."""
+    """Return JSON to be sent to a model; any mapping is an object. Raises InvalidInput if it cannot be."""
     try:
         return json.dumps(value, ensure_ascii=False, default=dict)
     except (TypeError, ValueError, RecursionError) as error:
@@ -239,8 +225,8 @@ def as_json(value: Any) -> str:
 
 
 def spelled_out(request: Request) -> tuple[Message, ...]:
-    """The messages with what to fill in, or how to call a tool, said in words at the end."""
-    words = _wanted(request)
+    """Return the messages with what to fill in, or how to call a tool, said in words at the end."""
+    words = _instructions(request)
     if not words:
         return request.messages
     *before, last = request.messages
@@ -250,7 +236,7 @@ def spelled_out(request: Request) -> tuple[Message, ...]:
     return (*request.messages, {"role": "user", "content": words})
 
 
-def _wanted(request: Request) -> str:
+def _instructions(request: Request) -> str:
     if request.form:
         form = request.form
         how = "Answer with one JSON object and nothing else. It must fit this JSON schema:"
@@ -270,7 +256,7 @@ def _wanted(request: Request) -> str:
 
 
 def again(request: Request, raw: Raw, problem: ValueError) -> Request:
-    """The request that shows the model its answer and what was wrong with it."""
+    """Return the request that shows the model its answer and what was wrong with it."""
     shown = raw.written()[:_SHOWN_AGAIN]
     described = request.form.description if request.form else "".join(tool.description for tool in request.tools)
     if _HAN.search(described):
@@ -349,7 +335,7 @@ def _call(raw: RawCall, request: Request, at: int) -> ToolCall:
 
 
 def _calls_in(text: str, request: Request) -> Iterator[ToolCall]:
-    """Calls that the model wrote into its text; a text without any is just a text."""
+    """Yield calls that the model wrote into its text; a text without any is just a text."""
     names = {tool.name for tool in request.tools}
     try:
         for at, value in enumerate(values(text)):

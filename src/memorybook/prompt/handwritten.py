@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memorybook._light import Iterable, Iterator, Mapping, NamedTuple, Sequence, lazily
-from memorybook.formats.prose import by_people
+from memorybook.formats.sections import by_people
 from memorybook.prompt.block import plain
 from memorybook.search.types import Hit
 from memorybook.text.screen import instructs

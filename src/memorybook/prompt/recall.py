@@ -221,11 +221,11 @@ def tells_beside(text: str, question: str, *, questions: bool) -> bool:
 
     Questions count, if `questions` says so, where it is asked what was asked or said.
     """
-    from memorybook.text.sentences import sentences, told
+    from memorybook.text.sentences import sentences, statement_in
 
     asked, questions = normalise(question), questions and is_about_talk(question)
     lines = (spoken(line)[1] for line in text.splitlines())
-    return any(normalise(line) != asked and (questions or any(map(told, sentences(line)))) for line in lines)
+    return any(normalise(line) != asked and (questions or any(map(statement_in, sentences(line)))) for line in lines)
 
 
 def note_key(text: str) -> str:

@@ -10,9 +10,9 @@ from memorybook.search.empty_answers import says_nothing
 from memorybook.search.snippets import SNIPPET, snippet
 from memorybook.search.time_words import spoken
 from memorybook.search.types import Hit, Passage
-from memorybook.text.corrections import takes_back
 from memorybook.text.screen import instructs
 from memorybook.text.tokens import count_tokens, han_share, is_telling, normalise, query_words
+from memorybook.text.utterances import takes_back
 
 if TYPE_CHECKING:
     from typing import TypeVar

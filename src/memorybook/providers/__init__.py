@@ -42,7 +42,7 @@ def open_provider(memory: OpenMemory, name: str | None = None) -> Manageable: ..
 
 
 def open_provider(memory: OpenMemory, name: str | None = None) -> Manageable:
-    """The provider of that name over this memory, which stays its caller's to close.
+    """Return the provider of that name over this memory, which stays its caller's to close.
 
     Args:
         memory: An open memory.

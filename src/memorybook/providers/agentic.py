@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from memorybook import validate
-from memorybook.book.commit import ATTEMPTS
+from memorybook.book.undo import ATTEMPTS
 from memorybook.entries.candidate import Candidate
 from memorybook.entries.evolve import Evolved, evolve
 from memorybook.entries.extract import entities_of
@@ -20,7 +20,7 @@ from memorybook.forget.tombstones import remembered, unnamed
 from memorybook.model import Add, Turn
 from memorybook.prompt.recall import recall
 from memorybook.protocols import Evolution
-from memorybook.providers.page import is_shown
+from memorybook.providers.flat import is_shown
 from memorybook.providers.tiered import Tiered
 from memorybook.search.types import Hit, Passage
 from memorybook.text.screen import screen
@@ -51,7 +51,7 @@ class Agentic(Tiered):
         return recall(self.context, query, max_tokens=validate.budget_of(max_tokens), more=linked)
 
     def evolve(self, content: str) -> Evolution:
-        """What becomes of the statement among its neighbours: by the model, or by likeness where there is none.
+        """Return what becomes of the statement among its neighbours: by the model, or by likeness where there is none.
 
         With `require_user_confirmation` it is proposed only: `proposals` tells what waits in the review queue.
 
@@ -74,7 +74,7 @@ class Agentic(Tiered):
         return self._evolved(candidate)
 
     def _candidate(self, content: str) -> Candidate:
-        """The statement, filed as rules would file it."""
+        """Return the statement, filed as rules would file it."""
         context = self.context
         now = context.book.now()
         said = Turn(id="0", session="", text=content, role="user", time=now)
@@ -117,11 +117,11 @@ class Agentic(Tiered):
             usage=None if used is None or llm is None else {**used.json(), "model": llm.name},
             proposed=found.proposals,
         )
-        return _told(found, submitted, waits=context.config.require_user_confirmation)
+        return _decision(found, submitted, waits=context.config.require_user_confirmation)
 
 
-def _told(found: Evolved, submitted: Submitted, *, waits: bool) -> Evolution:
-    """The decision, with the id under which the entry stands; `waits` if none of it was carried out."""
+def _decision(found: Evolved, submitted: Submitted, *, waits: bool) -> Evolution:
+    """Return the decision, with the id under which the entry stands; `waits` if none of it was carried out."""
     first, *others = found.decisions
     notes = [f"{first.reason}; {first.detail}" if first.detail else first.reason]
     notes += [f"also {one.action} {one.id}" for one in others]
@@ -142,7 +142,7 @@ def _told(found: Evolved, submitted: Submitted, *, waits: bool) -> Evolution:
 
 
 def linked_with(document: MemoryDocument, found: Sequence[str], shown: set[str], today: date) -> list[Hit]:
-    """The entries of MEMORY.md that are linked with what was found, from either side, at most 5.
+    """Return the entries of MEMORY.md that are linked with what was found, from either side, at most 5.
 
     Args:
         document: MEMORY.md.

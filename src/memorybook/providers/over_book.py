@@ -1,20 +1,28 @@
-"""What every provider does with its book: keeps the offset, and never lets a turn of a talk fail."""
+"""Base of the providers: keeps the offset, never lets a turn of a talk fail, shows messages as lines."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, tzinfo
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from memorybook.entries.remember import set_fields
 from memorybook.errors import LLMFailed, MemoryBookError
 from memorybook.forget.forget import forget
+from memorybook.formats.messages_json import Record, Said, plain, said_in
+from memorybook.model import Trust, Turn
 from memorybook.protocols import MemorizeInput, MemorizeResult, window
+from memorybook.sessions.dialogue import own_words
+from memorybook.sessions.turns import mask_turns
+from memorybook.text.screen import screen
 
 if TYPE_CHECKING:
     from memorybook.context import Context
+    from memorybook.entries.mask import Mask
     from memorybook.inference.budget import Metered
     from memorybook.results import Known, Recalled, Receipt
+
 
 _log = logging.getLogger("memorybook.providers")
 
@@ -85,16 +93,103 @@ class OverBook:
         """Release what is held, which is nothing: the memory is its opener's. Closing twice does nothing."""
 
     def _model(self, given: MemorizeInput) -> Metered:
-        """The model to ask, within the budgets. Raises LLMFailed if there is none."""
+        """Return the model to ask, within the budgets. Raises LLMFailed if there is none."""
         llm = self.context.metered(given.llm, model=given.model)
         if llm is None:
             raise LLMFailed(f"the {self.name} provider needs a language model: set llm.model, or give it one")
         return llm
 
     def recalled(self, query: str, *, max_tokens: int | None = None) -> Recalled:
-        """The block with the memories in it, see `protocols.MemoryProvider`."""
+        """Return the block with the memories in it, see `protocols.MemoryProvider`."""
         raise NotImplementedError
 
     def _memorize(self, messages: Sequence[Mapping[str, Any]], given: MemorizeInput) -> str | None:
         """Remember at least one message; the operation's id, None if nothing was written. Raises whatever fails."""
         raise NotImplementedError
+
+
+# --- messages as lines for a model: `[2026-02-24 10:12] USER: …` ----------------------------------
+
+
+WIDTH = 500
+"""Characters of a message that are shown."""
+
+_DOORS: Mapping[str, Trust] = {"assistant": "agent", "tool": "tool"}
+
+
+class Line(NamedTuple):
+    """A message as a model is shown it.
+
+    Attributes:
+        text: `[YYYY-MM-DD HH:MM] ROLE [tool: name]: text`, further lines of the text indented.
+        stamp: Its time, `YYYY-MM-DD HH:MM`; "" if it has none.
+        trust: The door that it came through.
+    """
+
+    text: str
+    stamp: str
+    trust: Trust
+
+
+def lines_of(messages: Sequence[Mapping[str, Any]], *, mask: Mask, zone: tzinfo) -> list[Line]:
+    """Return the messages that say something, without secrets, without what recall had put in and what the system says.
+
+    Empty messages are left out, and those that try to instruct whoever reads them.
+
+    Args:
+        messages: In order.
+        mask: Masks and counts secrets.
+        zone: In which times are shown, and of times without an offset.
+    """
+    turns = mask_turns(mask, tuple(turns_in(messages, zone)))
+    spoken = ((turn, own_words(turn)) for turn in turns)
+    return [_line(turn, text, zone) for turn, text in spoken if text and not screen(text)]
+
+
+def turns_in(messages: Iterable[Mapping[str, Any]], zone: tzinfo) -> Iterator[Turn]:
+    """Yield each message that holds a text or calls, as it stands there; its id is its place in the list."""
+    for number, message in enumerate(messages):
+        said = said_in(Record(number, plain(message)), timezone=zone, warn=lambda warning: None)
+        if said is not None:
+            yield Turn(
+                id=str(number),
+                session="",
+                text=said.text,
+                role=said.role,
+                speaker=said.speaker,
+                time=said.time,
+                tool_calls=tuple({"name": name} for name in _called(said)),
+                metadata=said.metadata,
+            )
+
+
+def _called(said: Said) -> Iterator[str]:
+    """Yield names of the tools that an assistant called, as the wires and agents have them."""
+    for call in said.tool_calls:
+        function = call.get("function")
+        name = call.get("name") or (function.get("name") if isinstance(function, Mapping) else None)
+        if isinstance(name, str) and name.strip():
+            yield name.strip()
+    used = said.metadata.get("tools_used")
+    yield from (name for name in used if isinstance(name, str)) if isinstance(used, list) else ()
+
+
+def stamp_of(time: datetime, zone: tzinfo) -> str:
+    """Return the minute, as lines and paragraphs show it."""
+    return f"{time.astimezone(zone):%Y-%m-%d %H:%M}"
+
+
+def _line(turn: Turn, text: str, zone: tzinfo) -> Line:
+    stamp = "" if turn.time is None else stamp_of(turn.time, zone)
+    shown = text if len(text) <= WIDTH else f"{text[:WIDTH]}..."
+    body = "\n  ".join(line.rstrip() for line in shown.splitlines() if line.strip())
+    who = " ".join((turn.role.upper() or turn.speaker or "?").split())
+    return Line(f"[{stamp or '?'}] {who}{_tools(turn)}: {body}", stamp, _DOORS.get(turn.role, "user"))
+
+
+def _tools(turn: Turn) -> str:
+    if turn.role == "tool":
+        name = turn.metadata.get("tool") or (turn.speaker if turn.speaker != "tool" else "")
+        return f" [tool: {name}]" if name else ""
+    names = ", ".join(dict.fromkeys(str(call["name"]) for call in turn.tool_calls))
+    return f" [tools: {names}]" if names else ""

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from memorybook import validate
 from memorybook.errors import Unavailable
 from memorybook.prompt.recall import recall
-from memorybook.providers.lines import turns_in
-from memorybook.providers.over_book import OverBook
+from memorybook.providers.over_book import OverBook, turns_in
 from memorybook.sessions.end_session import process_session_end
 from memorybook.sessions.turns import zone_of
 
@@ -29,7 +28,7 @@ class Tiered(OverBook):
     evolving = False
 
     def recalled(self, query: str, *, max_tokens: int | None = None) -> Recalled:
-        """What a person wrote, the strongest entries, and what the query finds."""
+        """Return what a person wrote, the strongest entries, and what the query finds."""
         return recall(self.context, query, max_tokens=validate.budget_of(max_tokens))
 
     def _memorize(self, messages: Sequence[Mapping[str, Any]], given: MemorizeInput) -> str | None:

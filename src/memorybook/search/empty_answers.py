@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from memorybook.search.snippets import sentences
-from memorybook.text.telling import says_something
 from memorybook.text.tokens import normalise
+from memorybook.text.utterances import says_something
 
 _CUTS = dict.fromkeys(map(ord, ",，、:：;；—–"), "\n")
 _LEADS = "i'm sorry|sorry|i apologize|apologies|unfortunately|hmm|well|but|抱歉|很抱歉|对不起|不好意思|很遗憾|但"

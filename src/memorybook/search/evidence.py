@@ -240,7 +240,7 @@ def dated(question: str, pool: Pool, weights: Weights, today: date | None) -> Co
     """For what is dated within, or soon after, the days that the question names."""
     if not may_name_days(question):
         return [0.0] * len(pool.items)
-    from memorybook.text.days.past import closeness, spans
+    from memorybook.text.days.readers import closeness, spans
 
     days = [_ordinal[p.date] for p in pool.passages]
     years = {date.fromordinal(day).year for day in days if day is not None}

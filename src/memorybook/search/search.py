@@ -11,8 +11,8 @@ from memorybook.search.snippets import snippet
 from memorybook.search.time_words import LONGEST_NAME
 from memorybook.search.types import Candidate, Candidates, Hit, Passage
 from memorybook.search.weights import Weights
-from memorybook.text.telling import says_something
 from memorybook.text.tokens import tokens
+from memorybook.text.utterances import says_something
 
 RELEVANT = 0.45
 """Relevance from which an answer counts as being about the question, when the caller sets no threshold."""

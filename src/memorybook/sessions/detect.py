@@ -12,7 +12,7 @@ from memorybook.sessions.recall_cues import rules
 
 if TYPE_CHECKING:
     from memorybook.sessions.recall_cues import Language, Scene
-    from memorybook.text.days.spans import Span
+    from memorybook.text.days.readers import Span
 
 READ = 240
 """Characters read at either end of an input: who pastes a page asks before it or after it."""
@@ -120,7 +120,7 @@ def resembles(best: float, threshold: float, text: str, *, today: date | None = 
 
 def subject(text: str) -> str:
     """The text without days and the words that ask for a recall, of both languages; "" if nothing else is there."""
-    from memorybook.text.days.past import without_days
+    from memorybook.text.days.readers import without_days
 
     text = without_days(text, _ANY_DAY)
     for language in _languages(text):
@@ -217,6 +217,6 @@ def _several(said: str) -> Recall | None:
 def _span(text: str, today: date | None) -> Span | None:
     if today is None:
         return None
-    from memorybook.text.days.past import days_of
+    from memorybook.text.days.readers import days_of
 
     return days_of(text, today)

@@ -16,8 +16,7 @@ from zlib import crc32
 
 from memorybook.entries.candidate import Skipped
 from memorybook.model import Turn
-from memorybook.text.compiled import compiled
-from memorybook.text.sentences import content_size, is_chinese, prose, sentences, without_recalled
+from memorybook.text.sentences import compiled, content_size, is_chinese, prose, sentences, without_recalled
 from memorybook.text.tokens import count_tokens, normalise
 
 OPEN, CLOSE = "<talk>", "</talk>"

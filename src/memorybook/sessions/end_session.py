@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook.entries.mask import Mask
 from memorybook.errors import BudgetSpent, ConfigError, Conflict, InvalidInput, LLMFailed, NotFound, Unavailable
-from memorybook.formats import turns_json
+from memorybook.formats import changes_json
 from memorybook.formats.llm_messages import Usage
 from memorybook.model import Session, Turn
 from memorybook.results import Left, Memorized
@@ -318,7 +318,7 @@ def _park(context: Context, work: Work, reason: str, how: How, again: datetime) 
     }
     session = work.stored.session
     if not context.config.transcripts.enabled:
-        payload["kept"] = turns_json.render(session, work.fresh, whole=False)
+        payload["kept"] = changes_json.render_turns(session, work.fresh, whole=False)
     context.book.journal.park(
         name_of(session),
         kind=KIND,

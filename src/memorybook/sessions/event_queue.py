@@ -13,7 +13,7 @@ import os
 import time
 
 from memorybook._light import Iterator, Mapping, contextmanager, quoted, suppress
-from memorybook.storage.new_file import make_root, own_folder
+from memorybook.storage.safe_open import make_root, own_folder
 
 FOLDER = "spool"
 ASIDE = "aside"

@@ -12,8 +12,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from memorybook.book.commit import ATTEMPTS, Group
 from memorybook.book.transaction import Draft, Outcome, Result
+from memorybook.book.undo import ATTEMPTS, Group
 from memorybook.entries.candidate import Candidate, Extraction, ForgetRequest, NoteCandidate
 from memorybook.entries.extract import extract
 from memorybook.entries.mask import Mask
@@ -36,7 +36,7 @@ from memorybook.forget.tombstones import (
     unnamed,
     without_forgotten,
 )
-from memorybook.formats import notes
+from memorybook.formats import session_md
 from memorybook.model import Append, Change, Discarded, Entry, Note, SessionSummary, Turn
 from memorybook.prompt import session_start_cache
 from memorybook.sessions.summary import BROUGHT, Page, last_page, made, mirror, page_change
@@ -321,8 +321,8 @@ def _evolved(
 
 def _note(context: Context, candidate: NoteCandidate) -> Append:
     note = Note(time=candidate.time, text=" ".join(candidate.text.split()), kind=candidate.kind)
-    path = notes.daily_path(context.book.day(candidate.time))
-    return Append(path=path, line=notes.render_line(note), reason=f"said in turn:{candidate.turn_id}")
+    path = session_md.daily_path(context.book.day(candidate.time))
+    return Append(path=path, line=session_md.render_line(note), reason=f"said in turn:{candidate.turn_id}")
 
 
 # --- doing it ------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from struct import unpack
 from typing import TYPE_CHECKING
 
 from memorybook.errors import EmbedderFailed
-from memorybook.formats.summary_changes import SummaryEmbedding
+from memorybook.formats.document import SummaryEmbedding
 from memorybook.inference.arrays import vectors_of
 from memorybook.search.relevance import relevance
 from memorybook.search.types import Candidate, Passage

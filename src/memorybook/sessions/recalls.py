@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from memorybook.search.types import Hit, Passage
     from memorybook.sessions.detect import Recall
     from memorybook.sessions.session_list import Days
-    from memorybook.text.days.spans import Span
+    from memorybook.text.days.readers import Span
 
     Within = tuple[Sequence[Hit], Sequence[str], bool]
 

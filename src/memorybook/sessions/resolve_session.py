@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING
-
 from memorybook import validate as given
-from memorybook._light import lazily
+from memorybook._light import TYPE_CHECKING, date, datetime, lazily, timedelta
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.sessions import session_list, session_order
 from memorybook.sessions.session_order import Listed
-from memorybook.text.days import past
-from memorybook.text.days.past import days_of, spans_in
+from memorybook.text.days import readers
+from memorybook.text.days.readers import days_of, spans_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,7 +17,7 @@ if TYPE_CHECKING:
     from memorybook.model import Session
     from memorybook.search.types import Passage
     from memorybook.sessions.session_list import Days
-    from memorybook.text.days.spans import Span
+    from memorybook.text.days.readers import Span
 
 SHORTEST = 4
 """Bytes of a uuid or a title by which a session is known, where no other begins so."""
@@ -188,7 +185,7 @@ def days_in(context: Context, question: str) -> tuple[Span, ...]:
 
 def without_days(context: Context, question: str) -> str:
     """The question without the words that `days_in` reads."""
-    return past.without_days(question, context.book.day(context.book.now()))
+    return readers.without_days(question, context.book.day(context.book.now()))
 
 
 def _days(span: Span) -> tuple[str, str]:

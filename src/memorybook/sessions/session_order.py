@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 
 from memorybook._light import TYPE_CHECKING, Iterable, NamedTuple, date, datetime, lazily
-from memorybook.text.days.past import days_of
+from memorybook.text.days.readers import days_of
 from memorybook.text.numbers import number
 
 if TYPE_CHECKING:

@@ -17,10 +17,9 @@ from memorybook.entries.candidate import Audience
 from memorybook.entries.cues import DECIDED, find, is_event, without_lead
 from memorybook.model import Session, SessionSummary, Turn
 from memorybook.sessions.dialogue import asks_of_talks, is_echo, is_small
-from memorybook.text.compiled import compiled
-from memorybook.text.sentences import MAX_LENGTH, content_size, is_chinese, sentences
-from memorybook.text.telling import says_something
+from memorybook.text.sentences import MAX_LENGTH, compiled, content_size, is_chinese, sentences
 from memorybook.text.tokens import query_words
+from memorybook.text.utterances import says_something
 
 TITLE_LENGTH = 60
 SENTENCE_LENGTH = 300

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from memorybook.errors import EmbedderFailed, NotFound
 from memorybook.forget.revoked_orders import taken_back, worth_telling
 from memorybook.forget.tombstones import remembered, turns_without, without_forgotten
-from memorybook.formats.summary_changes import MODEL, RULES, ChatSummary, SummaryEmbedding, SummaryUpdate
+from memorybook.formats.document import MODEL, RULES, ChatSummary, SummaryEmbedding, SummaryUpdate
 from memorybook.inference.arrays import vectors_of
 from memorybook.model import Session, SessionSummary
 from memorybook.sessions.summarize import summarize
 
 if TYPE_CHECKING:
     from memorybook.context import Context
-    from memorybook.formats.summary_changes import SummaryState
+    from memorybook.formats.document import SummaryState
     from memorybook.model import Turn
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from memorybook.book.commit import Group
+from memorybook.book.undo import Group
 from memorybook.entries.candidate import Extraction
 from memorybook.entries.extract import extract
 from memorybook.entries.mask import Mask
@@ -18,7 +18,7 @@ from memorybook.forget.forget_requests import said_before
 from memorybook.forget.order_text import ASKED, leaves_out, points_back
 from memorybook.forget.revoked_orders import ORDER
 from memorybook.forget.tombstones import as_journaled
-from memorybook.formats import notes
+from memorybook.formats import session_md
 from memorybook.prompt import session_start_cache
 from memorybook.search.types import Query
 from memorybook.sessions.memorize import Work, planned
@@ -170,5 +170,5 @@ _ASKS_SOMETHING = 3
 
 def noted(change: Applied) -> str:
     """The text of a note that was written; "" for another change."""
-    note = notes.parse_line(change.after or "") if change.kind == "append" else None
+    note = session_md.parse_line(change.after or "") if change.kind == "append" else None
     return note.text if note is not None else ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from memorybook.errors import LLMFailed, NotFound
 from memorybook.forget.incoming import without_forgotten_turns
 from memorybook.forget.tombstones import turn_key
-from memorybook.formats import turns_json
+from memorybook.formats import changes_json
 from memorybook.model import Session, Turn
 from memorybook.sessions.turns import Stored
 
@@ -63,7 +63,7 @@ def kept_in_queue(context: Context, name: str) -> Stored | None:
     """A session, by uuid or name, of which turns are kept in the queue alone; None if there is none."""
     for waits in parked(context):
         if "kept" in waits.payload:
-            known, turns, _ = turns_json.parse(waits.payload["kept"])
+            known, turns, _ = changes_json.parse_turns(waits.payload["kept"])
             if name in (known.uuid, known.name):
                 return Stored(known, tuple(turns))
     return None
@@ -81,14 +81,14 @@ def forgotten_in_queue(context: Context) -> Iterator[Turn]:
     for waits in parked(context):
         if "kept" in waits.payload:
             left = kept(context, waits).turns
-            yield from (turn for turn in turns_json.parse(waits.payload["kept"])[1] if turn not in left)
+            yield from (turn for turn in changes_json.parse_turns(waits.payload["kept"])[1] if turn not in left)
 
 
 def kept(context: Context, waits: Parked) -> Stored:
     """The session that is parked, with its turns as they are by now."""
     session = waits.session or ""
     if "kept" in waits.payload:
-        known, turns, _ = turns_json.parse(waits.payload["kept"])
+        known, turns, _ = changes_json.parse_turns(waits.payload["kept"])
         gone = context.book.journal.buried([turn_key(session, turn.id) for turn in turns])
         left = [turn for turn in turns if turn_key(session, turn.id) not in gone]
         told = zip(left, without_forgotten_turns(context.book, left), strict=True)

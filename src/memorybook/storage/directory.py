@@ -10,24 +10,19 @@ Folders and Markdown are for their owner alone (0700, 0600); in a folder that is
 from __future__ import annotations
 
 import os
-import stat
 import time
 from errno import ENOSPC
 from math import inf
 
-from memorybook._light import TYPE_CHECKING, Callable, Iterator, Sequence, contextmanager, suppress
+from memorybook._light import TYPE_CHECKING, Iterator, Sequence, contextmanager, suppress
 from memorybook.errors import BookLocked, Conflict, InvalidInput, MissingDocument, Unavailable, UnsafePath
 from memorybook.formats.document import Document, DocumentInfo, Loss
+from memorybook.storage.listing import STATE, Listed, Walk, Watched, watched
 from memorybook.storage.safe_open import (
     MAX_BYTES,
-    MAX_PARTS,
-    MAX_PATH_BYTES,
     decoded,
     digest,
     encode,
-    file_flaw,
-    flaw,
-    is_safe_name,
     load,
     open_file,
     open_folder,
@@ -39,18 +34,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from memorybook.storage.target import Target
-    from memorybook.storage.watch import Watched
 
-STATE = ".memorybook"
-"""The folder of machine state in a book."""
 
-_Mark = tuple[int, int, int, int]
-_Known = tuple[_Mark, DocumentInfo]
-Listed = dict[str, dict[str, _Known]]
-"""What a listing saw: folder -> name -> size, change times and inode, with what was told of it."""
-
-_TICK = 20_000_000  # ns; kernels stamp files with a clock that stands still for up to 10 ms
-_HOUR = 3_600_000_000_000
 _SAVING = 5.0  # s that an editor may take between emptying a file and filling it, for those who read meanwhile
 _ROOM = 2**16  # bytes that a disk which is not full takes
 _SHOWN = 3
@@ -58,13 +43,10 @@ _WATCHING = 0.02  # s that it takes to start being told of changes, and to end i
 
 
 class DirectoryDocuments:
-    """`Documents` in a directory; made by the first write if it is not there.
+    """`Documents` in a directory, which the first write creates. `root` is resolved once; no later link is followed.
 
-    Any method raises Unavailable, with what the system says, where the disk refuses (full, read-only, no rights).
-
-    Args:
-        root: The book's directory; links in this path are resolved now, none are followed later.
-        lock_timeout: Seconds that a writer waits for the lock.
+    Any method raises Unavailable where the disk refuses (full, read-only, no rights). A writer waits `lock_timeout`
+    seconds for the lock.
     """
 
     def __init__(self, root: str, *, lock_timeout: float = 10.0) -> None:
@@ -86,22 +68,17 @@ class DirectoryDocuments:
     # --- reading -------------------------------------------------------------------------------
 
     def list(self) -> Sequence[DocumentInfo]:
-        """Every document that `read` would open, but for those of books in here; in no order; none if there is no book.
+        """Return every document that `read` would open, in no order; documents of nested books are left out.
 
-        Stamps are empty for documents changed in the last 20 ms: their time stamps cannot tell a
-        second change from the first. Documents that are as they were in the last listing are the same
-        objects as there, so that two listings are compared as fast as two lists can be.
-
-        Once they have taken longer than it takes to be told of changes, listings look only where something
-        did change, if the system tells of it (`storage.watch`). If nothing did, it is the same object.
+        Stamps are empty for documents changed in the last 20 ms, whose time stamps cannot tell a second change from the
+        first. Unchanged documents are the same objects as in the last listing. A process that lists often watches the
+        folders (`storage.listing`) and looks only where something changed.
         """
         with _refusals(f"the book {self.root!r} cannot be read"):
             if (told := self._watched) is not None and told.process != os.getpid():
                 self.close()  # a forked child's copy, of which it would take events from its parent
                 told = None
             if self._lost > _WATCHING and os.path.isdir(self.root):
-                from memorybook.storage.watch import watched
-
                 self._lost = -inf  # that is tried once
                 told = self._watched = watched(self.root, self._listed)
             if told is not None:
@@ -113,22 +90,19 @@ class DirectoryDocuments:
             return tuple(walk.found)
 
     def unread(self) -> Sequence[str]:
-        """What looks like a document, or a folder of some, and is none, with the reason, a sentence each."""
+        """Return what looks like a document, or a folder of some, and is none, with the reason, a sentence each."""
         with _refusals(f"the book {self.root!r} cannot be read"):
             walk = Walk({}, time.time_ns())
             walk.all(self.root)
         return sorted(walk.unread)
 
     def read(self, path: str) -> Document:
-        """The document, with whatever a person's save from a stale editor had dropped put back.
-
-        Raises MissingDocument, UnsafePath.
-        """
+        """Read the document; what a stale editor's save dropped is put back. Raises MissingDocument, UnsafePath."""
         split_path(path)
         if (before := self._before_save(path)) is not None:
             return before
         self._merge_unseen(path)
-        with self._told(path, "read"), self._folder(path) as (folder, name):
+        with self._named_refusals(path, "read"), self._folder(path) as (folder, name):
             data, status = load(folder, name, path)
         return Document(decoded(data), digest(data), status.st_mtime)
 
@@ -140,7 +114,7 @@ class DirectoryDocuments:
             status = os.lstat(os.path.join(self.root, path))
             if not 0 <= time.time() - status.st_mtime < _SAVING or status.st_size > MAX_BYTES:
                 return None
-            from memorybook.storage.versions import Versions, is_loss
+            from memorybook.storage.target import Versions, is_loss
 
             versions = Versions(os.open(self._versions_of(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
             try:
@@ -175,14 +149,13 @@ class DirectoryDocuments:
     # --- writing -------------------------------------------------------------------------------
 
     def write(self, path: str, text: str, *, expect: str | None) -> str:
-        """Replace the document atomically and durably; returns its new revision.
+        """Replace the document atomically and durably; return its new revision.
 
-        A save of a person that the last writer did not see is merged first, and makes this a
-        Conflict: read again, decide again. Raises Conflict, UnsafePath, BookLocked, InvalidInput
-        for text that no file can hold, Unavailable if the disk refuses (the old text stays).
+        A save that the last writer did not see is merged first and makes this a Conflict. Raises Conflict, UnsafePath,
+        BookLocked, InvalidInput for text that no file can hold, Unavailable if the disk refuses (the old text stays).
         """
         data = encode(text, path)
-        with self._told(path, "written"), self.lock(), self._target(path, create=expect is None) as target:
+        with self._named_refusals(path, "written"), self.lock(), self._target(path, create=expect is None) as target:
             current, _ = target.settle()
             revision = None if current is None else digest(current.data)
             if revision != expect:
@@ -192,16 +165,14 @@ class DirectoryDocuments:
         return digest(data)
 
     def append(self, path: str, line: str) -> str:
-        """Append one line, atomically and durably; returns the stamp it leaves, not a revision.
+        """Append one line, atomically and durably; return the stamp it leaves, not a revision.
 
-        (A revision would mean reading the whole document.) A last line without its newline is ended
-        first. Raises InvalidInput if `line` holds a line break, UnsafePath, BookLocked, Unavailable
-        if the disk refuses (nothing is appended then).
+        Raises InvalidInput if `line` holds a line break, UnsafePath, BookLocked, Unavailable (nothing is appended).
         """
         if "\n" in line or "\r" in line:
             raise InvalidInput(f"a line to append has no line breaks, {line!r} has; fold it or append it line by line")
         data = encode(line, path) + b"\n"
-        with self._told(path, "written"), self.lock(), self._target(path, create=True) as target:
+        with self._named_refusals(path, "written"), self.lock(), self._target(path, create=True) as target:
             if not target.is_ours():
                 current, _ = target.settle()
                 if current is not None and (plain := encode(decoded(current.data), path)) != current.data:
@@ -210,7 +181,7 @@ class DirectoryDocuments:
 
     def remove(self, path: str) -> None:
         """Remove the document and its versions, durably. Raises MissingDocument, UnsafePath, BookLocked."""
-        with self._told(path, "removed"), self.lock(), self._folder(path) as (folder, name):
+        with self._named_refusals(path, "removed"), self.lock(), self._folder(path) as (folder, name):
             descriptor, _ = open_file(folder, name, path)
             os.close(descriptor)
             os.unlink(name, dir_fd=folder)
@@ -220,12 +191,9 @@ class DirectoryDocuments:
             shutil.rmtree(self._versions_of(path), ignore_errors=True)
 
     def forget_versions(self) -> int:
-        """Remove all kept versions and the backup, so that what was taken out of the documents is gone for good.
-
-        What a person saved meanwhile is merged first. Returns how many there were. Raises BookLocked.
-        """
+        """Remove all versions and the backup; return how many there were. Raises BookLocked."""
         with _refusals(f"the old versions in the book {self.root!r} cannot be removed"), self.lock():
-            from memorybook.storage.versions import discard_all
+            from memorybook.storage.target import discard_all
 
             self.reconcile_all()
             return discard_all(self._versions_of(""), os.path.join(self.root, "MEMORY.md.bak"))
@@ -242,10 +210,9 @@ class DirectoryDocuments:
 
     @contextmanager
     def lock(self, *, timeout: float | None = None) -> Iterator[None]:
-        """The book's one writer lock, between threads and processes; makes the book if need be.
+        """Hold the book's one writer lock, between threads and processes; creates the book. Reentrant per thread.
 
-        A thread may take it again on the same object while it holds it. Raises BookLocked after
-        `timeout` seconds (None: `lock_timeout`), Unavailable if the directory cannot be written.
+        Raises BookLocked after `timeout` seconds (None: `lock_timeout`), Unavailable if the book cannot be written.
         """
         from _thread import get_ident
 
@@ -300,7 +267,7 @@ class DirectoryDocuments:
             ) from error
 
     def _is_lock(self, descriptor: int) -> bool:
-        """Whether the file that was locked is still the lock: `.memorybook` may have been deleted meanwhile."""
+        """Return whether the file that was locked is still the lock: `.memorybook` may have been deleted meanwhile."""
         try:
             named = os.stat(os.path.join(self.root, STATE, "lock"))
         except FileNotFoundError:
@@ -310,11 +277,8 @@ class DirectoryDocuments:
     # --- what a person saved meanwhile ---------------------------------------------------------
 
     def needs_reconcile(self, info: DocumentInfo) -> bool:
-        """Whether somebody else changed the document since it was last written here. Cheap, takes no lock.
-
-        False for documents that were never written here: there is nothing to merge then.
-        """
-        from memorybook.storage.versions import GONE, parse_record
+        """Return whether somebody else changed a document since it was last written here. Cheap, takes no lock."""
+        from memorybook.storage.target import GONE, parse_record
 
         try:
             with open(os.path.join(self._versions_of(info.path), "record"), "rb") as file:
@@ -327,17 +291,16 @@ class DirectoryDocuments:
             return left != GONE
 
     def reconcile(self, path: str, *, timeout: float | None = None) -> bool:
-        """Merge what a person saved from a stale editor with what was written here meanwhile.
+        """Merge a stale editor's save with what was written here meanwhile; return whether that rewrote the document.
 
-        Returns whether the document was rewritten for that. A save that was not stale stands as it
-        is, and so does an older version that was brought back. `timeout` is that of `lock`. Raises
-        UnsafePath, BookLocked.
+        A save that was not stale stands, and so does an older version that was brought back. Raises UnsafePath,
+        BookLocked.
         """
         split_path(path)
         if not os.path.isdir(self._versions_of(path)):
             return False
         absent = suppress(MissingDocument)
-        with self._told(path, "merged"), absent, self.lock(timeout=timeout), self._target(path) as target:
+        with self._named_refusals(path, "merged"), absent, self.lock(timeout=timeout), self._target(path) as target:
             return target.settle()[1]
         return False
 
@@ -352,7 +315,7 @@ class DirectoryDocuments:
         """`reconcile` every document that needs it; returns the paths of those that were rewritten."""
         return [info.path for info in self.list() if self.needs_reconcile(info) and self.reconcile(info.path)]
 
-    def _told(self, path: str, verb: str) -> AbstractContextManager[None]:
+    def _named_refusals(self, path: str, verb: str) -> AbstractContextManager[None]:
         return _refusals(f"document {path!r} of the book {self.root!r} cannot be {verb}")
 
     def _versions_of(self, path: str) -> str:
@@ -397,7 +360,7 @@ class DirectoryDocuments:
         """The descriptor of the document's folder, and its name in there."""
         *parts, name = split_path(path)
         if create:
-            from memorybook.storage.new_file import make_root
+            from memorybook.storage.safe_open import make_root
 
             make_root(self.root)
         try:
@@ -418,7 +381,7 @@ class DirectoryDocuments:
     @contextmanager
     def _state(self) -> Iterator[int]:
         """The descriptor of `.memorybook`, made if need be, ignoring itself for git."""
-        from memorybook.storage.new_file import make_root, own_folder
+        from memorybook.storage.safe_open import make_root, own_folder
 
         self._check_place()
         make_root(self.root)
@@ -437,8 +400,7 @@ class DirectoryDocuments:
     @contextmanager
     def _target(self, path: str, *, create: bool = False) -> Iterator[Target]:
         """The document with its versions; `create` makes its folder. Raises MissingDocument, UnsafePath."""
-        from memorybook.storage.target import Target
-        from memorybook.storage.versions import Versions
+        from memorybook.storage.target import Target, Versions
 
         with self._folder(path, create=create) as (folder, name), self._state() as state:
             versions = Versions(open_folder(state, ["versions", *path.split("/")], path, create=True))
@@ -453,7 +415,7 @@ class DirectoryDocuments:
 
 
 def _text_in(file: str) -> str:
-    """The text of a file of ours, "" if there is none."""
+    """Return the text of a file of ours, "" if there is none."""
     with suppress(FileNotFoundError), open(file, "rb") as data:
         return decoded(data.read())
     return ""
@@ -481,120 +443,6 @@ def _refusals(what: str) -> Iterator[None]:
         raise Unavailable(f"{what} ({error.strerror or error}); check its rights and the free space") from error
 
 
-# --- steps -------------------------------------------------------------------------------------
-
-
-class Walk:
-    """One pass over all folders: every document's status is asked for, but only what is new is looked into.
-
-    Args:
-        before: What the last pass left in `listed`.
-        now: The time, ns since the epoch.
-        enter: Called with every folder, as a descriptor and its path with its slash, before it is looked through.
-
-    Attributes:
-        found: The documents.
-        racy: Those changed just now, as (path of the folder with its slash, name).
-        plain: False if a file that would be a document has several names.
-        unread: What looks like a document, or a folder of some, and is none, with the reason, a sentence each.
-    """
-
-    def __init__(self, before: Listed, now: int, enter: Callable[[int, str], None] | None = None) -> None:
-        self.found: list[DocumentInfo] = []
-        self.listed: Listed = {}
-        self.racy: set[tuple[str, str]] = set()
-        self.plain = True
-        self.unread: list[str] = []
-        self._before = before
-        self._racy = (now - _TICK, now + _HOUR)
-        self._enter = enter
-
-    def all(self, root: str) -> None:
-        """Look through the book; nothing is found if there is none. Raises OSError."""
-        with suppress(FileNotFoundError):
-            self._through(os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), "", MAX_PARTS)
-
-    def _through(self, folder: int, above: str, depth: int) -> None:
-        """Look through `folder`, which is closed, and all below; `above` is its path with its slash."""
-        before, here = self._before.get(above, {}), {}
-        low, high = self._racy
-        try:
-            if self._enter is not None:
-                self._enter(folder, above)
-            with os.scandir(folder) as entries:
-                for entry in entries:
-                    name = entry.name
-                    known = before.get(name)
-                    if known is None and not name.endswith(".md"):
-                        self._below(folder, entry, above, depth)
-                        continue
-                    try:
-                        status = entry.stat(follow_symlinks=False)
-                    except FileNotFoundError:
-                        continue
-                    mark = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
-                    just_now = low < mark[2] < high
-                    if known is None or known[0] != mark or just_now:
-                        if not stat.S_ISREG(status.st_mode):
-                            self._below(folder, entry, above, depth)
-                            continue
-                        known = _looked_into(above, name, status, mark, just_now)
-                    if known is None:
-                        self.plain = self.plain and status.st_nlink == 1
-                        self.unread.append(f"{above}{name} is not read: it {_flaw_of(above, name, status)}")
-                        continue
-                    self.found.append(known[1])
-                    if just_now:
-                        self.racy.add((above, name))
-                    else:
-                        here[name] = known
-        finally:
-            os.close(folder)
-        if here:
-            self.listed[above] = here
-
-    def file(self, root: str, above: str, name: str) -> DocumentInfo | None:
-        """One file looked at anew, in a folder that an earlier pass went through; None if it is no document."""
-        try:
-            status = os.lstat(os.path.join(root, above, name))
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        if not name.endswith(".md") or not stat.S_ISREG(status.st_mode):
-            return None
-        mark = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
-        just_now = self._racy[0] < mark[2] < self._racy[1]
-        if just_now:
-            self.racy.add((above, name))
-        self.plain = self.plain and status.st_nlink == 1
-        known = _looked_into(above, name, status, mark, just_now)
-        return None if known is None else known[1]
-
-    def _below(self, folder: int, entry: os.DirEntry[str], above: str, depth: int) -> None:
-        """Look through what may be a folder, unless it is a book; one that is gone or no folder is passed over."""
-        if not entry.is_dir(follow_symlinks=False):
-            if entry.name[0] != "." and (entry.name.endswith(".md") or (entry.is_symlink() and entry.is_dir())):
-                self.unread.append(f"{above}{entry.name} is not read: it is a link, or no file")
-        elif depth > 1 and entry.is_dir(follow_symlinks=False) and is_safe_name(name := entry.name):
-            with suppress(FileNotFoundError, MissingDocument, UnsafePath):
-                if not os.access(f"{name}/{STATE}", os.F_OK, dir_fd=folder):
-                    self._through(open_folder(folder, [name], name), f"{above}{name}/", depth - 1)
-
-
-def _looked_into(above: str, name: str, status: os.stat_result, mark: _Mark, just_now: bool) -> _Known | None:
-    """What a listing tells of a regular file; None if `read` would not open it."""
-    path = above + name
-    if not is_safe_name(name) or status.st_nlink != 1 or status.st_size > MAX_BYTES:
-        return None
-    if len(path) * 4 > MAX_PATH_BYTES < len(path.encode()):
-        return None
-    return mark, DocumentInfo(path, status.st_size, "" if just_now else stamp(status), status.st_mtime)
-
-
-def _flaw_of(above: str, name: str, status: os.stat_result) -> str:
-    """Why `_looked_into` tells nothing of a file, as the end of a sentence."""
-    return flaw(above + name) or file_flaw(status)
-
-
 def _mismatch(path: str, found: str | None, expect: str | None) -> str:
     if expect is None:
         return f"document {path!r} exists already; read it and write with its revision"
@@ -604,7 +452,7 @@ def _mismatch(path: str, found: str | None, expect: str | None) -> str:
 
 
 def _place_of(root: str) -> tuple[int, int] | None:
-    """Which directory it is; None if there is none."""
+    """Return which directory it is; None if there is none."""
     try:
         status = os.stat(root)
     except OSError:

@@ -1,4 +1,4 @@
-"""What was done to a book, with what stood there before, in SQLite; the tables are in `journal_rows`."""
+"""The journal: what was done to a book and what stood there before, in SQLite."""
 
 from __future__ import annotations
 
@@ -16,64 +16,104 @@ from memorybook._light import (
     contextmanager,
 )
 from memorybook.errors import Conflict, InvalidInput, NotFound
-from memorybook.storage.index.columns import as_json, bindable, readable, row_limit, stamp
 from memorybook.storage.journal_rows import (
+    FORGOT,
     MIGRATIONS,
     OPERATION,
     among,
+    changes_that_forgot,
     insert_operation,
     json_of,
     mark_memorized,
     operation_of,
     patch_of,
+    purge,
     unforced,
 )
-from memorybook.storage.sqlite import Connection, Store, immediate, reading
+from memorybook.storage.sqlite import (
+    Connection,
+    Store,
+    as_json,
+    bindable,
+    immediate,
+    list_of,
+    maybe_bindable,
+    maybe_readable,
+    maybe_stamp,
+    maybe_time_of,
+    readable,
+    reading,
+    row_limit,
+    stamp,
+    time_of,
+)
+from memorybook.storage.tables import Tables
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-    from datetime import datetime
+    from datetime import date, datetime
 
-    from memorybook.model import Applied, Operation, Patch
-    from memorybook.storage.queues import Queues
+    from memorybook.model import Applied, Operation, Parked, Patch, Proposal, Shown, Spent
 
-_PATCH = "path, before, after, hunks"
 
-if not TYPE_CHECKING:
+PROMPTS_KEPT = 20
+"""Prompts kept of each entry, the newest."""
 
-    class Queues:
-        """What waits and what was used: brought in when it is asked for, as a search does not."""
+MOST_QUERY = 200
+"""Characters kept of what a prompt was for."""
 
-        def __getattr__(self, name):
-            from memorybook.storage import queues
+_PARKED = "id, kind, session, payload, reason, tries, since, next"
+_PROPOSAL = "id, kind, changes, reason, time, state, operation"
 
-            return getattr(queues.Queues, name).__get__(self)
+
+def _parked(row: tuple[Any, ...]) -> Parked:
+    from memorybook.model import Parked
+
+    id, kind, session, payload, reason, tries, since, again = row
+    return Parked(
+        id=readable(id),
+        kind=readable(kind),
+        session=maybe_readable(session),
+        payload=json_of(payload) or {},
+        reason=readable(reason),
+        tries=tries,
+        since=time_of(since),
+        next=maybe_time_of(again),
+    )
+
+
+def _proposal(row: tuple[Any, ...]) -> Proposal:
+    from memorybook.model import Proposal
+
+    id, kind, changes, reason, time, state, operation = row
+    return Proposal(
+        id=readable(id),
+        kind=readable(kind),
+        changes=tuple(list_of(changes)),
+        reason=readable(reason),
+        time=time_of(time),
+        state=state,
+        operation=maybe_readable(operation),
+    )
 
 
 def new_operation_id(time: datetime) -> str:
-    """An id such as `20260224-101233123456-9f2c1b`: sorts by time (UTC, microseconds), unique by 24 random bits.
+    """Return an id such as `20260224-101233123456-9f2c1b`: sorts by time (UTC, microseconds), 24 random bits.
 
-    Two processes, or a clock set back, cannot make the same one twice but by chance of 1 in 16
-    million for each pair in the same microsecond, which `begin` refuses; the order of operations
-    is that of the journal, not of their ids. Raises InvalidInput for a time without timezone.
+    The order of operations is that of the journal, not of their ids. Raises InvalidInput for a time without timezone.
     """
     digits = stamp(time).translate(str.maketrans("", "", "-:.TZ"))
     return f"{digits[:8]}-{digits[8:]}-{os.urandom(3).hex()}"
 
 
-class SqliteJournal(Queues):
-    """`Journal` in one SQLite file, which the first write creates.
+class SqliteJournal(Tables):
+    """`Journal` in one SQLite file, created by the first write.
 
-    Every method may raise Unavailable (locked by another process for 30 s, unreadable, made by a
-    newer memorybook) or Damaged; a damaged file is kept as it is.
-
-    Args:
-        path: The database file.
-        prepare: See `Store`.
+    Every method may raise Unavailable (locked by another process for 30 s, unreadable, newer) or Damaged; a damaged
+    file is kept as it is. `prepare` is as in `Store`.
     """
 
     def __init__(self, path: str, *, prepare: Callable[[], None] | None = None) -> None:
-        self._store = Store(path, MIGRATIONS, prepare=prepare)
+        super().__init__(Store(path, MIGRATIONS, prepare=prepare))
 
     def begin(
         self,
@@ -83,12 +123,11 @@ class SqliteJournal(Queues):
         bury: Iterable[str] = (),
         memorized: Iterable[str] = (),
     ) -> None:
-        """Record an intention with its preimages, not done whatever `operation.done` says; on disk on return.
+        """Record an intention with its preimages, as pending; on disk on return.
 
-        `patches` are the documents' changes; `bury` holds digests of texts that it forgets: their tombstones
-        stand from now on, for as long as the operation is not undone. `memorized` is what it takes of its session.
-
-        Raises Conflict if the id is taken, InvalidInput for an empty one or a time without timezone.
+        `patches` are the documents' changes; `bury` digests of texts that it forgets, whose tombstones stand until it
+        is undone; `memorized` the keys it takes of its session. Raises Conflict if the id is taken, InvalidInput for an
+        empty one.
         """
         if not operation.id:
             raise InvalidInput("an operation needs an id; new_operation_id makes one")
@@ -101,9 +140,9 @@ class SqliteJournal(Queues):
             mark_memorized(db, operation.session or "", memorized, operation.id, time)
 
     def done(self, operation: str, *, usage: Mapping[str, Any] | None = None) -> None:
-        """Mark the operation (id) as carried out, with what its LLM calls used. Raises NotFound.
+        """Mark the operation (id) as carried out, with its LLM usage. Raises NotFound.
 
-        Not forced to disk: after a loss of power it may be pending again, and is found to be done.
+        Not forced to disk: after a power loss it may be pending again, and is found to be done.
         """
         used = None if usage is None else as_json(usage)
         with self._relaxed(operation) as db:
@@ -129,7 +168,7 @@ class SqliteJournal(Queues):
         return self._operations("WHERE done=0 ORDER BY seq")
 
     def operation(self, id: str) -> Operation:
-        """The operation of that id. Raises NotFound."""
+        """Return the operation of that id. Raises NotFound."""
         found = self._operations("WHERE id=?", (bindable(id),))
         if not found:
             raise _no_operation(id)
@@ -138,10 +177,9 @@ class SqliteJournal(Queues):
     def operations(
         self, *, target: str | None = None, session: str | None = None, limit: int | None = None, alone: bool = False
     ) -> Sequence[Operation]:
-        """Newest first, by when they were begun, with all their changes, or `alone` those to the target.
+        """Return operations, newest first, with all their changes, or only those to the target if `alone`.
 
-        Only those that changed the entry id or path `target`, only those of `session`, if these are given.
-        Raises InvalidInput for a limit below 0.
+        `target` is an entry id or a path. Raises InvalidInput for a limit below 0.
         """
         rows = row_limit(limit)
         conditions, values = ["1"], list[str | bytes | int]()
@@ -155,12 +193,12 @@ class SqliteJournal(Queues):
         return self._operations(which, (*values, rows), target if alone else None)
 
     def patches(self, operation: str) -> Sequence[Patch]:
-        """How the operation (id) changed documents; none for one of an older journal. Raises NotFound."""
-        db = self._store.existing()
-        row = None if db is None else db.first("SELECT seq FROM operations WHERE id=?", (bindable(operation),))
-        if db is None or row is None:
+        """Return how the operation (id) changed documents; none for one of an older journal. Raises NotFound."""
+        row = self._first("SELECT seq FROM operations WHERE id=?", (bindable(operation),))
+        if row is None:
             raise _no_operation(operation)
-        return [patch_of(p) for p in db.execute(f"SELECT {_PATCH} FROM patches WHERE operation=? ORDER BY n", row)]
+        query = "SELECT path, before, after, hunks FROM patches WHERE operation=? ORDER BY n"
+        return [patch_of(patch) for patch in self._rows(query, row)]
 
     def undone(self) -> Mapping[str, str]:
         """Ids of the operations that are undone, and not redone since, with the id of what undid each."""
@@ -168,18 +206,14 @@ class SqliteJournal(Queues):
         return {} if db is None else _undone(db)
 
     def usage(self, operation: str) -> Mapping[str, Any] | None:
-        """What the LLM calls of an operation (id) used; None if it made none. Raises NotFound."""
-        db = self._store.existing()
-        row = None if db is None else db.first("SELECT usage FROM operations WHERE id=?", (bindable(operation),))
+        """Return the usage of an operation's (id) LLM calls; None if it made none. Raises NotFound."""
+        row = self._first("SELECT usage FROM operations WHERE id=?", (bindable(operation),))
         if row is None:
             raise _no_operation(operation)
         return json_of(row[0])
 
     def bury(self, digests: Iterable[str], *, reason: str, time: datetime) -> None:
-        """Record tombstones: texts (by `text.tokens.digest`) that imports must not bring back. On disk on return.
-
-        One that has a tombstone keeps it as it is.
-        """
+        """Record tombstones: text digests that imports must not bring back. On disk on return."""
         digests = list(digests)
         if digests:
             with immediate(self._store.created()) as db:
@@ -188,10 +222,7 @@ class SqliteJournal(Queues):
     def buried(
         self, digests: Iterable[str], *, since: datetime | None = None, but: Collection[str] = ()
     ) -> frozenset[str]:
-        """Which of these digests have a tombstone of an operation that is not undone.
-
-        With `since` only of tombstones of that time or later; none of the operations `but`.
-        """
+        """Return those digests that have a tombstone, not undone, of that time or later, of no operation in `but`."""
         db = self._store.existing()
         if db is None or not self.buries():
             return frozenset()
@@ -205,15 +236,12 @@ class SqliteJournal(Queues):
         )
 
     def buries(self) -> bool:
-        """Whether there is any tombstone, standing or not. Cheap."""
-        db = self._store.existing()
+        """Return whether there is any tombstone, standing or not. Cheap."""
         any_of = "SELECT 1 FROM tombstones UNION ALL SELECT 1 FROM tombstones_unkeyed LIMIT 1"
-        return db is not None and db.first(any_of) is not None
+        return self._first(any_of) is not None
 
     def forgotten(self) -> Sequence[Sequence[Applied]]:
-        """What was forgotten by operations that are not undone, and not purged: their changes, each operation's."""
-        from memorybook.storage.journal_rows import FORGOT, changes_that_forgot
-
+        """Return the changes, by operation, of what was forgotten by operations neither undone nor purged."""
         db = self._store.existing()
         if db is None or db.first(f"SELECT 1 FROM changes WHERE {FORGOT} LIMIT 1") is None:
             return []
@@ -226,46 +254,191 @@ class SqliteJournal(Queues):
         operations: Collection[str] = (),
         asks: Callable[[str], bool] | None = None,
     ) -> Mapping[str, int]:
-        """Erase texts: of changes to targets (entry ids, paths), of operations, and all for which `holds` is true.
+        """Erase texts of changes to targets (entry ids, paths), of operations, and all for which `holds` is true.
 
-        Questions go for which `asks` is true, which is `holds` if it is None.
-
-        Operations stay in the history with their changes' kinds, targets and times. Returns how many rows of
-        each table lost something; what is left in the file is overwritten by `vacuum`.
+        Questions go by `asks` (default `holds`). Operations keep kinds, targets and times. Return how many rows of each
+        table lost something; `vacuum` overwrites what is left in the file.
         """
-        from memorybook.storage.journal_purge import purge
-
         db = self._store.existing()
         return {} if db is None else purge(db, targets, holds, operations, asks)
 
-    def copying(self, path: str) -> AbstractContextManager[bool]:
-        """Copy all of it as it is when the block begins, into the new file `path`, which is whole when the block ends.
+    # --- work to try again ---------------------------------------------------------------------
 
-        Who writes meanwhile does not wait. False if there is nothing yet, and so no file.
+    def park(
+        self,
+        id: str,
+        *,
+        kind: str,
+        payload: Mapping[str, Any],
+        reason: str,
+        time: datetime,
+        session: str | None = None,
+        next: datetime | None = None,
+    ) -> Parked:
+        """Park work that failed at `time` for a retry; on disk on return. A known id counts one more try."""
+        row = (bindable(id), bindable(kind), maybe_bindable(session), as_json(payload), bindable(reason))
+        with immediate(self._store.created()) as db:
+            db.execute(
+                "INSERT INTO parked (id, kind, session, payload, reason, tries, since, next)"
+                " VALUES (?, ?, ?, ?, ?, 1, ?, ?) ON CONFLICT (id) DO UPDATE SET kind=excluded.kind,"
+                " session=excluded.session, payload=excluded.payload, reason=excluded.reason,"
+                " tries=tries+1, next=excluded.next",
+                (*row, stamp(time), maybe_stamp(next)),
+            )
+            [found] = db.execute(f"SELECT {_PARKED} FROM parked WHERE id=?", row[:1])
+        return _parked(found)
+
+    def parked(self, *, kind: str | None = None, due: datetime | None = None) -> Sequence[Parked]:
+        """Return what is parked, oldest first; of one kind, and what may be tried at the time `due`, if given."""
+        return [
+            each
+            for each in map(_parked, self._rows(f"SELECT {_PARKED} FROM parked ORDER BY since, id"))
+            if (kind is None or each.kind == kind) and (due is None or each.next is None or each.next <= due)
+        ]
+
+    def unpark(self, id: str) -> bool:
+        """Forget what is parked under that id; whether there was something."""
+        db = self._store.existing()
+        if db is None:
+            return False
+        with immediate(db):
+            return db.modify("DELETE FROM parked WHERE id=?", (bindable(id),)) > 0
+
+    # --- changes that wait for a person's word ---------------------------------------------------
+
+    def propose(self, kind: str, changes: Sequence[Mapping[str, Any]], *, reason: str, time: datetime) -> str:
+        """Store changes for a person to decide on; return the id. Equal open proposals are stored once."""
+        wanted = (bindable(kind), as_json(list(changes)))
+        with immediate(self._store.created()) as db:
+            known = db.first("SELECT id FROM proposals WHERE state='open' AND kind=? AND changes=?", wanted)
+            if known is not None:
+                return readable(known[0])
+            [(number,)] = db.execute("SELECT coalesce(max(seq), 0) + 1 FROM proposals")
+            id = f"p{number}"
+            db.execute(
+                "INSERT INTO proposals (seq, id, kind, changes, reason, time) VALUES (?, ?, ?, ?, ?, ?)",
+                (number, id, *wanted, bindable(reason), stamp(time)),
+            )
+        return id
+
+    def proposals(
+        self, *, state: str | None = "open", kind: str | None = None, limit: int | None = None
+    ) -> Sequence[Proposal]:
+        """Return proposals, oldest first; of one state (None: of all) and one kind, at most `limit`."""
+        query = (
+            f"SELECT {_PROPOSAL} FROM proposals WHERE (?1 IS NULL OR state=?1) AND (?2 IS NULL OR kind=?2)"
+            " ORDER BY seq LIMIT ?3"
+        )
+        return [_proposal(row) for row in self._rows(query, (state, maybe_bindable(kind), row_limit(limit)))]
+
+    def decide(self, id: str, state: str, *, time: datetime, operation: str | None = None) -> None:
+        """Settle an open proposal: `accepted`, `rejected`, `withdrawn`. Raises NotFound; Conflict if it is settled."""
+        db = self._store.existing()
+        row = None if db is None else db.first("SELECT state FROM proposals WHERE id=?", (bindable(id),))
+        if db is None or row is None:
+            raise NotFound(f"there is no proposal {id!r}; review lists those that are open")
+        with immediate(db):
+            decided = db.modify(
+                "UPDATE proposals SET state=?, decided=?, operation=? WHERE id=? AND state='open'",
+                (state, stamp(time), maybe_bindable(operation), bindable(id)),
+            )
+            [(standing,)] = db.execute("SELECT state FROM proposals WHERE id=?", (bindable(id),))
+        if not decided and standing != state:
+            raise Conflict(f"proposal {id!r} was {standing} already")
+
+    # --- what was memorized --------------------------------------------------------------------
+
+    def memorized(self, session: str, digest: str) -> str | None:
+        """Return the operation (id) that memorized this content ("" if nothing came of it); None if it is new."""
+        query = "SELECT operation FROM memorized WHERE session=? AND digest=?"
+        found = self._first(query, (bindable(session), bindable(digest)))
+        return None if found is None else readable(found[0])
+
+    def all_memorized(self, session: str) -> frozenset[str]:
+        """Return every content of the session that was memorized."""
+        rows = self._rows("SELECT digest FROM memorized WHERE session=?", (bindable(session),))
+        return frozenset(readable(digest) for (digest,) in rows)
+
+    def mark_memorized(self, session: str, *digests: str, operation: str, time: datetime) -> None:
+        """Record that these contents of the session were memorized. Not forced to disk."""
+        with unforced(self._store.created()) as db:
+            mark_memorized(db, session, digests, operation, stamp(time))
+
+    def reached(self, session: str) -> int:
+        """Return the position of the turn up to which the session was memorized; -1 for nothing."""
+        row = self._first("SELECT position FROM reached WHERE session=?", (bindable(session),))
+        return -1 if row is None else int(row[0])
+
+    def reach(self, session: str, position: int, *, time: datetime) -> None:
+        """Record that the session was memorized up to the turn at `position`; never goes back. Durable on return."""
+        with immediate(self._store.created()) as db:
+            db.execute(
+                "INSERT INTO reached (session, position, time) VALUES (?, ?, ?) ON CONFLICT (session) DO UPDATE"
+                " SET position=excluded.position, time=excluded.time WHERE position<excluded.position",
+                (bindable(session), position, stamp(time)),
+            )
+
+    # --- what LLM calls used -------------------------------------------------------------------
+
+    def spend(
+        self, day: date, *, calls: int = 0, failed: int = 0, input_tokens: int = 0, output_tokens: int = 0
+    ) -> None:
+        """Add to what LLM calls used on that day. Not forced to disk."""
+        with unforced(self._store.created()) as db:
+            db.execute(
+                "INSERT INTO spent (day, calls, failed, input_tokens, output_tokens) VALUES (?, ?, ?, ?, ?)"
+                " ON CONFLICT (day) DO UPDATE SET calls=calls+excluded.calls, failed=failed+excluded.failed,"
+                " input_tokens=input_tokens+excluded.input_tokens, output_tokens=output_tokens+excluded.output_tokens",
+                (day.isoformat(), calls, failed, input_tokens, output_tokens),
+            )
+
+    def spent(self, day: date) -> Spent:
+        """Return the usage of LLM calls on that day."""
+        from memorybook.model import Spent
+
+        query = "SELECT calls, failed, input_tokens, output_tokens FROM spent WHERE day=?"
+        calls, failed, given, made = self._first(query, (day.isoformat(),)) or (0, 0, 0, 0)
+        return Spent(calls=calls, failed=failed, input_tokens=given, output_tokens=made)
+
+    # --- which prompts an entry entered --------------------------------------------------------
+
+    def shown(self, ids: Iterable[str], *, time: datetime, session: str | None = None, query: str = "") -> None:
+        """Count that a prompt took these entries in, and record it. Not forced to disk.
+
+        The newest 20 prompts of each are kept, `query` cut to 200 characters; mask secrets in it first.
         """
-        from memorybook.storage.snapshot import copying
+        rows = [(bindable(id), stamp(time), maybe_bindable(session), bindable(query[:MOST_QUERY])) for id in ids]
+        if not rows:
+            return
+        with unforced(self._store.created()) as db:
+            db.executemany(
+                "INSERT INTO access (entry, count) VALUES (?, 1) ON CONFLICT DO UPDATE SET count=count+1",
+                [row[:1] for row in rows],
+            )
+            db.executemany("INSERT INTO prompts (entry, time, session, query) VALUES (?, ?, ?, ?)", rows)
+            db.executemany(
+                "DELETE FROM prompts WHERE entry=?1 AND seq<="
+                "(SELECT seq FROM prompts WHERE entry=?1 ORDER BY seq DESC LIMIT 1 OFFSET ?2)",
+                [(row[0], PROMPTS_KEPT) for row in rows],
+            )
 
-        return copying(self._store, path)
+    def access_counts(self, ids: Iterable[str]) -> Mapping[str, int]:
+        """Access count by id, 0 left out."""
+        rows = among(self._store.existing(), "SELECT entry, count FROM access WHERE entry IN ({})", ids)
+        return {readable(entry): count for entry, count in rows}
 
-    def check_copy(self, path: str) -> None:
-        """Raise Unavailable unless the file is a sound copy as `copying` makes it, with just its tables."""
-        from memorybook.storage.snapshot import check_copy
+    def prompts_of(self, id: str) -> Sequence[Shown]:
+        """Return the last prompts that the entry entered, newest first."""
+        from memorybook.model import Shown
 
-        check_copy(path, MIGRATIONS)
-
-    def vacuum(self) -> bool:
-        """Let no byte of what was deleted be left in the files; False if another process still needs some."""
-        from memorybook.storage.vacuum import vacuum
-
-        return vacuum(self._store.existing())
-
-    def fault(self, *, thorough: bool = False) -> str:
-        """What is wrong with the database, see `Store.fault`; "" if nothing is."""
-        return self._store.fault(thorough=thorough)
-
-    def close(self) -> None:
-        """Release what is held; closing twice does nothing."""
-        self._store.close()
+        rows = self._rows(
+            "SELECT time, session, query FROM prompts WHERE entry=? ORDER BY seq DESC LIMIT ?",
+            (bindable(id), PROMPTS_KEPT),
+        )
+        return [
+            Shown(time=time_of(time), session=maybe_readable(session), query=readable(query))
+            for time, session, query in rows
+        ]
 
     @contextmanager
     def _relaxed(self, operation: str) -> Iterator[Connection]:
@@ -299,7 +472,7 @@ def _bury(db: Connection, digests: Iterable[str], operation: str, reason: str, t
 
 
 def _keyed_with(db: Connection) -> Callable[[str], str]:
-    """The keyed digest of a digest: HMAC-SHA256, begun once, as many are asked for at a time."""
+    """Return the keyed digest of a digest: HMAC-SHA256, begun once, as many are asked for at a time."""
     from hashlib import sha256
 
     [(key,)] = db.execute("SELECT key FROM secret")

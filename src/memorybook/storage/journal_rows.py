@@ -21,21 +21,23 @@ Text that UTF-8 cannot say (lone surrogates) is stored as a blob in the same col
 
 from __future__ import annotations
 
-from memorybook._light import TYPE_CHECKING, Any, Iterable, Iterator, Mapping, contextmanager
-from memorybook.storage import seal
-from memorybook.storage.index.columns import (
+from memorybook._light import TYPE_CHECKING, Any, Callable, Collection, Iterable, Iterator, Mapping, contextmanager
+from memorybook.storage.sqlite import (
+    SEAL_TABLE,
+    Connection,
     as_json,
     bindable,
+    immediate,
     maybe_bindable,
     maybe_readable,
     object_of,
     readable,
     time_of,
 )
-from memorybook.storage.sqlite import Connection, immediate
 
 if TYPE_CHECKING:
     from memorybook.model import Applied, Discarded, Operation, Patch
+
 
 MIGRATIONS: tuple[str, ...] = (
     """
@@ -175,7 +177,7 @@ MIGRATIONS: tuple[str, ...] = (
         key BLOB NOT NULL
     );
     """,
-    seal.TABLE,
+    SEAL_TABLE,
 )
 """Migration n makes version n of version n - 1. Only ever added to."""
 
@@ -185,7 +187,7 @@ _MOST_VALUES = 500
 
 
 def json_of(value: object) -> Mapping[str, Any] | None:
-    """The object in a JSON column; None for NULL."""
+    """Return the object in a JSON column; None for NULL."""
     return None if value is None else object_of(value)  # type: ignore[arg-type]
 
 
@@ -221,7 +223,7 @@ FORGOT = "purged=0 AND (reason='forgotten' OR reason LIKE 'asked to be forgotten
 
 
 def changes_that_forgot(db: Connection, undone: Mapping[str, str]) -> list[list[Applied]]:
-    """Those changes of operations that are not undone, by operation."""
+    """Return those changes of operations that are not undone, by operation."""
     found: dict[str, list[Applied]] = {}
     rows = db.execute(
         f"SELECT operations.id, {', '.join(f'changes.{name}' for name in CHANGE.split(', '))} FROM changes"
@@ -290,7 +292,7 @@ def _change_row(change: Applied) -> tuple[str | bytes | int | None, ...]:
 
 
 def patch_of(row: tuple[Any, ...]) -> Patch:
-    """A patch of a row `path, before, after, hunks`."""
+    """Return a patch of a row `path, before, after, hunks`."""
     from memorybook.model import Patch
 
     path, before, after, hunks = row
@@ -319,3 +321,169 @@ def unforced(db: Connection) -> Iterator[Connection]:
         finally:
             db.execute("PRAGMA synchronous=FULL")
             db.sealed = sealed
+
+
+Holds = Callable[[str], bool]
+
+_PURGED = "(purged)"
+
+
+def purge(
+    db: Connection,
+    targets: Collection[str],
+    holds: Holds,
+    operations: Collection[str] = (),
+    asks: Holds | None = None,
+) -> Mapping[str, int]:
+    """See `SqliteJournal.purge`."""
+    of = {*targets, *(target.removeprefix("session:") for target in targets)}
+    with immediate(db):
+        numbers = {seq for id in operations for (seq,) in db.execute("SELECT seq FROM operations WHERE id=?", (id,))}
+        return {
+            "changes": _changes(db, targets, holds, numbers),
+            "patches": _patches(db, holds, numbers),
+            "discarded": _of_sessions(db, targets) + _rows(db, "discarded", "text, quote, reason", holds),
+            "parked": _parked(db, holds),
+            "proposals": _rows(db, "proposals", "changes, reason", lambda text: holds(text) or _names(text, of)),
+            "prompts": _rows(db, "prompts", "query", asks or holds) + _of(db, "prompts", targets),
+            "access": _of(db, "access", targets),
+        }
+
+
+def _changes(db: Connection, targets: Collection[str], holds: Holds, operations: Collection[int]) -> int:
+    """Empty the texts of changes, keeping their rows for the history.
+
+    A reason may quote what was said; that of a whole document says whose words it holds, and quotes nothing.
+    """
+    purged = 0
+    for rowid, operation, kind, target, before, after, reason in db.execute(
+        "SELECT rowid, operation, kind, target, before, after, reason FROM changes WHERE purged=0"
+    ):
+        texts = (before, after, reason)
+        if (
+            operation in operations
+            or readable(target) in targets
+            or any(text is not None and holds(_said(text)) for text in texts)
+        ):
+            document = readable(kind) == "put" and readable(target) not in targets
+            kept = document and after is not None and not holds(_said(after))
+            db.execute(
+                "UPDATE changes SET purged=1, reason=?, before=iif(before IS NULL, NULL, ''),"
+                " after=iif(after IS NULL OR ?, after, '') WHERE rowid=?",
+                (reason if document and not holds(readable(reason)) else _PURGED, kept, rowid),
+            )
+            purged += 1
+    return purged
+
+
+def _patches(db: Connection, holds: Holds, operations: Collection[int]) -> int:
+    from memorybook.text.patch import unpack
+
+    purged = 0
+    for rowid, operation, hunks in db.execute("SELECT rowid, operation, hunks FROM patches WHERE hunks<>x''"):
+        lines = [
+            "\n".join(line for line in (hunk.above, *side, hunk.below) if line is not None)
+            for hunk in unpack(hunks)
+            for side in (hunk.old, hunk.new)
+        ]
+        if operation in operations or any(map(holds, lines)):
+            db.execute("UPDATE patches SET hunks=x'' WHERE rowid=?", (rowid,))
+            purged += 1
+    return purged
+
+
+_KEYS = {"discarded": ("operation", "n"), "proposals": ("seq",), "prompts": ("seq",)}
+
+
+def _rows(db: Connection, table: str, columns: str, holds: Holds) -> int:
+    """Delete the rows that hold it: what waits for a word or was left out is not needed once it is forgotten."""
+    key = _KEYS[table]
+    gone = [
+        row[: len(key)]
+        for row in db.execute(f"SELECT {', '.join(key)}, {columns} FROM {table}")
+        if any(holds(_said(text)) for text in row[len(key) :])
+    ]
+    db.executemany(f"DELETE FROM {table} WHERE {' AND '.join(f'{name}=?' for name in key)}", gone)
+    return len(gone)
+
+
+def _of_sessions(db: Connection, targets: Collection[str]) -> int:
+    """Delete what was left out of these sessions, whatever it says: it was said in them."""
+    return sum(
+        db.modify(
+            "DELETE FROM discarded WHERE operation IN (SELECT seq FROM operations WHERE session=?)",
+            (bindable(target.removeprefix("session:")),),
+        )
+        for target in targets
+        if target.startswith("session:")
+    )
+
+
+def _names(text: str, targets: Collection[str]) -> bool:
+    return any(line in targets for line in text.split("\n"))
+
+
+def _parked(db: Connection, holds: Holds) -> int:
+    """Empty what holds it of the work that waits, which is to be done all the same with what is left."""
+    import json
+
+    rows = [(row[0], _said(row[1]), row[1], row[2]) for row in db.execute("SELECT id, payload, reason FROM parked")]
+    purged = 0
+    for id, said, payload, reason in rows:
+        blames = holds(readable(reason))
+        if holds(said):
+            left = _without(json.loads(readable(payload)), holds)
+            db.execute("UPDATE parked SET payload=? WHERE id=?", (as_json(left), id))
+        if blames:
+            db.execute("UPDATE parked SET reason=? WHERE id=?", (_PURGED, id))
+        purged += blames or holds(said)
+    return purged
+
+
+def _without(value: Any, holds: Holds) -> Any:
+    """Return the JSON value without the members of lists that hold it; a text that holds it elsewhere is emptied."""
+    import json
+
+    if isinstance(value, list):
+        return [_without(each, holds) for each in value if not holds("\n".join(_leaves(each)))]
+    if isinstance(value, dict):
+        return {name: _without(each, holds) for name, each in value.items()}
+    if not isinstance(value, str) or not holds(_said(value)):
+        return value
+    if _said(value) == value:
+        return ""
+    return json.dumps(_without(json.loads(value), holds), ensure_ascii=False, separators=(",", ":"))
+
+
+def _of(db: Connection, table: str, targets: Collection[str]) -> int:
+    return sum(db.modify(f"DELETE FROM {table} WHERE entry=?", (bindable(target),)) for target in targets)
+
+
+def _said(value: Any) -> str:
+    """Return the text in a column, or all the texts in the JSON that it is, a line each."""
+    text = maybe_readable(value) or ""
+    return "\n".join(_texts_in(text))
+
+
+def _texts_in(text: str) -> Iterator[str]:
+    if text[:1] not in ("{", "["):
+        yield text
+        return
+    import json
+
+    try:
+        yield from _leaves(json.loads(text))
+    except ValueError:
+        yield text
+
+
+def _leaves(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield from _texts_in(value)
+    elif isinstance(value, dict):
+        for name, each in value.items():
+            yield name
+            yield from _leaves(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _leaves(each)

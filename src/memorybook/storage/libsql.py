@@ -65,7 +65,7 @@ class LibsqlStore(Store):
             self.path = url
 
     def existing(self) -> Connection | None:
-        """The connection for reading; None while there are no tables. Raises Unavailable, Damaged."""
+        """Return the connection for reading; None while there are no tables. Raises Unavailable, Damaged."""
         if not self._remote:
             return super().existing()
         connection = self._asked()
@@ -75,7 +75,7 @@ class LibsqlStore(Store):
         return connection if self._made else None
 
     def created(self) -> Connection:
-        """The connection for writing; makes the tables. Raises Unavailable, Damaged."""
+        """Return the connection for writing; makes the tables. Raises Unavailable, Damaged."""
         if not self._remote:
             return super().created()
         connection = self._asked()
@@ -86,11 +86,11 @@ class LibsqlStore(Store):
 
     def _make(self, connection: Connection) -> None:
         """Bring a server's tables up to date, which is asked once: each question goes over the network."""
-        migrate(connection, self._migrations)
+        migrate(connection, self.migrations)
         self._made = True
 
     def _asked(self) -> Connection:
-        """The connection to a server as it stands."""
+        """Return the connection to a server as it stands."""
         with self._lock:
             if self._closed:
                 raise Unavailable(f"the database {self.path!r} is closed; open it again")
@@ -178,7 +178,7 @@ class _Raw:
         self._timeout = milliseconds
 
     def execute(self, sql: str, values: Values = ()) -> _Rows:
-        """One statement, or several of our own, which have no semicolon in them; the rows of the last."""
+        """Return one statement, or several of our own, which have no semicolon in them; the rows of the last."""
         given = tuple(_bound(value) for value in values)
         rows: Any = None
         for one in [sql] if given else filter(str.strip, sql.split(";")):  # scripts of the package hide failures
@@ -204,7 +204,7 @@ class _Raw:
             db.close()
 
     def _tried(self, work: Any, *, once: bool = False) -> Any:
-        """What the work gives, tried again while another is writing; failures as apsw has them."""
+        """Return what the work gives, tried again while another is writing; failures as apsw has them."""
         patience = monotonic() + self._timeout / 1000
         while True:
             try:

@@ -24,12 +24,12 @@ _CALLS = {"linux": ("renameat2", 2, 1), "darwin": ("renameatx_np", 2, 4)}
 
 
 def temporary(name: str) -> str:
-    """The name under which a new file is still being written; it may be incomplete."""
+    """Return the name under which a new file is still being written; it may be incomplete."""
     return f".{name}.mb-tmp"
 
 
 def spare(name: str) -> str:
-    """The name of the complete new file before the exchange, and of the old one after it."""
+    """Return the name of the complete new file before the exchange, and of the old one after it."""
     return f".{name}.mb-swap"
 
 

@@ -1,8 +1,7 @@
-"""Document paths as callers give them, made safe: checked as text, then opened part by part.
+"""Document paths made safe, and files opened, created and locked.
 
-A path is refused before the disk is touched if it could mean another file than it seems to
-(`flaw`). What is left is opened relative to its parent's descriptor, no part through a link, and
-only a regular file with one name passes. Nothing else in the project opens a document.
+A path is refused before the disk is touched if it could mean another file than it seems to (`flaw`). What is left is
+opened relative to its parent's descriptor, no part through a link, and only a regular file with one name passes.
 """
 
 from __future__ import annotations
@@ -11,8 +10,9 @@ import errno
 import os
 import stat
 
-from memorybook._light import NamedTuple, suppress
-from memorybook.errors import InvalidInput, MissingDocument, UnsafePath
+from memorybook._light import Iterator, NamedTuple, contextmanager, suppress
+from memorybook.errors import InvalidInput, MissingDocument, Unavailable, UnsafePath
+from memorybook.formats.document import IGNORED
 from memorybook.formats.document import MAX_BYTES as MAX_BYTES
 
 MAX_PARTS = 6
@@ -47,7 +47,7 @@ def stamp(status: os.stat_result) -> str:
 
 
 def is_safe_name(name: str) -> bool:
-    """Whether a file or folder of that name may be part of a document path. Fast for plain names."""
+    """Return whether a file or folder of that name may be part of a document path. Fast for plain names."""
     stem = name.removesuffix(".md")
     plain = stem.isascii() and stem.replace("-", "").replace("_", "").isalnum()
     if plain and len(name) <= MAX_PART_CHARACTERS:
@@ -56,7 +56,7 @@ def is_safe_name(name: str) -> bool:
 
 
 def flaw(path: str) -> str:
-    """What makes `path` unfit to name a document, as the end of a sentence; "" if nothing does."""
+    """Return what makes `path` unfit to name a document, as the end of a sentence; "" if nothing does."""
     if not path.endswith(".md"):
         return "does not end in .md"
     if path.startswith("~"):
@@ -73,7 +73,7 @@ def flaw(path: str) -> str:
 
 
 def split_path(path: str) -> list[str]:
-    """The parts of a document path. Raises UnsafePath that says what is wrong with it."""
+    """Return the parts of a document path. Raises UnsafePath that says what is wrong with it."""
     if not isinstance(path, str):
         raise UnsafePath(f"a document path is text, not {type(path).__name__}: {path!r}")
     if wrong := flaw(path):
@@ -125,10 +125,9 @@ def _compatible(part: str) -> str:
 
 
 def open_folder(folder: int, parts: list[str], path: str, *, create: bool = False) -> int:
-    """A descriptor of the folder `parts` below the descriptor `folder`; the caller closes it.
+    """Open the folder `parts` below the descriptor `folder`; `create` makes what is missing, durably.
 
-    `create` makes what is missing and syncs the parent of each. Raises MissingDocument if it is
-    not there, UnsafePath if a part is a link or no folder; `path` is what the message names.
+    Raises MissingDocument, UnsafePath if a part is a link or no folder.
     """
     here = os.dup(folder)
     try:
@@ -159,10 +158,9 @@ def _open_below(folder: int, name: str, *, create: bool) -> int:
 
 
 def rights_in(folder: os.stat_result, most: int) -> int:
-    """Permissions, of those in `most`, for something new in a folder: its owner's, and its group's if that shares it.
+    """Return the permissions, of those in `most`, for something new in a folder: the owner's, and a sharing group's.
 
-    A group shares a folder in which others have no rights (0750, 0770), or that has the set-group-ID bit (2775): no
-    usual umask leaves it like that.
+    A group shares a folder in which others have no rights (0750, 0770), or that has the set-group-ID bit (2775).
     """
     shared = folder.st_mode & 0o2000 or not folder.st_mode & 0o007
     return most & (0o700 | folder.st_mode & 0o2070 if shared else 0o700)
@@ -171,10 +169,9 @@ def rights_in(folder: os.stat_result, most: int) -> int:
 def open_file(
     folder: int, name: str, path: str, flags: int = os.O_RDONLY, mode: int = 0o600
 ) -> tuple[int, os.stat_result]:
-    """A descriptor of the regular file `name` in `folder`, with its status; the caller closes it.
+    """Open the regular file `name` in `folder`, never blocking or following a link; return descriptor and status.
 
-    Never blocks and never follows a link. Raises MissingDocument, or UnsafePath for anything that
-    is not a regular file with exactly one name and at most `MAX_BYTES`.
+    Raises MissingDocument, or UnsafePath for anything but a regular file with one name and at most `MAX_BYTES`.
     """
     try:
         descriptor = os.open(name, flags | _FILE, mode, dir_fd=folder)
@@ -210,7 +207,7 @@ def refuse(error: OSError, path: str) -> None:
 
 
 def load(folder: int, name: str, path: str) -> Loaded:
-    """The whole file, read from one descriptor, again if it changed meanwhile. Raises like `open_file`."""
+    """Return the whole file, read from one descriptor, again if it changed meanwhile. Raises like `open_file`."""
     descriptor, before = open_file(folder, name, path)
     try:
         for _ in range(4):
@@ -256,7 +253,7 @@ def read_all(descriptor: int, size: int) -> bytes:
 
 
 def encode(text: str, path: str) -> bytes:
-    """The document's bytes. Raises InvalidInput for text that no file can hold, or that is too long."""
+    """Return the document's bytes. Raises InvalidInput for text that no file can hold, or that is too long."""
     try:
         data = text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError as error:
@@ -273,9 +270,9 @@ _NULS = b"\0" * 8
 
 
 def decoded(data: bytes) -> str:
-    """What a document says: UTF-8, or UTF-16 with its mark, or Chinese in GB 18030; without the NULs of a crash.
+    """Decode a document: UTF-8, UTF-16 with its mark, or Chinese in GB 18030; NULs of a crash are dropped.
 
-    A byte that is none of these stands as a lone surrogate, and is written again as it was.
+    Other bytes become lone surrogates and are written back as they were.
     """
     if _NULS in data:
         import re
@@ -291,7 +288,7 @@ def decoded(data: bytes) -> str:
 
 
 def _chinese(data: bytes) -> str:
-    """The bytes as GB 18030, if that makes words of Chinese characters, not one here and there; else ""."""
+    """Return the bytes as GB 18030, if that makes words of Chinese characters, not one here and there; else ""."""
     try:
         text = data.decode("gb18030")
     except UnicodeDecodeError:
@@ -304,7 +301,95 @@ def _chinese(data: bytes) -> str:
 
 
 def digest(data: bytes) -> str:
-    """The revision of a document with these bytes: the first 128 bits of SHA-256, in hex."""
+    """Return the revision of a document with these bytes: the first 128 bits of SHA-256, in hex."""
     from hashlib import sha256
 
     return sha256(data).hexdigest()[:32]
+
+
+def create(path: str, *, durable: bool) -> None:
+    """Create an empty file for its owner alone, with its folder. Raises Unavailable.
+
+    It never opens one that exists: closing it would drop SQLite's locks.
+    """
+    if os.path.lexists(path):
+        return
+    folder = os.path.dirname(path)
+    try:
+        own_folder(folder)
+        with suppress(FileExistsError):
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        if durable:
+            _sync(folder)
+    except OSError as error:
+        raise Unavailable(f"the database {path!r} cannot be created: {error.strerror}") from error
+
+
+def own_folder(path: str) -> None:
+    """Create a folder for its owner alone. `.memorybook` ignores itself for git and needs a book."""
+    if os.path.isdir(path):
+        return
+    if os.path.basename(path) != ".memorybook":
+        os.makedirs(path, mode=0o700, exist_ok=True)
+    else:
+        with suppress(FileExistsError):
+            os.mkdir(path, 0o700)
+        with suppress(FileExistsError):
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            descriptor = os.open(os.path.join(path, ".gitignore"), flags, 0o600)
+            os.write(descriptor, b"*\n")
+            os.close(descriptor)
+
+
+def ignore_backup(folder: int) -> None:
+    """Have git leave out the back-up copy in a book's folder (a descriptor), unless somebody told it what to leave."""
+    with suppress(OSError):
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        descriptor = os.open(".gitignore", flags, 0o666, dir_fd=folder)
+        os.write(descriptor, IGNORED)
+        os.close(descriptor)
+
+
+def make_root(path: str) -> None:
+    """Make a book's directory, durably, with all above it, each for its owner alone; one that exists stays as it is."""
+    if os.path.isdir(path):
+        return
+    above = os.path.dirname(path)
+    make_root(above)
+    with suppress(FileExistsError):
+        os.mkdir(path, 0o700)
+        if (rights := rights_in(os.stat(above), 0o2777)) != 0o700:
+            os.chmod(path, rights)
+    _sync(above)
+
+
+def _sync(folder: str) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def claimed(path: str) -> Iterator[bool]:
+    """Return whether this holds the file's lock in the block, without waiting; True where no lock file can be made."""
+    import fcntl
+
+    try:
+        own_folder(os.path.dirname(path))
+        descriptor = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError:
+        yield True
+        return
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            ours = True
+        except BlockingIOError:
+            ours = False
+        except OSError:  # a file system without locks
+            ours = True
+        yield ours
+    finally:
+        os.close(descriptor)

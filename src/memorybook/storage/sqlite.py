@@ -22,13 +22,229 @@ from time import sleep
 
 import apsw
 
-from memorybook._light import Any, Callable, Iterable, Iterator, Sequence, contextmanager, suppress
+from memorybook._light import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    NamedTuple,
+    Sequence,
+    contextmanager,
+    suppress,
+)
 from memorybook.errors import Damaged as Damaged
-from memorybook.errors import Unavailable
-from memorybook.storage.index.columns import Value as Value
-from memorybook.storage.index.columns import bindable as bindable
-from memorybook.storage.index.columns import readable as readable
-from memorybook.storage.seal import counted, fault, leave, left, renamed
+from memorybook.errors import InvalidInput, Unavailable
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+
+Value = str | bytes | int | float | None
+"""What a column holds."""
+
+
+def bindable(text: str) -> str | bytes:
+    """Return the text as SQLite can hold it: as it is, or as bytes if it has surrogates, which UTF-8 cannot say."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+    return text
+
+
+def maybe_bindable(text: str | None) -> str | bytes | None:
+    """As `bindable`; None stays None."""
+    return None if text is None else bindable(text)
+
+
+def maybe_readable(value: Value) -> str | None:
+    """As `readable`; NULL is None."""
+    return None if value is None else readable(value)
+
+
+def readable(value: Value) -> str:
+    """Return the text that `bindable` was given; "" for NULL."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "surrogatepass")
+    return "" if value is None else str(value)
+
+
+def as_json(value: object) -> str | bytes:
+    """Compact JSON that SQLite can hold. Raises InvalidInput for what JSON cannot say."""
+    import json
+
+    try:
+        return bindable(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain))
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"metadata, tool calls and usage must be JSON: {error}") from error
+
+
+def from_json(value: Value) -> Any:
+    """Return what `as_json` was given; most lists and objects in the columns are empty. Raises Damaged."""
+    text = readable(value)
+    if text in _EMPTY:
+        return _EMPTY[text]()
+    import json
+
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise _foreign(text, "JSON") from error
+
+
+def object_of(value: Value) -> dict[str, Any]:
+    """As `from_json`, of an object. Raises Damaged for anything else."""
+    found = from_json(value)
+    if not isinstance(found, dict):
+        raise _foreign(readable(value), "an object")
+    return found
+
+
+def list_of(value: Value) -> list[Any]:
+    """As `from_json`, of a list. Raises Damaged for anything else."""
+    found = from_json(value)
+    if not isinstance(found, list):
+        raise _foreign(readable(value), "a list")
+    return found
+
+
+def _foreign(text: str, wanted: str) -> Damaged:
+    return Damaged(f"a database of the book has {text[:40]!r} where {wanted} stood: put a copy back that is whole")
+
+
+_EMPTY: dict[str, Callable[[], Any]] = {"[]": list, "{}": dict}
+
+
+def _plain(value: object) -> dict[Any, Any]:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{value!r} is none of text, number, bool, null, list, object")
+
+
+def stamp(time: datetime) -> str:
+    """ISO 8601 in UTC with microseconds always, so that text order is time order.
+
+    Raises InvalidInput for a time without timezone.
+    """
+    from datetime import UTC
+
+    if time.tzinfo is None:
+        raise InvalidInput(f"the time {time.isoformat()} has no timezone; give it in UTC")
+    try:
+        return time.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    except OverflowError as error:
+        raise InvalidInput(f"the time {time.isoformat()} is before year 1 or after 9999 in UTC") from error
+
+
+def maybe_stamp(time: datetime | None) -> str | None:
+    """As `stamp`; None stays None."""
+    return None if time is None else stamp(time)
+
+
+def time_of(value: str) -> datetime:
+    """Return what `stamp` was given, in UTC. Raises Damaged for what it cannot have made."""
+    from datetime import datetime
+
+    try:
+        return datetime.fromisoformat(value)
+    except (ValueError, TypeError) as error:
+        raise _foreign(str(value), "a time") from error
+
+
+def maybe_time_of(value: str | None) -> datetime | None:
+    """As `time_of`; NULL is None."""
+    return None if value is None else time_of(value)
+
+
+def row_limit(limit: int | None) -> int:
+    """Return the operand of LIMIT for "at most so many", None for all. Raises InvalidInput below 0."""
+    if limit is not None and limit < 0:
+        raise InvalidInput(f"limit {limit} is negative; give 0 or more, or none for all")
+    return -1 if limit is None else limit
+
+
+SEAL_TABLE = """
+    CREATE TABLE seal (name TEXT NOT NULL, commits INTEGER NOT NULL);
+    INSERT INTO seal VALUES (lower(hex(randomblob(16))), 0);
+    """
+"""The migration that makes the table."""
+
+_MARK_SIZE = 64
+
+
+class Seal(NamedTuple):
+    """The name of a database, and how often something was committed to it."""
+
+    name: str
+    commits: int
+
+
+def mark_of(path: str) -> str:
+    """Return the file with what the last commit to the database at `path` left."""
+    return f"{path}.mark"
+
+
+def read_mark(path: str) -> Seal | None:
+    """Return what the last commit left; None if nobody knows."""
+    try:
+        descriptor = os.open(mark_of(path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fields = os.read(descriptor, _MARK_SIZE).decode("ascii", "replace").split()
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+    whole = len(fields) == 2 and len(fields[0]) == 32 and fields[1].isdigit()
+    return Seal(fields[0], int(fields[1])) if whole else None
+
+
+def write_mark(path: str, seal: Seal) -> None:
+    """Note what a commit left, unless another database did so; where that cannot be written, the mark stays behind."""
+    known = read_mark(path)
+    if known is not None and (known.name != seal.name or known.commits >= seal.commits):
+        return
+    with suppress(OSError):
+        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(mark_of(path), flags, 0o600)
+        try:
+            os.pwrite(descriptor, f"{seal.name} {seal.commits}".ljust(_MARK_SIZE - 1).encode() + b"\n", 0)
+        finally:
+            os.close(descriptor)
+
+
+def count_commit(connection: Connection) -> Seal:
+    """Count a commit; to be called in its transaction."""
+    [row] = connection.execute("UPDATE seal SET commits=commits+1 RETURNING name, commits")
+    return Seal(*row)
+
+
+def rename_if_behind(connection: Connection, path: str) -> None:
+    """Give a database that is behind its mark another name, so that it is not taken for the one that left it later."""
+    known = read_mark(path)
+    row = connection.first("SELECT name, commits FROM seal") if known is not None else None
+    if known is not None and row is not None and row[0] == known.name and row[1] < known.commits:
+        connection.execute("UPDATE seal SET name=lower(hex(randomblob(16)))")
+
+
+def seal_fault(connection: Connection | None, path: str, known: Seal | None) -> str:
+    """Return what is wrong with a database of which `left` told `known` just before, one sentence; "" if nothing is."""
+    if known is None:
+        return ""
+    row = None if connection is None else connection.first("SELECT name, commits FROM seal")
+    if row is not None and row[0] == known.name and row[1] >= known.commits:
+        return ""
+    mark = mark_of(path)
+    if row is None:
+        return f"the database {path!r} was deleted: put the right one back, or delete {mark!r} if it is meant to be so"
+    return (
+        f"the database {path!r} is another one, or an older copy of it, than was written last: put the right one back, "
+        f"or delete {mark!r} if it is meant to be so"
+    )
+
 
 Row = tuple[Any, ...]
 Values = Sequence[Value]
@@ -49,15 +265,10 @@ _CAREFUL = "PRAGMA foreign_keys=ON; PRAGMA trusted_schema=OFF; PRAGMA cell_size_
 
 
 class Connection:
-    """One database file, made by `connect`; usable from any thread and on both sides of a fork.
+    """A database file, made by `connect`; usable from any thread and on both sides of a fork.
 
-    Attributes:
-        path: Absolute path of the database file.
-        durable: Whether a commit survives the loss of power, and deleted text is overwritten.
-        remote: Whether it is a server's, whose files nobody reaches from here.
-        lock: Held during every call; a transaction holds it to its end.
-        timeout_milliseconds: How long to wait for another process that is writing.
-        sealed: Whether transactions are counted, see `storage.seal`.
+    `remote` means a server's, whose files nobody reaches from here; `sealed` that commits are counted (`Seal`); `lock`
+    is held during every call, and by a transaction to its end.
     """
 
     remote = False
@@ -87,10 +298,7 @@ class Connection:
 
     @property
     def raw(self) -> apsw.Connection:
-        """The apsw connection, for what is not wrapped here (functions, blobs, backup); hold `lock` around its use.
-
-        Not to be kept: it is another one after a fork. Raises Unavailable, Damaged.
-        """
+        """The apsw connection, for what is not wrapped here; hold `lock` around its use, and never keep it."""
         if self._frozen and self._raw and not self._raw.in_transaction and self._frozen != _state(self.path):
             self._let_go()
         if self._raw is None:
@@ -148,7 +356,7 @@ class Connection:
             return self.raw.executemany(sql, rows).fetchall()
 
     def first(self, sql: str, values: Values = ()) -> Row | None:
-        """The first row, or None if there is none."""
+        """Return the first row, or None if there is none."""
         with self.lock, translated(self):
             cursor = self.raw.execute(sql, values)
             row = cursor.fetchone()
@@ -170,7 +378,7 @@ class Connection:
             return raw.changes()
 
     def stream(self, sql: str, values: Values = ()) -> Iterator[Row]:
-        """Rows one by one, all from one snapshot; only for a connection that nobody else uses meanwhile."""
+        """Yield rows one by one, all from one snapshot; only for a connection that nobody else uses meanwhile."""
         with translated(self):
             yield from self.raw.execute(sql, values)
 
@@ -214,15 +422,8 @@ def connect(
 ) -> Connection:
     """Open the database at `path`, creating it (mode 0600, with its folder) unless `readonly`.
 
-    Write-ahead log, foreign keys, no trust in functions named by the schema, no memory mapping.
-
-    Args:
-        path: The database file.
-        durable: True for what cannot be derived again: every commit is on disk when it returns, and
-            deleted content is overwritten. False for an index: a power loss may undo the last commits.
-        readonly: Never write nor create; raises Unavailable if there is no file.
-        timeout: Seconds to wait for another process that is writing.
-        setup: Called with every apsw connection made for it (at once, and again after a fork).
+    `durable` is for what cannot be derived again: every commit is on disk when it returns and deleted content is
+    overwritten. `setup` is called with every apsw connection made for it, again after a fork.
 
     Raises:
         Unavailable: It cannot be opened, or SQLite is older than 3.51.3.
@@ -243,13 +444,9 @@ def check_version(version: str) -> None:
 
 @contextmanager
 def immediate(connection: Connection) -> Iterator[Connection]:
-    """A transaction that may write: it waits for its turn first, so it cannot fail half-way for a lock.
+    """Begin a transaction that may write; it waits for its turn first, so no lock can fail it half-way.
 
-    Committed at the end of the block, rolled back by an exception. Not nested.
-
-    Raises:
-        Unavailable: Another process kept writing for longer than the timeout.
-        RuntimeError: A transaction is open already in this thread.
+    Raises Unavailable if another process keeps writing, RuntimeError if this thread is in a transaction already.
     """
     with connection.lock:
         if connection.in_transaction:
@@ -257,13 +454,13 @@ def immediate(connection: Connection) -> Iterator[Connection]:
         connection.execute("BEGIN IMMEDIATE")
         try:
             yield connection
-            seal = counted(connection) if connection.sealed else None
+            seal = count_commit(connection) if connection.sealed else None
             connection.execute("COMMIT")
         except BaseException:
             _end(connection, "ROLLBACK")
             raise
         if seal is not None:
-            leave(connection.path, seal)
+            write_mark(connection.path, seal)
 
 
 @contextmanager
@@ -290,9 +487,7 @@ def migrate(connection: Connection, migrations: Sequence[str]) -> None:
     """Bring the schema up to date: the n-th string makes version n (`user_version`) of version n - 1.
 
     Strings are only ever added at the end. Each runs in a transaction of its own; several processes may do it at once.
-
-    Raises:
-        Unavailable: The database is of a newer version than this list.
+    Raises Unavailable for a database of a newer version.
     """
     version = user_version(connection)
     connection.execute(_NOTICE)
@@ -318,16 +513,8 @@ def user_version(connection: Connection) -> int:
 class Store:
     """A database that writing creates and reading does not, opened at first use and kept open.
 
-    If the file is replaced or deleted meanwhile, the next use goes to what stands at the path then.
-
-    Args:
-        path: The database file.
-        migrations: See `migrate`; the last of those so far makes the table of `storage.seal`.
-        timeout: Seconds to wait for another process that is writing.
-        prepare: Called before the file is made: makes what it lies in, or raises Unavailable.
-
-    Attributes:
-        streams: Whether others may write while a snapshot is read.
+    If the file is replaced or deleted meanwhile, the next use goes to what stands at the path then. `prepare` is called
+    before the file is made; `streams` says whether others may write while a snapshot is read.
     """
 
     streams = True
@@ -342,7 +529,7 @@ class Store:
     ) -> None:
         self.path = os.path.abspath(path)
         self._prepare = prepare or (lambda: None)
-        self._migrations = migrations
+        self.migrations = migrations
         self._timeout = timeout
         self._lock = RLock()
         self._connection: Connection | None = None
@@ -350,7 +537,7 @@ class Store:
         self._closed = False
 
     def existing(self) -> Connection | None:
-        """The connection for reading; None while there is no database. Raises Unavailable, Damaged."""
+        """Return the connection for reading; None while there is no database. Raises Unavailable, Damaged."""
         try:
             found = os.stat(self.path)
         except FileNotFoundError:
@@ -367,7 +554,7 @@ class Store:
             return self._connection
 
     def created(self) -> Connection:
-        """The connection for writing; makes the database. Raises Unavailable, Damaged."""
+        """Return the connection for writing; makes the database. Raises Unavailable, Damaged."""
         connection = self.existing()
         if connection is None:
             self._prepare()
@@ -383,10 +570,10 @@ class Store:
             self._connection = None
         connection = self._connect()
         try:
-            migrate(connection, self._migrations)
+            migrate(connection, self.migrations)
             if not connection.remote and connection.first("SELECT 1 FROM sqlite_schema WHERE name='seal'"):
                 with suppress(Unavailable):  # one that is only read
-                    renamed(connection, self.path)
+                    rename_if_behind(connection, self.path)
                 connection.sealed = True
         except BaseException:
             connection.close()
@@ -398,7 +585,7 @@ class Store:
         return Connection(self.path, durable=True, timeout=self._timeout)
 
     def snapshot(self) -> Connection:
-        """A connection of the caller's own, to be closed by them, all of whose reading is of this moment."""
+        """Return a connection of the caller's own, to be closed by them, all of whose reading is of this moment."""
         connection = connect(self.path, durable=True, readonly=True)
         connection.execute("BEGIN")
         return connection
@@ -408,17 +595,17 @@ class Store:
 
         `thorough` reads the file anew, and all of it up to `MOST_CHECKED` bytes. Raises Unavailable, Damaged.
         """
-        known = left(self.path)
+        known = read_mark(self.path)
         connection = self.existing()
         if connection is not None and not connection.sealed:
             return ""
         if connection is None or not thorough:
-            return fault(connection, self.path, known)
+            return seal_fault(connection, self.path, known)
         anew = connect(self.path, durable=True, readonly=True)
         try:
-            if missing := _schema(tuple(self._migrations)).difference(anew.execute(_NAMES)):
+            if missing := _schema(tuple(self.migrations)).difference(anew.execute(_NAMES)):
                 raise Damaged(f"the database {self.path!r} has no {' '.join(min(missing))}; {_way_out(self.path)}")
-            if found := fault(anew, self.path, known):
+            if found := seal_fault(anew, self.path, known):
                 return found
             if os.path.getsize(self.path) <= MOST_CHECKED:
                 [(said,), *_] = anew.execute("PRAGMA quick_check(1)")
@@ -451,7 +638,7 @@ def _schema(migrations: tuple[str, ...]) -> frozenset[Row]:
 
 def _create(path: str, *, durable: bool) -> None:
     if not os.path.lexists(path):
-        from memorybook.storage.new_file import create
+        from memorybook.storage.safe_open import create
 
         create(path, durable=durable)
 
@@ -507,7 +694,7 @@ _MISTAKES = (apsw.MisuseError, apsw.BindingsError, apsw.ThreadingViolationError,
 
 
 def _ours(error: apsw.Error, connection: Connection) -> Unavailable | None:
-    """The error a user should see; None if it can only be a mistake in here."""
+    """Return the error a user should see; None if it can only be a mistake in here."""
     path = connection.path
     if isinstance(error, (apsw.BusyError, apsw.LockedError)):
         return Unavailable(f"the database {path!r} is locked by another process; try again when it is done")

@@ -20,14 +20,16 @@ Text that UTF-8 cannot say (lone surrogates) is stored as a blob in the same col
 
 from __future__ import annotations
 
-from memorybook._light import TYPE_CHECKING, Any, Iterator, Sequence, cast
-from memorybook.errors import InvalidInput
-from memorybook.storage import seal
-from memorybook.storage.index.columns import (
+from memorybook._light import TYPE_CHECKING, Any, Iterator, Mapping, Sequence, cast
+from memorybook.errors import InvalidInput, NotFound
+from memorybook.storage.sqlite import (
+    SEAL_TABLE,
+    Connection,
     Value,
     as_json,
     bindable,
     list_of,
+    maybe_bindable,
     maybe_stamp,
     maybe_time_of,
     object_of,
@@ -36,7 +38,11 @@ from memorybook.storage.index.columns import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from memorybook.formats.document import SummaryEmbedding, SummaryState, SummaryUpdate
     from memorybook.model import Role, Session, Turn
+
 
 MIGRATIONS: tuple[str, ...] = (
     """
@@ -107,7 +113,7 @@ MIGRATIONS: tuple[str, ...] = (
     ALTER TABLE sessions ADD COLUMN chats_through INTEGER NOT NULL DEFAULT -1;
     CREATE INDEX sessions_open ON sessions (updated) WHERE ended IS NULL;
     """,
-    seal.TABLE,
+    SEAL_TABLE,
 )
 """Migration n makes version n of version n - 1. Only ever added to."""
 
@@ -135,7 +141,7 @@ def check(session: Session, turns: Sequence[Turn]) -> None:
 
 
 def session_row(session: Session) -> list[Value]:
-    """The columns `SESSION` of a session. Raises InvalidInput for a time without timezone."""
+    """Return the columns `SESSION` of a session. Raises InvalidInput for a time without timezone."""
     texts = (session.uuid, session.name, session.title, session.summary, session.path)
     times = (session.created, session.updated, session.ended)
     place = (session.source, session.channel, session.chat_id)
@@ -143,7 +149,7 @@ def session_row(session: Session) -> list[Value]:
 
 
 def session_of(row: Sequence[Any], turn_ids: tuple[str, ...]) -> Session:
-    """The session with these columns `SESSION`."""
+    """Return the session with these columns `SESSION`."""
     from memorybook.model import Session
 
     uuid, name, title, summary, path, created, updated, ended, source, channel, chat_id = row
@@ -164,7 +170,7 @@ def session_of(row: Sequence[Any], turn_ids: tuple[str, ...]) -> Session:
 
 
 def widened(before: Session, after: Session) -> Session:
-    """The session as `after` says, from the earlier beginning to the later end."""
+    """Return the session as `after` says, from the earlier beginning to the later end."""
     from dataclasses import replace
 
     created = [time for time in (before.created, after.created) if time is not None]
@@ -178,7 +184,7 @@ def widened(before: Session, after: Session) -> Session:
 
 
 def split(turns: Sequence[Turn], count: int, size: int) -> tuple[list[Turn], list[list[Turn]]]:
-    """The replies that go on with a chat of `count` replies and `size` characters, then new chats."""
+    """Return the replies that go on with a chat of `count` replies and `size` characters, then new chats."""
     groups: list[list[Turn]] = [[]]
     for turn in turns:
         reply = turn.role in REPLIES
@@ -193,7 +199,7 @@ def split(turns: Sequence[Turn], count: int, size: int) -> tuple[list[Turn], lis
 
 
 def chat_row(turns: Sequence[Turn]) -> list[Value]:
-    """The columns `CHAT` of a chat of these turns, at least one."""
+    """Return the columns `CHAT` of a chat of these turns, at least one."""
     head, replies = (None, turns) if turns[0].role in REPLIES else (turns[0], turns[1:])
     said = as_json([reply_of(turn) for turn in replies])
     if head is None:
@@ -204,7 +210,7 @@ def chat_row(turns: Sequence[Turn]) -> list[Value]:
 
 
 def reply_of(turn: Turn) -> dict[str, Any]:
-    """A reply as it stands in `ai_replies`."""
+    """Return a reply as it stands in `ai_replies`."""
     return {
         "id": turn.id,
         "role": turn.role,
@@ -218,7 +224,7 @@ def reply_of(turn: Turn) -> dict[str, Any]:
 
 
 def turns_of(session: str, chat: Sequence[Any]) -> Iterator[Turn]:
-    """The turns of a chat, given its columns `CHAT`."""
+    """Yield the turns of a chat, given its columns `CHAT`."""
     from memorybook.model import Turn
 
     turn_id, speaker, role, text, calls, replies, position, metadata, created = chat
@@ -249,15 +255,228 @@ def turns_of(session: str, chat: Sequence[Any]) -> Iterator[Turn]:
 
 
 def marks(columns: str) -> str:
-    """As many `?` as there are columns."""
+    """Return as many `?` as there are columns."""
     return ", ".join("?" for _ in columns.split(", "))
 
 
 def times_of(turns: Sequence[Turn]) -> list[str]:
-    """Times of the turns that have one, as text."""
+    """Return times of the turns that have one, as text."""
     return [stamp(turn.time) for turn in turns if turn.time is not None]
 
 
 def last_time(turns: Sequence[Turn]) -> str | None:
-    """The latest of `times_of`; None if no turn has one."""
+    """Return the latest of `times_of`; None if no turn has one."""
     return max(times_of(turns), default=None)
+
+
+def summary_state(db: Connection, number: int) -> SummaryState:
+    """Return how far the summaries of a session reach."""
+    from memorybook.formats.document import SummaryState
+
+    columns = f"{SESSION}, summary_by, summary_through, chats_through"
+    [(*row, by, through, chats_through)] = db.execute(f"SELECT {columns} FROM sessions WHERE id=?", (number,))
+    [(last,)] = db.execute("SELECT max(position) FROM turns WHERE session=?", (number,))
+    [(revision,)] = db.execute("SELECT revision FROM state")
+    return SummaryState(
+        session_of(row, ()), readable(by), through, chats_through, -1 if last is None else last, revision
+    )
+
+
+def store_summaries(db: Connection, number: int, telling: SummaryUpdate) -> bool:
+    """Store summaries unless turns or the summary changed since `told`; return whether they were stored."""
+    before = telling.told
+    gone = "SELECT 1 FROM removed WHERE session=? AND revision>? LIMIT 1"
+    [(standing,)] = db.execute("SELECT summary FROM sessions WHERE id=?", (number,))
+    if readable(standing) != before.session.summary:
+        return False
+    if db.first(gone, (bindable(before.session.uuid), before.revision)):
+        return False
+    edited = "SELECT 1 FROM turns WHERE session=? AND position<=? AND revision>? LIMIT 1"
+    if db.first(edited, (number, before.last, before.revision)):
+        return False
+    for chat in telling.chats:
+        found = db.first("SELECT chat FROM turns WHERE turn_id=? AND session=?", (bindable(chat.turn_id), number))
+        if found is not None:
+            db.execute("UPDATE chats SET summary=? WHERE id=?", (bindable(chat.summary), found[0]))
+            set_embedding(db, "chats", found[0], chat.embedding)
+    db.execute(
+        "UPDATE sessions SET chats_through=?, summary_through=? WHERE id=?", (before.last, telling.through, number)
+    )
+    if telling.summary is not None:
+        db.execute(
+            "UPDATE sessions SET summary=?, title=?, summary_by=? WHERE id=?",
+            (bindable(telling.summary), bindable(telling.title), telling.by, number),
+        )
+        set_embedding(db, "sessions", number, telling.embedding)
+    return True
+
+
+def unsaid(db: Connection, number: int, position: int) -> None:
+    """Let go of a summary that was made of turns some of which are removed, the first at that position."""
+    made = "SELECT 1 FROM sessions WHERE id=? AND summary_by<>''"
+    if db.first(made, (number,)):
+        db.execute("UPDATE sessions SET summary='', title='', summary_by='', summary_through=-1 WHERE id=?", (number,))
+        set_embedding(db, "sessions", number, None)
+    db.execute("UPDATE sessions SET chats_through=min(chats_through, ?) WHERE id=?", (position - 1, number))
+
+
+def summarized(db: Connection, number: int, session: str, turn_id: str | None) -> tuple[str, int]:
+    """Table and row of what a summary is about: the session, or the chat that holds the turn. Raises NotFound."""
+    if turn_id is None:
+        return "sessions", number
+    row = db.first("SELECT chat FROM turns WHERE turn_id=? AND session=?", (bindable(turn_id), number))
+    if row is None:
+        raise NotFound(f"session {session!r} has no turn {turn_id!r}; read the session to see its turns")
+    return "chats", row[0]
+
+
+def as_embedding(model: Value, dimensions: Value, vector: Value) -> SummaryEmbedding | None:
+    """Return the columns `EMBEDDING` as a vector; None if there is none."""
+    from memorybook.formats.document import SummaryEmbedding
+
+    if not (isinstance(vector, bytes) and isinstance(dimensions, int)):
+        return None
+    return SummaryEmbedding(readable(model), dimensions, vector)
+
+
+def set_embedding(db: Connection, table: str, number: int, embedding: SummaryEmbedding | None) -> None:
+    """Keep the vector of what `summarized` gave; None drops it. Raises InvalidInput for one of another length."""
+    model, dimensions, vector = embedding or (None, None, None)
+    if dimensions is not None and (dimensions < 1 or len(vector or b"") != 4 * dimensions):
+        problem = f"a vector of {dimensions} dimensions has {4 * dimensions} bytes, not {len(vector or b'')}"
+        raise InvalidInput(problem)
+    values = (maybe_bindable(model), dimensions, vector, number)
+    db.execute(f"UPDATE {table} SET ({EMBEDDING}) = (?, ?, ?) WHERE id=?", values)
+
+
+def _unknown(db: Connection, number: int, turns: Sequence[Turn]) -> list[Turn]:
+    """Return the turns whose ids are not in the session, the first of each id."""
+    first: dict[str, Turn] = {}
+    for turn in turns:
+        first.setdefault(turn.id, turn)
+    known = "SELECT 1 FROM turns WHERE turn_id=? AND session=?"
+    return [turn for turn in first.values() if db.first(known, (bindable(turn.id), number)) is None]
+
+
+def placed(db: Connection, number: int, turns: Sequence[Turn], *, back: bool) -> list[Turn]:
+    """The turns that are not in the session, at its end; with `back`, at their own positions where these are free."""
+    from dataclasses import replace
+
+    fresh = _unknown(db, number, turns)
+    start = _end(db, number)
+    if not back:
+        return [replace(turn, position=start + n) for n, turn in enumerate(fresh)]
+    free = max([start, *(turn.position + 1 for turn in fresh)])
+    taken = {position for (position,) in db.execute("SELECT position FROM turns WHERE session=?", (number,))}
+    found = []
+    for turn in sorted(fresh, key=lambda turn: turn.position):
+        if turn.position < 0 or turn.position in taken:
+            turn = replace(turn, position=free)
+            free += 1
+        taken.add(turn.position)
+        found.append(turn)
+    return found
+
+
+def _end(db: Connection, number: int) -> int:
+    """Return the position after the session's last turn."""
+    [(last,)] = db.execute("SELECT max(position) FROM turns WHERE session=?", (number,))
+    return 0 if last is None else int(last) + 1
+
+
+def store(db: Connection, number: int, fresh: Sequence[Turn], revision: int) -> None:
+    """Store placed turns: replies go on with the last chat while it has room, others begin one.
+
+    Turns that belong between those that stand are a chat each.
+    """
+    if fresh and fresh[0].position < _end(db, number):
+        _enter(db, number, [(turn, _begin(db, number, [turn], revision)) for turn in fresh], revision)
+        return
+    last = None
+    count, size = MOST_REPLIES, 0
+    if fresh and fresh[0].role in REPLIES:
+        query = "SELECT id, position, ai_replies FROM chats WHERE session=? ORDER BY position DESC LIMIT 1"
+        last = db.first(query, (number,))
+    if last is not None:
+        count, size = fresh[0].position - last[1] - 1, len(last[2])
+    going_on, chats = split(fresh, count, size)
+    places = []
+    if last is not None and going_on:
+        _go_on(db, last[0], readable(last[2]), going_on, revision)
+        places = [(turn, last[0]) for turn in going_on]
+    for chat in chats:
+        begun = _begin(db, number, chat, revision)
+        places += [(turn, begun) for turn in chat]
+    _enter(db, number, places, revision)
+
+
+def _enter(db: Connection, number: int, places: Sequence[tuple[Turn, int]], revision: int) -> None:
+    db.executemany(
+        "INSERT INTO turns (session, turn_id, chat, position, revision) VALUES (?, ?, ?, ?, ?)",
+        [(number, bindable(turn.id), chat_id, turn.position, revision) for turn, chat_id in places],
+    )
+
+
+def _go_on(db: Connection, chat: int, replies: str, more: Sequence[Turn], revision: int) -> None:
+    added = readable(as_json([reply_of(turn) for turn in more]))
+    joined = added if replies == "[]" else f"{replies[:-1]},{added[1:]}"
+    db.execute(
+        "UPDATE chats SET ai_replies=?1, updated=coalesce(max(updated, ?2), updated, ?2), revision=?3 WHERE id=?4",
+        (bindable(joined), last_time(more), revision, chat),
+    )
+
+
+def _begin(db: Connection, number: int, turns: Sequence[Turn], revision: int) -> int:
+    return db.insert(
+        f"INSERT INTO chats ({CHAT}, updated, session, revision) VALUES ({marks(CHAT)}, ?, ?, ?)",
+        (*chat_row(turns), last_time(turns), number, revision),
+    )
+
+
+def take_out(db: Connection, chat: int, gone: Container[str]) -> None:
+    """Leave the chat without the turns of these ids, and without the summary that told of them; or leave no chat."""
+    [row] = db.execute(f"SELECT {CHAT} FROM chats WHERE id=?", (chat,))
+    left = [turn for turn in turns_of("", row) if turn.id not in gone]
+    if not left:
+        db.execute("DELETE FROM chats WHERE id=?", (chat,))
+        return
+    db.execute(
+        f"UPDATE chats SET ({CHAT}, updated, summary) = ({marks(CHAT)}, ?, '') WHERE id=?",
+        (*chat_row(left), last_time(left), chat),
+    )
+    db.execute(f"UPDATE chats SET ({EMBEDDING}) = (NULL, NULL, NULL) WHERE id=?", (chat,))
+
+
+def rewritten(db: Connection, number: int, old: Mapping[str, Turn], new: Mapping[str, Turn], revision: int) -> int:
+    """Give turns of a session that are as in `old` the content in `new`; returns how many were."""
+    from dataclasses import replace
+
+    marked = ", ".join("?" * len(new))
+    found = db.execute(
+        f"SELECT DISTINCT chat FROM turns WHERE session=? AND turn_id IN ({marked})", (number, *map(bindable, new))
+    )
+    changed: list[Turn] = []
+    for (chat,) in list(found):
+        [row] = db.execute(f"SELECT {CHAT} FROM chats WHERE id=?", (chat,))
+        turns = []
+        for turn in turns_of("", row):
+            was, will = old.get(turn.id), new.get(turn.id)
+            if was is not None and will is not None and _content(turn) == _content(was):
+                turn = replace(turn, text=will.text, tool_calls=will.tool_calls, metadata=will.metadata)
+                changed.append(turn)
+            turns.append(turn)
+        db.execute(
+            f"UPDATE chats SET ({CHAT}, summary, revision) = ({marks(CHAT)}, '', ?) WHERE id=?",
+            (*chat_row(turns), revision, chat),
+        )
+        db.execute(f"UPDATE chats SET ({EMBEDDING}) = (NULL, NULL, NULL) WHERE id=?", (chat,))
+    ids = [(revision, number, bindable(turn.id)) for turn in changed]
+    db.executemany("UPDATE turns SET revision=? WHERE session=? AND turn_id=?", ids)
+    if changed:
+        first = min(turn.position for turn in changed) - 1
+        db.execute("UPDATE sessions SET chats_through=min(chats_through, ?) WHERE id=?", (first, number))
+    return len(changed)
+
+
+def _content(turn: Turn) -> object:
+    return turn.text, as_json(turn.tool_calls), as_json(turn.metadata)

@@ -5,19 +5,40 @@ from __future__ import annotations
 import os
 
 from memorybook._light import TYPE_CHECKING, Callable, Iterable, Iterator, Mapping, Sequence
-from memorybook.errors import ConfigError, Conflict, NotFound
-from memorybook.storage.index.columns import as_json, bindable, readable, row_limit, stamp
-from memorybook.storage.sqlite import Connection, Store, immediate, reading
+from memorybook.errors import ConfigError, Conflict, Damaged, NotFound
+from memorybook.storage.sqlite import (
+    Connection,
+    Store,
+    as_json,
+    bindable,
+    immediate,
+    readable,
+    reading,
+    row_limit,
+    stamp,
+)
+from memorybook.storage.tables import Tables, checkpoint
 from memorybook.storage.transcript_rows import (
     CHAT,
+    EMBEDDING,
     MIGRATIONS,
     SESSION,
+    as_embedding,
     check,
     marks,
+    placed,
+    rewritten,
     session_of,
     session_row,
+    set_embedding,
+    store,
+    store_summaries,
+    summarized,
+    summary_state,
+    take_out,
     times_of,
     turns_of,
+    unsaid,
     widened,
 )
 
@@ -25,49 +46,36 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from datetime import datetime
 
-    from memorybook.formats.summary_changes import SummaryEmbedding, SummaryState, SummaryUpdate, TurnChanges
+    from memorybook.formats.document import SummaryEmbedding, SummaryState, SummaryUpdate, TurnChanges
     from memorybook.model import Session, Turn
 
 
-class SqliteTranscripts:
-    """`Transcripts` in one SQLite file, which the first append creates.
+class SqliteTranscripts(Tables):
+    """`Transcripts` in one SQLite file, created by the first append, or in a `Store` of these tables.
 
-    Every method may raise Unavailable (locked by another process for 30 s, unreadable, made by a
-    newer memorybook) or Damaged; a damaged file is kept as it is.
-
-    Args:
-        path: The database file, or a `Store` of these tables, which may be of another kind.
-        prepare: See `Store`.
-
-    Attributes:
-        server: Address of the server that keeps them; "" for a file.
+    Every method may raise Unavailable (locked by another process for 30 s, unreadable, newer) or Damaged; a damaged
+    file is kept as it is. `server` is the address of the server that keeps them, "" for a file.
     """
 
     def __init__(self, path: str | Store, *, prepare: Callable[[], None] | None = None) -> None:
-        self._store = Store(path, MIGRATIONS, prepare=prepare) if isinstance(path, str) else path
+        super().__init__(Store(path, MIGRATIONS, prepare=prepare) if isinstance(path, str) else path)
         self.server = "" if os.path.isabs(self._store.path) else self._store.path
 
     # --- writing ---
 
     def append(self, session: Session, turns: Sequence[Turn]) -> tuple[Turn, ...]:
-        """Store turns at the end of the session, creating it; returns those that were new, placed.
+        """Store turns at the end of the session, creating it; return those that were new, placed. On disk on return.
 
-        The fields of a session that exists are left alone, except its first and last time. On disk
-        on return. Raises InvalidInput for a turn without id, of another session, with a time
-        without timezone or with values that JSON cannot hold.
+        Of a session that exists only the first and last time change. Raises InvalidInput for a turn without id, of
+        another session, with a time without timezone or values that JSON cannot hold.
         """
         return self._add(session, turns, back=False)
 
     def restore(self, session: Session, turns: Sequence[Turn]) -> int:
-        """Put back turns that were removed, at their positions where these are free; returns how many.
-
-        A session that is gone comes back with its fields. Turns that stand are left as they are. On disk on return.
-        """
+        """Put back removed turns, at their positions where these are free; return how many. On disk on return."""
         return len(self._add(session, turns, back=True))
 
     def _add(self, session: Session, turns: Sequence[Turn], *, back: bool) -> tuple[Turn, ...]:
-        from memorybook.storage.turn_places import placed, store
-
         check(session, turns)
         with immediate(self._store.created()) as db:
             row = _session_id(db, session.uuid)
@@ -94,17 +102,18 @@ class SqliteTranscripts:
             if after == before:
                 return
             revision = _next_revision(db)
-            _rewrite(db, number, after)
+            db.execute(
+                f"UPDATE sessions SET ({SESSION}) = ({marks(SESSION)}) WHERE id=?", (*session_row(after), number)
+            )
+            _keep_turn_ids(db, number)
             if after.summary != before.summary:
-                from memorybook.storage.transcript_summaries import set_embedding
-
                 set_embedding(db, "sessions", number, None)
                 db.execute("UPDATE sessions SET summary_by='' WHERE id=?", (number,))
             if (after.name, after.path) != (before.name, before.path):
                 db.execute("UPDATE turns SET revision=? WHERE session=?", (revision, number))
 
     def remove(self, session: str, turn_ids: Iterable[str] | None = None) -> int:
-        """Remove these turns (single replies too), or the whole session; returns how many turns went.
+        """Remove these turns (single replies too), or the whole session; return how many turns went.
 
         The text is overwritten on disk. A chat's summary goes with any of its turns; the session's stays.
         """
@@ -115,22 +124,27 @@ class SqliteTranscripts:
             number = _session_id(db, session)
             if number is None:
                 return 0
-            gone = _remove_session(db, number) if turn_ids is None else _remove_turns(db, number, turn_ids)
+            if turn_ids is None:
+                gone = list(_turn_ids(db, number))
+                for table, column in (("turns", "session"), ("chats", "session"), ("sessions", "id")):
+                    db.execute(f"DELETE FROM {table} WHERE {column}=?", (number,))
+            else:
+                gone = _remove_turns(db, number, turn_ids)
             if gone or turn_ids is None:
-                _bury(db, session, gone, _next_revision(db))
-        from memorybook.storage.vacuum import checkpoint
-
+                revision = _next_revision(db)
+                db.executemany(
+                    "INSERT OR REPLACE INTO removed (session, turn_id, revision) VALUES (?, ?, ?)",
+                    [(bindable(session), bindable(turn_id), revision) for turn_id in gone],
+                )
         checkpoint(db)
         return len(gone)
 
     def rewrite(self, then: Session, old: Sequence[Turn], now: Session, new: Sequence[Turn]) -> int:
-        """Give turns of a session another text, tool calls and metadata, in their places; returns how many.
+        """Give turns of a session another text, tool calls and metadata, in their places; return how many.
 
         Title and summary of the session become those of `now` where they are those of `then`; turns that are not as in
         `old`, and all else of the session, are left as they are. Chats' summaries that told of the turns go.
         """
-        from memorybook.storage.turn_places import rewritten
-
         db = self._store.existing()
         if db is None:
             return 0
@@ -144,12 +158,8 @@ class SqliteTranscripts:
             if standing.title == then.title:
                 db.execute("UPDATE sessions SET title=? WHERE id=?", (bindable(now.title), number))
             if standing.summary == then.summary != now.summary:
-                from memorybook.storage.transcript_summaries import set_embedding
-
                 db.execute("UPDATE sessions SET summary=? WHERE id=?", (bindable(now.summary), number))
                 set_embedding(db, "sessions", number, None)
-        from memorybook.storage.vacuum import checkpoint
-
         checkpoint(db)
         return changed
 
@@ -160,8 +170,7 @@ class SqliteTranscripts:
 
         Raises NotFound; InvalidInput if the vector is not `dimensions` numbers long.
         """
-        from memorybook.formats.summary_changes import SummaryEmbedding
-        from memorybook.storage.transcript_summaries import set_embedding, summarized
+        from memorybook.formats.document import SummaryEmbedding
 
         with self._writing(session) as db:
             table, number = summarized(db, _known(db, session), session, turn_id)
@@ -169,9 +178,7 @@ class SqliteTranscripts:
             _next_revision(db)
 
     def set_chat_summary(self, session: str, turn_id: str, summary: str) -> None:
-        """Store a summary of the chat that holds the turn; drops the vector of the old one. Raises NotFound."""
-        from memorybook.storage.transcript_summaries import set_embedding, summarized
-
+        """Store a summary of the chat that holds the turn; drop the vector of the old one. Raises NotFound."""
         with self._writing(session) as db:
             table, number = summarized(db, _known(db, session), session, turn_id)
             db.execute("UPDATE chats SET summary=? WHERE id=?", (bindable(summary), number))
@@ -179,17 +186,14 @@ class SqliteTranscripts:
             _next_revision(db)
 
     def tell(self, telling: SummaryUpdate) -> bool:
-        """Keep summaries of a session and of its chats, all at once.
+        """Store summaries of a session and of its chats in one transaction.
 
-        False, and nothing is kept, if turns were removed since `told`, for what is gone must not come back so, or if
-        somebody else gave the session a summary meanwhile.
-        Raises NotFound; InvalidInput if a vector is not as long as it says.
+        Return False, storing nothing, if turns were removed or edited since `told`, or if the session got another
+        summary meanwhile. Raises NotFound; InvalidInput if a vector is not as long as it says.
         """
-        from memorybook.storage.transcript_summaries import tell
-
         session = telling.told.session.uuid
         with self._writing(session) as db:
-            kept = tell(db, _known(db, session), telling)
+            kept = store_summaries(db, _known(db, session), telling)
             if kept:
                 _next_revision(db)
         return kept
@@ -197,7 +201,7 @@ class SqliteTranscripts:
     # --- reading ---
 
     def session(self, name: str) -> Session:
-        """The session by uuid, or by name if only one has it. Raises NotFound, Conflict (several)."""
+        """Return the session by uuid, or by name if only one has it. Raises NotFound, Conflict (several)."""
         db = self._store.existing()
         if db is None:
             raise _no_session(name)
@@ -206,9 +210,9 @@ class SqliteTranscripts:
             return _read_session(db, _only_one_named(db, name) if number is None else number)
 
     def sessions(self, *, limit: int | None = None, turn_ids: bool = True) -> Sequence[Session]:
-        """By their last turn's time, newest first; those without times last.
+        """Return sessions, newest last turn first, those without times last. Raises InvalidInput for a limit below 0.
 
-        Without `turn_ids` it costs the same however long the sessions are. Raises InvalidInput for a limit below 0.
+        Without `turn_ids` the cost does not depend on how long the sessions are.
         """
         rows = row_limit(limit)
         db = self._store.existing()
@@ -221,82 +225,118 @@ class SqliteTranscripts:
             return [_read_session(db, number) for (number,) in db.execute(f"SELECT id {newest}", (rows,))]
 
     def left_open(self, source: str, before: datetime, *, limit: int | None = None) -> Sequence[str]:
-        """Sessions (uuid) of that source that have not ended, with their last turn before that time; oldest first."""
-        db = self._store.existing()
-        if db is None:
-            return []
-        rows = db.execute(
+        """Return sessions (uuid) of that source that have not ended, last turn before that time; oldest first."""
+        rows = self._rows(
             "SELECT uuid FROM sessions WHERE ended IS NULL AND updated<? AND source=? ORDER BY updated, id LIMIT ?",
             (stamp(before), bindable(source), row_limit(limit)),
         )
         return [readable(uuid) for (uuid,) in rows]
 
     def going_on(self, source: str, channel: str, chat_id: str) -> Sequence[Session]:
-        """Sessions of that source and tenant that have not ended, newest first, without the ids of their turns."""
-        db = self._store.existing()
-        if db is None:
-            return []
+        """Return open sessions of that source and tenant, newest first, without the ids of their turns."""
         wanted = "ended IS NULL AND source=? AND channel=? AND chat_id=?"
-        rows = db.execute(
+        rows = self._rows(
             f"SELECT {SESSION} FROM sessions WHERE {wanted} ORDER BY updated DESC, id DESC",
             tuple(map(bindable, (source, channel, chat_id))),
         )
         return [session_of(row, ()) for row in rows]
 
     def running(self, *, limit: int) -> Sequence[tuple[Session, SummaryEmbedding | None]]:
-        """Sessions that have not ended, newest first, whose summary stands in no document, with its vector."""
-        from memorybook.storage.transcript_summaries import running
+        """Return open sessions that have a stored summary, with its vector, newest first.
 
-        db = self._store.existing()
-        return [] if db is None else running(db, limit)
+        Summaries copied from a Markdown page are excluded.
+        """
+        rows = self._rows(
+            f"SELECT {EMBEDDING}, {SESSION} FROM sessions WHERE ended IS NULL AND summary_by<>'' AND summary<>''"
+            " ORDER BY updated DESC, id DESC LIMIT ?",
+            (limit,),
+        )
+        return [(session_of(row, ()), as_embedding(model, size, vector)) for model, size, vector, *row in rows]
 
     def turns(self, session: str, *, last: int | None = None) -> Sequence[Turn]:
-        """All turns of a session (uuid) in order, or the last so many, at least 1; empty if there is none."""
-        db = self._store.existing()
-        if db is None:
-            return []
+        """Return all turns of a session (uuid) in order, or the last so many, at least 1; none if it is unknown."""
         chosen = "session=(SELECT id FROM sessions WHERE uuid=?)"
         if last is not None:
             chosen = f"id IN (SELECT chat FROM turns WHERE {chosen} ORDER BY position DESC LIMIT {int(last)})"
-        chats = db.execute(f"SELECT {CHAT} FROM chats WHERE {chosen}", (bindable(session),))
+        chats = self._rows(f"SELECT {CHAT} FROM chats WHERE {chosen}", (bindable(session),))
         found = [turn for chat in chats for turn in turns_of(session, chat)]
         found.sort(key=lambda turn: turn.position)  # turns put back stand in chats of their own
         return found if last is None else found[-last:]
 
     def each_turn(self, session: str) -> Iterator[Turn]:
-        """The turns of a session (uuid) in order, of which never all are held; read as they are asked for."""
-        from memorybook.storage.turn_stream import each_turn
-
-        return each_turn(self._store, session)
+        """Iterate over the turns of a session (uuid) in order, reading some chats at a time."""
+        chats = (
+            f"SELECT {CHAT} FROM chats WHERE session=(SELECT id FROM sessions WHERE uuid=?) AND position>?"
+            f" ORDER BY position LIMIT {_AT_ONCE}"
+        )
+        waiting: list[Turn] = []  # turns put back stand in chats of their own, between those of another
+        read = -1
+        while rows := self._rows(chats, (bindable(session), read)):
+            for row in rows:
+                read = row[_POSITION]
+                yield from (turn for turn in waiting if turn.position < read)
+                waiting = [turn for turn in waiting if turn.position > read]
+                waiting += turns_of(session, row)
+                waiting.sort(key=lambda turn: turn.position)
+        yield from waiting
 
     def find(self, turn_id: str, session: str | None = None) -> Sequence[Turn]:
-        """Turns of that id, one per session that has one, or only that of a session (uuid); as they were stored."""
-        from memorybook.storage.turn_stream import found
-
-        db = self._store.existing()
-        return [] if db is None else found(db, turn_id, session)
+        """Return turns of that id, one per session that has one, or only that of a session (uuid)."""
+        of_it, values = ("", ()) if session is None else (" AND sessions.uuid=?", (bindable(session),))
+        rows = self._rows(
+            f"SELECT sessions.uuid, {_OF_CHATS} FROM turns JOIN chats ON chats.id=turns.chat"
+            f" JOIN sessions ON sessions.id=turns.session WHERE turns.turn_id=?{of_it} ORDER BY turns.id",
+            (bindable(turn_id), *values),
+        )
+        return [turn for uuid, *chat in rows for turn in turns_of(readable(uuid), chat) if turn.id == turn_id]
 
     def shared(self, turn_ids: Iterable[str]) -> frozenset[str]:
-        """Those of these ids that turns of several sessions have; costs a look at an index for each."""
-        db = self._store.existing()
-        if db is None:
-            return frozenset()
+        """Return those of these ids that turns of several sessions have; one index lookup each."""
         several = "SELECT 1 FROM turns WHERE turn_id=? LIMIT 1 OFFSET 1"
-        return frozenset(id for id in turn_ids if db.first(several, (bindable(id),)))
+        return frozenset(id for id in turn_ids if self._rows(several, (bindable(id),)))
 
     def short_names(self, turns: Iterable[tuple[str, str]]) -> Sequence[str]:
-        """A name of each turn, given as (session, id), that `beginning_with` finds: UUIDs are cut, to 8 or more."""
-        from memorybook.storage.short_names import short_names
+        """Return a name for each (session, id) that `beginning_with` finds: `ID`, or `SESSION/ID` if ids are shared.
 
-        db = self._store.existing()
-        return [turn for _, turn in turns] if db is None else short_names(db, turns)
+        UUIDs are cut to the shortest unique beginning, 8 characters or more.
+        """
+        turns = list(turns)
+        shared = self.shared({turn for _, turn in turns})
+        return [
+            f"{self._beginning('sessions', 'uuid', session)}/" * (turn in shared)
+            + self._beginning("turns", "turn_id", turn)
+            for session, turn in turns
+        ]
+
+    def _beginning(self, table: str, column: str, value: str) -> str:
+        """Return the shortest beginning of a UUID that no other value of the column has; other values unchanged."""
+        if len(value) != 36 or not _may_begin_uuid(value):
+            return value
+        size = SHORTEST
+        for way, order in ((">", ""), ("<", " DESC")):
+            other = f"SELECT {column} FROM {table} WHERE {column}{way}? ORDER BY {column}{order} LIMIT 1"
+            for (found,) in self._rows(other, (value,)):
+                while size < len(value) and readable(found).startswith(value[:size]):
+                    size += 1
+        return value[:size]
 
     def beginning_with(self, turn: str, session: str = "") -> Sequence[tuple[str, str]]:
-        """(session, id) of at most 6 turns whose id is `turn` or a UUID that begins so; of the session likewise."""
-        from memorybook.storage.short_names import beginning_with
-
-        db = self._store.existing()
-        return [] if db is None else beginning_with(db, turn, session)
+        """Return (session, id) of at most 6 turns whose id is `turn` or a UUID that begins so; session likewise."""
+        wanted: list[str] = []
+        values: list[str | bytes] = []
+        for column, name in (("turns.turn_id", turn), ("sessions.uuid", session)):
+            if _may_begin_uuid(name):
+                wanted.append(f"({column}=? OR ({column}>? AND {column}<? AND length({column})=36))")
+                values += [name, name, name + _LAST]
+            elif name:
+                wanted.append(f"{column}=?")
+                values.append(bindable(name))
+        rows = self._rows(
+            "SELECT sessions.uuid, turns.turn_id FROM turns JOIN sessions ON sessions.id=turns.session"
+            f" WHERE {' AND '.join(wanted)} ORDER BY turns.id LIMIT 6",
+            values,
+        )
+        return [(readable(uuid), readable(id)) for uuid, id in rows]
 
     def revision(self) -> int:
         """Grows with every change; 0 for an empty store. Cheap."""
@@ -304,11 +344,8 @@ class SqliteTranscripts:
         return 0 if db is None else _revision(db)
 
     def changes(self, after: int) -> TurnChanges:
-        """What changed after that revision, as it is at the moment of this call, read as it is iterated (once).
-
-        The sessions it gives have no `turn_ids`, as filling them would cost as much as reading all their turns.
-        """
-        from memorybook.formats.summary_changes import TurnChanges
+        """Return what changed after that revision, as of now, read while iterated (once); sessions lack `turn_ids`."""
+        from memorybook.formats.document import TurnChanges
 
         if self._store.existing() is None:
             return TurnChanges(0, (), ())
@@ -318,7 +355,6 @@ class SqliteTranscripts:
             if revision <= after:
                 snapshot.close()
                 return TurnChanges(revision, (), ())
-            from memorybook.storage.turn_stream import changed
 
             removed = snapshot.execute(
                 "SELECT session, turn_id FROM removed WHERE revision>? ORDER BY revision, session, turn_id", (after,)
@@ -334,91 +370,52 @@ class SqliteTranscripts:
         )
 
     def counts(self) -> Mapping[str, int]:
-        """`sessions` and `turns`."""
-        db = self._store.existing()
-        if db is None:
-            return {"sessions": 0, "turns": 0}
-        [(sessions, turns)] = db.execute("SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM turns)")
+        """Return the numbers of `sessions` and `turns`."""
+        rows = self._rows("SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM turns)")
+        sessions, turns = rows[0] if rows else (0, 0)
         return {"sessions": sessions, "turns": turns}
 
     def summary_embedding(self, session: str, *, turn_id: str | None = None) -> SummaryEmbedding | None:
-        """The vector of a session's summary, or of the chat's that holds `turn_id`; None if there is none.
-
-        Raises NotFound.
-        """
-        db = self._store.existing()
-        if db is None:
-            raise _no_session(session)
-        from memorybook.storage.transcript_summaries import embedding_of, summarized
-
-        with reading(db):
-            return embedding_of(db, *summarized(db, _known(db, session), session, turn_id))
+        """Return the vector of a session's summary, or of the chat's that holds `turn_id`, if any. Raises NotFound."""
+        with reading(self._of(session)) as db:
+            table, number = summarized(db, _known(db, session), session, turn_id)
+            [row] = db.execute(f"SELECT {EMBEDDING} FROM {table} WHERE id=?", (number,))
+            return as_embedding(*row)
 
     def told(self, session: str) -> SummaryState:
-        """How far the summaries of a session (uuid) tell of it; costs the same however long it is. Raises NotFound."""
-        from memorybook.storage.transcript_summaries import told
-
-        db = self._store.existing()
-        if db is None:
-            raise _no_session(session)
-        with reading(db):
-            return told(db, _known(db, session))
+        """Return how far the summaries of a session (uuid) reach; constant cost. Raises NotFound."""
+        with reading(self._of(session)) as db:
+            return summary_state(db, _known(db, session))
 
     def chats(self, session: str, *, after: int = -1) -> Sequence[tuple[Turn, ...]]:
-        """The turns of each chat of a session (uuid) that has one after that position, in order."""
-        from memorybook.storage.transcript_summaries import chats_after
-
-        db = self._store.existing()
-        if db is None:
-            return []
-        with reading(db):
-            number = _session_id(db, session)
-            return [] if number is None else list(chats_after(db, number, session, after))
+        """Return the turns of each chat of a session (uuid) that has one after that position, in order."""
+        rows = self._rows(
+            f"SELECT {CHAT} FROM chats WHERE id IN (SELECT chat FROM turns WHERE position>? AND"
+            " session=(SELECT id FROM sessions WHERE uuid=?)) ORDER BY position",
+            (after, bindable(session)),
+        )
+        return [tuple(turns_of(session, row)) for row in rows]
 
     def chat_summaries(self, session: str) -> Mapping[str, str]:
-        """Summaries of a session's chats, by the id of the turn each begins with; those without are left out."""
-        db = self._store.existing()
-        if db is None:
-            return {}
-        from memorybook.storage.transcript_summaries import chat_summaries
+        """Return summaries of a session's chats, by the id of the turn each begins with; those without are left out."""
+        rows = self._rows(
+            "SELECT turns.turn_id, chats.summary FROM chats JOIN sessions ON sessions.id=chats.session"
+            " JOIN turns ON turns.session=chats.session AND turns.position=chats.position"
+            " WHERE sessions.uuid=? AND chats.summary<>'' ORDER BY chats.position",
+            (bindable(session),),
+        )
+        return {readable(turn): readable(summary) for turn, summary in rows}
 
-        return chat_summaries(db, session)
-
-    def copying(self, path: str) -> AbstractContextManager[bool]:
-        """Copy all of it as it is when the block begins, into the new file `path`, which is whole when the block ends.
-
-        Who writes meanwhile does not wait. False if there is nothing yet, and so no file.
-        """
-        from memorybook.storage.snapshot import copying
-
-        return copying(self._store, path)
-
-    def check_copy(self, path: str) -> None:
-        """Raise Unavailable unless the file is a sound copy as `copying` makes it, with just its tables."""
-        from memorybook.storage.snapshot import check_copy
-
-        check_copy(path, MIGRATIONS)
-
-    def vacuum(self) -> bool:
-        """Let no byte of what was removed be left in the files; False if another process still needs some."""
-        from memorybook.storage.vacuum import vacuum
-
-        return vacuum(self._store.existing())
-
-    def fault(self, *, thorough: bool = False) -> str:
-        """What is wrong with the database, see `Store.fault`; "" if nothing is."""
-        return self._store.fault(thorough=thorough)
-
-    def close(self) -> None:
-        """Release what is held; closing twice does nothing."""
-        self._store.close()
-
-    def _writing(self, session: str) -> AbstractContextManager[Connection]:
-        """A transaction to change a session that must be there already. Raises NotFound."""
+    def _of(self, session: str) -> Connection:
+        """Return the connection for a session that must be there. Raises NotFound."""
         db = self._store.existing()
         if db is None:
             raise _no_session(session)
-        return immediate(db)
+        return db
+
+    def _writing(self, session: str) -> AbstractContextManager[Connection]:
+        """Begin a transaction to change a session that must be there already. Raises NotFound."""
+        return immediate(self._of(session))
 
 
 def open_transcripts(
@@ -429,13 +426,7 @@ def open_transcripts(
     *,
     prepare: Callable[[], None] | None = None,
 ) -> SqliteTranscripts:
-    """The transcripts where the settings have them: over libSQL at `url`, else in the file `db_path`, else in `folder`.
-
-    `prepare` makes the folder, see `Store`.
-
-    Raises:
-        ConfigError: Both are given, or there is a password in the address.
-    """
+    """Open the transcripts over libSQL at `url`, else in `db_path`, else in `folder`. Raises ConfigError."""
     if not url:
         return SqliteTranscripts(db_path or f"{folder}/transcripts.sqlite", prepare=prepare)
     if db_path:
@@ -491,12 +482,6 @@ def _create(db: Connection, session: Session) -> int:
     return db.insert(f"INSERT INTO sessions ({SESSION}) VALUES ({marks(SESSION)})", session_row(session))
 
 
-def _rewrite(db: Connection, number: int, session: Session) -> None:
-    row = session_row(session)
-    db.execute(f"UPDATE sessions SET ({SESSION}) = ({marks(SESSION)}) WHERE id=?", (*row, number))
-    _keep_turn_ids(db, number)
-
-
 def _read_session(db: Connection, number: int, *, turn_ids: bool = True) -> Session:
     [row] = db.execute(f"SELECT {SESSION} FROM sessions WHERE id=?", (number,))
     return session_of(row, _turn_ids(db, number) if turn_ids else ())
@@ -513,7 +498,7 @@ def _keep_turn_ids(db: Connection, number: int) -> None:
 
 
 def _touch(db: Connection, number: int, uuid: str, fresh: Sequence[Turn]) -> None:
-    """Let the session know its new turns: their ids, its first and last time; they are no longer removed.
+    """Update the session for its new turns: ids, first and last time; they are no longer removed.
 
     `turn_ids` is NULL afterwards where it cannot simply grow: its text is not one that SQLite reads as such.
     """
@@ -533,14 +518,6 @@ def _touch(db: Connection, number: int, uuid: str, fresh: Sequence[Turn]) -> Non
 # --- removing ---
 
 
-def _remove_session(db: Connection, number: int) -> list[str]:
-    gone = list(_turn_ids(db, number))
-    for table in ("turns", "chats"):
-        db.execute(f"DELETE FROM {table} WHERE session=?", (number,))
-    db.execute("DELETE FROM sessions WHERE id=?", (number,))
-    return gone
-
-
 def _remove_turns(db: Connection, number: int, turn_ids: Iterable[str]) -> list[str]:
     gone: dict[str, int] = {}
     first = None
@@ -551,9 +528,6 @@ def _remove_turns(db: Connection, number: int, turn_ids: Iterable[str]) -> list[
             gone[turn_id] = row[0]
             first = row[1] if first is None else min(first, row[1])
     if first is not None:
-        from memorybook.storage.transcript_summaries import unsaid
-        from memorybook.storage.turn_places import take_out
-
         unsaid(db, number, first)
         for chat in set(gone.values()):
             take_out(db, chat, gone)
@@ -561,8 +535,48 @@ def _remove_turns(db: Connection, number: int, turn_ids: Iterable[str]) -> list[
     return list(gone)
 
 
-def _bury(db: Connection, session: str, turn_ids: Iterable[str], revision: int) -> None:
-    db.executemany(
-        "INSERT OR REPLACE INTO removed (session, turn_id, revision) VALUES (?, ?, ?)",
-        [(bindable(session), bindable(turn_id), revision) for turn_id in turn_ids],
+_AT_ONCE = 200
+"""Chats that are read at once."""
+
+_OF_CHATS = ", ".join(f"chats.{column}" for column in CHAT.split(", "))
+
+_POSITION = CHAT.split(", ").index("position")
+
+
+def changed(snapshot: Connection, after: int) -> Iterator[tuple[Session, Turn]]:
+    """Yield turns with a revision above `after`, each with its session, without `turn_ids`; closes the snapshot."""
+    sessions: dict[int, Session] = {}
+    turns: dict[str, Turn] = {}
+    current = -1
+    query = (
+        f"SELECT turns.session, turns.chat, turns.turn_id, {_OF_CHATS} FROM turns LEFT JOIN chats"
+        " ON chats.id=turns.chat WHERE turns.revision>? ORDER BY turns.revision, turns.id"
+    )
+    try:
+        for number, chat, turn_id, *row in snapshot.stream(query, (after,)):
+            if number not in sessions:
+                [columns_of_it] = snapshot.execute(f"SELECT {SESSION} FROM sessions WHERE id=?", (number,))
+                sessions[number] = session_of(columns_of_it, ())
+            if chat != current:
+                current, turns = chat, {turn.id: turn for turn in turns_of(sessions[number].uuid, row)}
+            if (turn := turns.get(readable(turn_id))) is None:
+                raise Damaged(f"a database of the book has no text of turn {readable(turn_id)!r}: put a whole one back")
+            yield sessions[number], turn
+    finally:
+        snapshot.close()
+
+
+SHORTEST = 8
+"""Characters of a UUID that a short name keeps at least."""
+
+_HYPHENS = (8, 13, 18, 23)
+_DIGITS = frozenset("0123456789abcdef-")
+_LAST = "g"
+"""Sorts after whatever continues the beginning of a UUID."""
+
+
+def _may_begin_uuid(text: str) -> bool:
+    """Return whether a text is the beginning of a UUID in lower case, long enough for a short name."""
+    return SHORTEST <= len(text) <= 36 and all(
+        (char == "-") == (place in _HYPHENS) and char in _DIGITS for place, char in enumerate(text)
     )

@@ -20,13 +20,11 @@ _EXACT_UP_TO = 4000  # lines in both; above it difflib may pass over lines that 
 
 
 def merge_text(base: str, ours: str, theirs: str) -> str:
-    """One text with the changes that `ours` and `theirs` each made to `base`.
+    """Merge the changes that `ours` and `theirs` each made to `base`.
 
-    Laws: `merge_text(b, b, t) == t`, `merge_text(b, o, b) == o`, `merge_text(b, x, x) == x`. Line
-    ends are `theirs`' (a text is CRLF if most of its lines are). A removal of an entry by `theirs`
-    stands even if `ours` changed that entry; an entry that `theirs` changed outlives a removal by
-    `ours`. In an entry that both changed, `theirs` wins the title and comment lines; if both
-    rewrote the same line of its text, both copies of the entry stand.
+    Laws: `merge_text(b, b, t) == t`, `merge_text(b, o, b) == o`, `merge_text(b, x, x) == x`. Line ends are `theirs`'.
+    An entry that `theirs` removed stays out; one that `theirs` changed outlives a removal by `ours`. Where both changed
+    an entry, `theirs` wins title and comment lines; where both rewrote a line of its text, both copies stand.
     """
     if ours in (base, theirs):
         return theirs

@@ -9,10 +9,7 @@ if TYPE_CHECKING:
 
 
 class Figure(NamedTuple):
-    """A number as it stands in a text, with every value that it may have, and where it stands.
-
-    `sure` is False for what may be no number at all: a lone Chinese numeral or a small English one.
-    """
+    """A number in a text: every value it may have, and its place; not `sure` if it may be no number at all."""
 
     text: str
     values: frozenset[float]
@@ -56,7 +53,7 @@ _MEASURE = lazily(
 
 
 def number(text: str) -> int:
-    """A number in digits, in Chinese numerals, or below a hundred in English words; raises KeyError for none.
+    """Return a number in digits, in Chinese numerals, or below a hundred in English words; raises KeyError for none.
 
     >>> number("7"), number("三十一"), number("an"), number("twenty-five")
     (7, 31, 1, 25)
@@ -77,7 +74,7 @@ def figures(text: str) -> list[Figure]:
 
 
 def _found(text: str) -> Iterator[tuple[re.Match[str], set[float], bool]]:
-    """Each number with the values that it may have, and whether it is one for sure."""
+    """Yield each number with the values that it may have, and whether it is one for sure."""
     clocks = list(_CLOCK.finditer(text))
     for match in clocks:  # the hour in both ways of counting
         hour, minute = int(match["hour"]), int(match["minute"])
@@ -103,7 +100,7 @@ def _found(text: str) -> Iterator[tuple[re.Match[str], set[float], bool]]:
 
 
 def han_number(text: str) -> float | None:
-    """The value of Chinese numerals, 三千五 and digits read out included; None for what has none.
+    """Return the value of Chinese numerals, 三千五 and digits read out included; None for what has none.
 
     >>> han_number("三百"), han_number("一万二"), han_number("二〇二六")
     (300.0, 12000.0, 2026.0)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from memorybook._light import TYPE_CHECKING
 from memorybook.search.types import Passage
-from memorybook.text.questions import only_asks
 from memorybook.text.tokens import is_question
+from memorybook.text.utterances import only_asks
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -17,10 +17,7 @@ _NO_ENTRY = (None, None, None, None, None, "", "")
 
 
 def turn_passage(session: Session, turn: Turn) -> Passage:
-    """A turn as a passage: without lines, under the path of its session's summary.
-
-    Its date is the day of the turn, else that of the session's beginning, UTC.
-    """
+    """Return a turn as a passage under the path of its session's summary, dated by the turn, else the session (UTC)."""
     return Passage(
         session.path,
         0,
@@ -41,7 +38,7 @@ def turn_passage(session: Session, turn: Turn) -> Passage:
 
 
 def indexed_text(passage: Passage) -> str:
-    """What the words leg sees: `[date] Speaker: text` for a turn, else date, heading path, category and text."""
+    """Return what the words leg sees: `[date] Speaker: text` for a turn, else date, heading path, category and text."""
     date = f"[{passage.date}] " if passage.date else ""
     if passage.source == "turn":
         return f"{date}{passage.speaker}: {passage.text}" if passage.speaker else date + passage.text
@@ -50,7 +47,7 @@ def indexed_text(passage: Passage) -> str:
 
 
 def dense_text(passage: Passage) -> str:
-    """What is embedded: the text alone, for documents and summaries with the heading path above it."""
+    """Return what is embedded: the text alone, for documents and summaries with the heading path above it."""
     return dense_text_of(passage.source, passage.heading, passage.text)
 
 
@@ -60,7 +57,7 @@ def dense_text_of(source: str, heading: str, text: str) -> str:
 
 
 def utc_day(moment: datetime | None) -> str | None:
-    """The UTC date of a moment, `YYYY-MM-DD`; None for None."""
+    """Return the UTC date of a moment, `YYYY-MM-DD`; None for None."""
     from datetime import UTC
 
     if moment is None:

@@ -10,9 +10,11 @@ import json
 import zlib
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple
+
+from memorybook.errors import InvalidInput
 
 Lines = tuple[str, ...]
 
@@ -21,13 +23,7 @@ _TELLING = 8
 
 
 class Hunk(NamedTuple):
-    """One place where two texts differ.
-
-    Attributes:
-        start: Index of its first line in the text before.
-        old, new: The lines there before and after; either may be empty.
-        above, below: The lines around it, the same in both texts; None at an end of the text.
-    """
+    """One difference: index of its first old line, old and new lines, the equal lines around it (None at an end)."""
 
     start: int
     old: Lines
@@ -37,12 +33,12 @@ class Hunk(NamedTuple):
 
 
 def fingerprint(text: str | None) -> str | None:
-    """A digest of the text, 128 bits in hex; None for no text."""
+    """Return a digest of the text, 128 bits in hex; None for no text."""
     return None if text is None else sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def diff(before: str | None, after: str | None) -> list[Hunk]:
-    """The hunks that make `after` of `before`, in order; no text counts as the empty one."""
+    """Return the hunks that make `after` of `before`, in order; no text counts as the empty one."""
     old, new = _lines(before), _lines(after)
     hunks = []
     for start, end, other, other_end in _joined(_differences(old, new)):
@@ -64,7 +60,7 @@ def appended(before: str | None, lines: Sequence[str]) -> tuple[str, list[Hunk]]
 
 
 def forward(hunks: Sequence[Hunk], before: str | None) -> str:
-    """The text after, from exactly the text before."""
+    """Return the text after, from exactly the text before."""
     lines = _lines(before)
     for hunk in reversed(hunks):
         lines[hunk.start : hunk.start + len(hunk.old)] = hunk.new
@@ -72,7 +68,7 @@ def forward(hunks: Sequence[Hunk], before: str | None) -> str:
 
 
 def backward(hunks: Sequence[Hunk], after: str | None) -> str:
-    """The text before, from exactly the text after."""
+    """Return the text before, from exactly the text after."""
     lines = _lines(after)
     for hunk in hunks:
         lines[hunk.start : hunk.start + len(hunk.new)] = hunk.old
@@ -80,10 +76,7 @@ def backward(hunks: Sequence[Hunk], after: str | None) -> str:
 
 
 def taken_back(hunks: Sequence[Hunk], text: str) -> str | None:
-    """A text that changed elsewhere since, without these changes; None if one of them no longer stands as it was.
-
-    A line that was taken out comes back where its neighbours stand, or at the end.
-    """
+    """Undo these changes in a text that changed elsewhere since; None if one no longer stands as it was."""
     lines = text.split("\n")
     for hunk in reversed(hunks):
         place = _place(hunk, lines)
@@ -94,12 +87,12 @@ def taken_back(hunks: Sequence[Hunk], text: str) -> str | None:
 
 
 def pack(hunks: Sequence[Hunk]) -> bytes:
-    """The hunks as bytes."""
+    """Return the hunks as bytes."""
     return zlib.compress(json.dumps(hunks, separators=(",", ":")).encode(), 1)
 
 
 def unpack(packed: bytes) -> list[Hunk]:
-    """The hunks in these bytes."""
+    """Return the hunks in these bytes."""
     return [
         Hunk(start, tuple(old), tuple(new), above, below)
         for start, old, new, above, below in json.loads(zlib.decompress(packed))
@@ -111,10 +104,7 @@ def _lines(text: str | None) -> list[str]:
 
 
 def _place(hunk: Hunk, lines: Sequence[str]) -> int | None:
-    """Where the hunk's new lines stand now: with the same around them if there is such a place, then nearest to before.
-
-    None if they do not stand anywhere.
-    """
+    """Find where the hunk's new lines stand now, by their neighbours, then nearest to before; None if nowhere."""
     above = [] if hunk.above is None else [hunk.above]
     below = [] if hunk.below is None else [hunk.below]
     for before, after in ((above, below), (above, []), ([], below), ([], [])):
@@ -134,7 +124,7 @@ def _occurrences(wanted: list[str], lines: Sequence[str]) -> Iterator[int]:
 
 
 def _joined(spans: Iterator[tuple[int, int, int, int]]) -> Iterator[tuple[int, int, int, int]]:
-    """The spans, with those that touch as one."""
+    """Yield the spans, with those that touch as one."""
     last: tuple[int, int, int, int] | None = None
     for span in spans:
         if last is not None and (last[1], last[3]) == (span[0], span[2]):
@@ -148,7 +138,7 @@ def _joined(spans: Iterator[tuple[int, int, int, int]]) -> Iterator[tuple[int, i
 
 
 def _differences(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int, int, int]]:
-    """Spans (start, end) of `old` and (start, end) of `new` that differ; what lies between them is equal."""
+    """Yield spans (start, end) of `old` and (start, end) of `new` that differ; what lies between them is equal."""
     here, end, other_end = 0, len(old), len(new)
     while end and other_end and old[end - 1] == new[other_end - 1]:
         end, other_end = end - 1, other_end - 1
@@ -182,7 +172,7 @@ def _anchors(old: Sequence[str], new: Sequence[str], start: int, end: int, other
 
 
 def _rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The longest run of pairs, in order, whose second numbers rise."""
+    """Return the longest run of pairs, in order, whose second numbers rise."""
     tops: list[int] = []
     piles: list[int] = []
     before: list[int] = []
@@ -197,3 +187,63 @@ def _rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         chosen.append(pairs[at])
         at = before[at]
     return chosen[::-1]
+
+
+MOST_LINES = 999_999
+_WIDTH = len(str(MOST_LINES))
+
+
+def numbered(text: str, lines: Sequence[int] = (1, -1)) -> str:
+    """Lines of a text with their numbers: from the first to the last of `lines`, -1 for the end of the text."""
+    first, last = max(1, lines[0]), lines[1]
+    shown = text.split("\n")[first - 1 : None if last == -1 else last]
+    return "\n".join(f"{number:>{_WIDTH}}\t{line}" for number, line in enumerate(shown, first))
+
+
+def replaced(text: str, old: str, new: str, *, path: str) -> tuple[str, int]:
+    """Replace what stands once in the text; return it with the number of the line. Raises InvalidInput otherwise."""
+    lines = [text.count("\n", 0, place) + 1 for place in _places(text, old)]
+    if not lines:
+        raise InvalidInput(f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}.")
+    if text.count(old) > 1:
+        raise InvalidInput(
+            f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: "
+            f"{', '.join(map(str, lines))}. Please ensure it is unique"
+        )
+    return text.replace(old, new), lines[0]
+
+
+def _places(text: str, part: str) -> Iterator[int]:
+    place = text.find(part)
+    while place >= 0:
+        yield place
+        place = text.find(part, place + 1)
+
+
+def inserted(text: str, line: int, new: str) -> str:
+    """Return the text with a new line after that many of its lines. Raises InvalidInput if it has fewer."""
+    lines = text.removesuffix("\n").split("\n") if text else []
+    if not 0 <= line <= len(lines):
+        raise InvalidInput(f"Invalid `insert_line` parameter: {line}. It should be within the range [0, {len(lines)}].")
+    text = "\n".join([*lines[:line], new.rstrip("\n"), *lines[line:]])
+    return text if text.endswith("\n") else f"{text}\n"
+
+
+def listing(files: Mapping[str, int], *, levels: int = 2) -> Iterator[tuple[str, str]]:
+    """Yield size and place of a folder and of all in it, `levels` deep: `""`, `/file`, `/folder/`."""
+    found: dict[tuple[str, ...], int] = {(): 0}
+    for name, size in files.items():
+        parts = tuple(name.split("/"))
+        for depth in range(len(parts) + 1):
+            found[parts[:depth]] = found.get(parts[:depth], 0) + size
+    for place in sorted(found):
+        if len(place) <= levels:
+            name = "/".join(place)
+            yield size_of(found[place]), f"/{name}" * bool(place) + "/" * (bool(place) and name not in files)
+
+
+def size_of(count: int) -> str:
+    """Bytes in a few characters: `0B`, `1.5K`, `3M`."""
+    power = min(max(count.bit_length() - 1, 0) // 10, 3)
+    size = count / 1024**power
+    return f"{size:.0f}{'BKMG'[power]}" if size == int(size) else f"{size:.1f}{'BKMG'[power]}"

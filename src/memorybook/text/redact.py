@@ -9,23 +9,229 @@ digits (`redact_numbers`), and patterns from the settings. Nothing finds every s
 from __future__ import annotations
 
 import re
+from base64 import b64decode
+from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from memorybook.text import redact_context, redact_numbers
-from memorybook.text.redact_base64 import blocks
-from memorybook.text.redact_rules import RULES, SHORT_RULES, Rule, compiled
-from memorybook.text.redact_values import MIXED, STRONG, is_name, is_random, is_stand_in, look
+from memorybook.text import redact_context
+from memorybook.text.redact_rules import (
+    MIXED,
+    RULES,
+    SHORT_RULES,
+    STRONG,
+    Rule,
+    compiled,
+    is_name,
+    is_random,
+    is_stand_in,
+    look,
+)
+
+_LENGTHS = (  # of an IBAN, by country
+    "AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BR29 BY28 CH21 CR22 CY28 CZ24 DE22 DK18 DO28 EE20 EG29 ES24 FI18 "
+    "FO18 FR27 GB22 GE22 GI23 GL18 GR27 GT28 HR21 HU28 IE22 IL23 IQ23 IS26 IT27 JO30 KW30 KZ20 LB28 LC32 LI21 LT20 "
+    "LU20 LV21 LY25 MC27 MD24 ME22 MK19 MR27 MT31 MU30 NL18 NO15 PK24 PL28 PS29 PT25 QA29 RO24 RS22 RU33 SA24 SC31 "
+    "SD18 SE24 SI19 SK24 SM27 ST25 SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20 "
+)
+_COUNTRIES = {each[:2]: int(each[2:]) for each in _LENGTHS.split()}
+_ENOUGH = re.compile(r"[0-9]{4}[ \u00a0-]?[0-9]{4}")
+_IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{2}[0-9]{2}(?:[ \u00a0-]?[A-Za-z0-9]){11,29}")
+_CITIZEN = re.compile(
+    r"(?<![0-9])(?:1[1-5]|2[1-3]|3[1-7]|4[1-6]|5[0-4]|6[1-5]|71|8[1-3])[0-9]{4}[ -]?(?:18|19|20)[0-9]{2}"  # where, when
+    r"(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])[ -]?[0-9]{3}[0-9Xx]"
+    r"(?![0-9A-Za-z])"
+)
+_SEPARATORS = str.maketrans("", "", " \u00a0-")
+
+
+def find(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield spans `(start, end, kind)` of numbers whose check digits are right."""
+    if not _ENOUGH.search(text):
+        return
+    for found in _IBAN.finditer(text):
+        end = _iban_end(text, found)
+        if end:
+            yield found.start(), end, "iban"
+    for found in _CITIZEN.finditer(text):
+        if _is_citizen(found[0].translate(_SEPARATORS)):
+            yield *found.span(), "identity-number"
+
+
+def _iban_end(text: str, found: re.Match[str]) -> int:
+    """Return where the account number ends that begins there, for words may follow; 0 if it is none."""
+    length = _COUNTRIES.get(found[0][:2].upper(), 0)
+    places = [at for at in range(*found.span()) if text[at].isalnum()][:length]
+    if not length or len(places) < length or re.match("[A-Za-z0-9]", text[places[-1] + 1 : places[-1] + 2]):
+        return 0
+    number = "".join(text[at] for at in places)
+    return places[-1] + 1 if int("".join(str(int(c, 36)) for c in number[4:] + number[:4])) % 97 == 1 else 0
+
+
+def _is_citizen(number: str) -> bool:
+    total = sum(int(c) * pow(2, 17 - at, 11) for at, c in enumerate(number[:17]))
+    return "10X98765432"[total % 11] == number[17].upper()
+
+
+Block = tuple[int, int, str]
+"""Start, end, and as what it is masked; "" for what is left alone."""
+
+_LARGE = 1_000
+"""Characters of base64 that no secret but a private key has."""
+
+_RUN = re.compile(r"[A-Za-z0-9+/]{40,}")
+_LINE = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{16,}={0,2}")
+_KEY_LINE = re.compile(r"(?=[A-Za-z+/]*[0-9])(?=[A-Z0-9+/]*[a-z])(?=[a-z0-9+/]*[A-Z])[A-Za-z0-9+/]{32,}={0,2}")
+_BEGIN = re.compile(r"-{4,5} ?BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)? ?-{4,5}|Private-Lines: ?[0-9]{1,4}")
+_END = re.compile(r"-{4,5} ?END [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)? ?-{4,5}|Private-MAC: ?[0-9a-f]{16,}")
+_LONGEST = 20_000  # characters from the begin of a key to its end …
+_SOON = 600  # … from its begin to its first line …
+_DRESS = 80  # … and of what stands between two lines
+_DATA_URL = re.compile(
+    r"data:(?:(?:image|audio|video|font)/[\w.+-]{1,100}(?:;[\w=.-]{1,100}){0,4},[^\s\"'<>()\[\]，。]*"
+    r"|[\w.+/;=-]{0,200};base64,[A-Za-z0-9+/_-]*={0,2})"
+)
+_ALPHABET = re.compile(r"[A-Za-z0-9+/]*")
+_ENCODED = re.compile(r"[A-Za-z0-9+/_-]{1000,}={0,2}")
+
+_MEDIA = (
+    *(b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"%PDF", b"OggS", b"ID3", b"fLaC", b"wOF"),
+    *(
+        b"PK\3\4",
+        b"\x1f\x8b\x08",
+        b"II*\0",
+        b"MM\0*",
+        b"\0\0\1\0",
+        b"BZh",
+        b"7z\xbc\xaf",
+        b"\xfd7zXZ",
+        b"(\xb5/\xfd",
+        b"\0asm",
+        b"SQLite format",
+    ),
+)
+_CONTROL = re.compile(rb"[\0-\x08\x0e-\x1f\x7f]")
+_ANY = "x7Kq2mZp9Lw4Rt6Vb1"
+"""A word that looks like any secret."""
+
+_OPENSSH = b"openssh-key-v1\0"
+# a sequence that opens with a version, as no certificate and no public key does; then what follows
+_DER_KEY = re.compile(rb"0(?:\x82..|\x81.|[\x20-\x7f])\x02\x01(?:\0[\x02\x30]|\x01[\x04\x30]|\x03\x30)", re.DOTALL)
+
+
+def blocks(text: str, secret_in: Callable[[str], str]) -> Iterator[Block]:
+    """Return the base64 blocks in the text, in order; `secret_in` names the secret in decoded text, "" for none."""
+    if not (_RUN.search(text) or "data:" in text or "PRIVATE KEY" in text or "Private-Lines" in text):
+        return
+    shown = text.replace("\\n", "  ").replace("\\r", "  ")  # breaks as programs write them; all stays in its place
+    at = 0
+    found = [*_keys(shown), *_others(text, secret_in)]
+    for start, end, kind in sorted(found, key=lambda block: (block[0], not block[2], -block[1])):
+        if start >= at:
+            yield start, end, kind
+            at = end
+
+
+def _keys(text: str) -> Iterator[Block]:
+    """Private keys: those that say so, and lines that are one without saying so."""
+    for begin in _BEGIN.finditer(text):
+        line = _KEY_LINE.search(text, begin.end(), begin.end() + _SOON)
+        if line:
+            end = _END.search(text, begin.end(), begin.end() + _LONGEST)
+            again = _BEGIN.search(text, begin.end(), end.start() if end else begin.end())
+            yield begin.start(), end.end() if end and not again else _end_of(text, line), "private-key"
+    for run in _RUN.finditer(text):
+        if _is_key(_decoded(run[0][:80])):
+            yield run.start(), _end_of(text, run), "private-key"
+
+
+def _end_of(text: str, line: re.Match[str]) -> int:
+    """Return where the lines end that begin with this one: as wide as it, and one that is less wide."""
+    width, at = line.end() - line.start(), line.end()
+    while True:
+        near = [*_LINE.finditer(text, at, at + _DRESS + width + 2)]
+        same = next((one for one in near if len(one[0].rstrip("=")) == width and one.start() - at <= _DRESS), None)
+        if same is None or text.count("\n", at, same.start()) > 2:
+            break
+        at = same.end()
+    last = next((one for one in near if len(one[0]) < width and re.search("[0-9+/=]", one[0])), None)
+    if last is not None and text.count("\n", at, last.start()) <= 1:
+        return last.end()
+    return at + len(text[at : at + 2]) - len(text[at : at + 2].lstrip("="))
+
+
+def _others(text: str, secret_in: Callable[[str], str]) -> Iterator[Block]:
+    """Yield what a `data:` URL or a long run says, or that it says nothing."""
+    for url in _DATA_URL.finditer(text):
+        content = url[0].partition(";base64,")[2]
+        kind = "private-key" if _is_key(_decoded(content[:80])) else _secret(content, secret_in)
+        yield url.start(), url.end(), kind
+    end = 0
+    for run in _RUN.finditer(text):
+        if run.start() < end:
+            continue
+        end = _wrapped_end(text, run)
+        kind = _secret(re.sub(r"\s", "", text[run.start() : end]), secret_in)
+        data = _decoded(run[0][:80])
+        if kind or data.startswith(_MEDIA) or data[4:8] == b"ftyp":
+            yield run.start(), end, kind
+        elif end - run.start() >= _LARGE and not _is_key(data):
+            yield run.start(), end, _named(text, run.start(), secret_in)
+    for run in _ENCODED.finditer(text):
+        if "-" in run[0] or "_" in run[0]:
+            yield run.start(), run.end(), _named(text, run.start(), secret_in)
+
+
+def _secret(content: str, secret_in: Callable[[str], str]) -> str:
+    """As what the text that base64 says is masked; "" if it says none."""
+    if not _is_text(_decoded(content[:80])):
+        return ""
+    try:
+        return secret_in(_decoded(content).decode("utf-8"))
+    except ValueError:
+        return ""
+
+
+def _named(text: str, start: int, secret_in: Callable[[str], str]) -> str:
+    """As what anything at this place is masked, for what stands before it."""
+    return secret_in(text[max(0, start - 60) : start] + _ANY)
+
+
+def _wrapped_end(text: str, run: re.Match[str]) -> int:
+    """Return where a run ends that goes on in lines of the same width, with nothing around them."""
+    width = run.end() - run.start()
+    more = re.compile(
+        rf"(?:\r?\n[A-Za-z0-9+/]{{{width}}}(?![A-Za-z0-9+/]))*(?:\r?\n[A-Za-z0-9+/]{{1,{width}}})?={{0,2}}"
+    )
+    found = more.match(text, run.end()) if width <= 100 else re.compile("={0,2}").match(text, run.end())
+    return found.end() if found else run.end()
+
+
+def _is_key(data: bytes) -> bool:
+    """Return whether these bytes are the beginning of a private key."""
+    return data.startswith(_OPENSSH) or _DER_KEY.match(data) is not None
+
+
+def _decoded(text: str) -> bytes:
+    text = _ALPHABET.match(text.replace("-", "+").replace("_", "/"))[0]  # type: ignore[index]
+    text = text[: len(text) - (len(text) % 4 == 1)]
+    return b64decode(text + "=" * (-len(text) % 4))
+
+
+def _is_text(data: bytes) -> bool:
+    """Return whether these bytes are the beginning of a text; its last letter may be cut."""
+    if len(data) < 8 or _CONTROL.search(data):
+        return False
+    try:
+        getincrementaldecoder("utf-8")().decode(data)
+    except ValueError:
+        return False
+    return True
 
 
 class Masked(NamedTuple):
-    """One secret that was masked.
-
-    Attributes:
-        kind: What it was, as in its mark: `password`, `api-key`, `private-key`, `pattern` …
-        preview: Its first characters and length where that is safe (`sk-p… (164 characters)`), else only the length.
-    """
+    """A masked secret: its kind as in the mark, and a preview (`sk-p… (164 characters)`) where that is safe."""
 
     kind: str
     preview: str
@@ -53,18 +259,10 @@ _GUARDED = frozenset({"password", "code", "mnemonic", "private-key", "pattern", 
 
 
 def redact(text: str, patterns: Sequence[str] = ()) -> Redacted:
-    """The text with every secret replaced by `[REDACTED:kind]`.
+    """Replace every secret in the text by `[REDACTED:kind]`; idempotent, in linear time.
 
-    Masking twice is masking once. Time grows with the length of the text, whatever it holds
-    (a regular expression of the caller excepted).
-
-    Args:
-        text: Anything.
-        patterns: From the settings. `/…/` is a regular expression; anything else is a literal, which masks
-            the whole token that starts with it.
-
-    Raises:
-        ConfigError: A pattern is empty or not a regular expression.
+    `patterns` come from the settings: `/…/` is a regular expression, anything else a literal, which masks the whole
+    token that starts with it. Raises ConfigError for an empty or broken one.
     """
     own = _own_patterns(tuple(patterns))
     masked: list[Masked] = []
@@ -78,10 +276,10 @@ def redact(text: str, patterns: Sequence[str] = ()) -> Redacted:
 
 
 def redact_json(value: Any, patterns: Sequence[str] = ()) -> RedactedJson:
-    """The same JSON value with secrets masked in its strings and keys, at any depth.
+    """Mask secrets in the strings and keys of a JSON value, at any depth.
 
-    A string under a key that names a secret (`{"db_password": "…"}`) is masked whole, unless
-    it is a sentence or a placeholder. What a model's service sealed or signed stays as it is.
+    A string under a key that names a secret is masked whole, unless it is a sentence or a placeholder; what a model's
+    service sealed or signed stays.
     """
     masked: list[Masked] = []
     root = [value]
@@ -115,12 +313,12 @@ _SEALED = frozenset({"encrypted_content", "signature", "thought_signature", "tho
 
 
 def _is_one_secret(text: str) -> bool:
-    """Whether a string that stands under the name of a secret is one, not a sentence about it."""
+    """Return whether a string that stands under the name of a secret is one, not a sentence about it."""
     return len(text) >= 4 and len(text.split()) == 1 and not is_stand_in(text) and not _MARK.fullmatch(text)
 
 
 def _around(text: str, own: Sequence[re.Pattern[str]], masked: list[Masked]) -> Iterator[str]:
-    """The piece of text with its secrets replaced, what is base64 as a whole or not at all."""
+    """Yield the piece of text with its secrets replaced, what is base64 as a whole or not at all."""
     at = 0
     for start, end, kind in blocks(text, _first_kind):
         yield _mask(text[at:start], own, masked)
@@ -136,7 +334,7 @@ def _first_kind(text: str) -> str:
 
 
 def _mask(text: str, own: Sequence[re.Pattern[str]], masked: list[Masked]) -> str:
-    """The piece of text with its secrets replaced; what was masked is added to `masked`."""
+    """Return the piece of text with its secrets replaced; what was masked is added to `masked`."""
     spans = sorted(_spans(text, own))
     if not spans:
         return text
@@ -157,7 +355,7 @@ def _spans(text: str, own: Iterable[re.Pattern[str]]) -> Iterator[Span]:
         if redact_context.holds(lower, rule.hints):
             yield from _by_rule(rule, text)
     yield from redact_context.find(text, lower)
-    yield from redact_numbers.find(text)
+    yield from find(text)
 
 
 def _by_rule(rule: Rule, text: str) -> Iterator[Span]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from memorybook.text.redact_values import LETTERS, MIXED, NUMBER, ORDINARY, RANDOM, STRONG, is_hex, is_stand_in, look
+from memorybook.text.redact_rules import LETTERS, MIXED, NUMBER, ORDINARY, RANDOM, STRONG, is_hex, is_stand_in, look
 
 _HINTS = (
     *("pass", "pwd", "pw", "psk", "pin", "secret", "token", "key", "cred", "code", "otp", "cv", "cookie", "auth"),
@@ -224,9 +224,9 @@ def _compiled(pattern: str, flags: int = re.IGNORECASE) -> re.Pattern[str]:
 
 
 def find(text: str, lower: str) -> Iterator[tuple[int, int, str]]:
-    """Spans `(start, end, kind)` of what the surrounding words give away, in no order; spans may overlap.
+    """Return spans `(start, end, kind)` that the surrounding words give away; they may overlap.
 
-    `lower` is the text as `folded` gives it.
+    `lower` is `folded` text.
     """
     if holds(lower, _HINTS) or holds(text, _EXACT_HINTS):
         yield from _labelled(text, lower)
@@ -242,7 +242,7 @@ def find(text: str, lower: str) -> Iterator[tuple[int, int, str]]:
 
 
 def holds(text: str, hints: tuple[str, ...]) -> bool:
-    """Whether one of the hints stands in the text. A plain loop: half the price of `any`."""
+    """Return whether one of the hints stands in the text. A plain loop: half the price of `any`."""
     for hint in hints:  # noqa: SIM110
         if hint in text:
             return True
@@ -250,14 +250,14 @@ def holds(text: str, hints: tuple[str, ...]) -> bool:
 
 
 def names_secret(name: str) -> bool:
-    """Whether a field of this name (`db_password`, `apiKey`, 密码) holds a secret."""
+    """Return whether a field of this name (`db_password`, `apiKey`, 密码) holds a secret."""
     tail = name[-80:]
     labels = [*_labels(tail, folded(tail))]
     return bool(labels) and labels[-1].end == len(tail) and not _is_other_kind(folded(tail), labels[-1])
 
 
 def folded(text: str) -> str:
-    """The text in lower case, every character in its place."""
+    """Return the text in lower case, every character in its place."""
     lower = text.lower()
     return lower if len(lower) == len(text) else "".join(c if len(c.lower()) != 1 else c.lower() for c in text)
 
@@ -271,7 +271,7 @@ def _labels(text: str, lower: str) -> Iterator[Label]:
 
 
 def _kind(text: str, lower: str, match: re.Match[str]) -> str | None:
-    """What the noun is a label for, judged by what stands before it; None for a word that is no label."""
+    """Return what the noun is a label for, judged by what stands before it; None for a word that is no label."""
     name, start, end = str(match.lastgroup), match.start(), match.end()
     inside = start > 0 and "a" <= lower[start - 1] <= "z"
     before = _before(lower, start)
@@ -318,12 +318,12 @@ def _is_other_kind(lower: str, label: Label) -> bool:
 
 
 def _before(lower: str, start: int) -> str:
-    """The last characters before a noun, without what joins them."""
+    """Return the last characters before a noun, without what joins them."""
     return lower[max(0, start - 18) : start].rstrip(" _-")
 
 
 def _window_end(text: str, start: int, limit: int) -> int:
-    """Where the sentence or line ends; a line that ends with its label or a colon goes on in the next one."""
+    """Return where the sentence or line ends; a line that ends with its label or a colon goes on in the next one."""
     parameter = _PARAMETER.match(text, start, limit)
     if parameter:
         return parameter.end()
@@ -350,7 +350,7 @@ def _value(text: str, label: Label, end: int) -> tuple[int, int, str] | None:
 
 
 def _value_before(text: str, lower: str, label: Label) -> tuple[int, int, str] | None:
-    """The value of a label that stands before it: `hunter2 is my password`, 用 hunter2 当密码."""
+    """Return the value of a label that stands before it: `hunter2 is my password`, 用 hunter2 当密码."""
     if label.kind == "weak" or _is_other_kind(lower, label) or not _ENDS_IN_LABEL.match(text, label.end):
         return None
     found = _GIVEN_BEFORE.search(text, max(0, label.start - _WINDOW), label.start)
@@ -363,7 +363,7 @@ def _value_before(text: str, lower: str, label: Label) -> tuple[int, int, str] |
 
 
 def _rest_of_word(text: str, end: int) -> int:
-    """How far the word that the window cuts goes on, so that a secret is never cut in two."""
+    """Return how far the word that the window cuts goes on, so that a secret is never cut in two."""
     tail = _WORD.match(text, end, end + 400)
     return tail.end() - end if tail and end and _WORD.match(text, end - 1, end) else 0
 
@@ -388,7 +388,7 @@ def _after_user(text: str, start: int, stop: int) -> int:
 
 
 def _gives(text: str, label: Label, start: int, stop: int) -> bool:
-    """Whether the label gives this word away as its value."""
+    """Return whether the label gives this word away as its value."""
     seen = look(text[start:stop])
     if text.startswith("[REDACTED", start) or not _fits(label.kind, seen, text, start, stop):
         return False
@@ -404,7 +404,7 @@ def _gives(text: str, label: Label, start: int, stop: int) -> bool:
 
 
 def _fits(kind: str, seen: int, text: str, start: int, stop: int) -> bool:
-    """Whether a word that looks like that can be the value of a label of this kind, if it is bound to it."""
+    """Return whether a word that looks like that can be the value of a label of this kind, if it is bound to it."""
     value = text[start:stop]
     if seen >= STRONG:
         return kind not in ("secret", "weak") or _ISSUE.fullmatch(value) is None
@@ -426,7 +426,7 @@ def _is_code(value: str) -> bool:
 
 
 def _is_quoted_word(text: str, start: int, stop: int) -> bool:
-    """Whether a plain word is given as a value: in quotes, or right behind `=`."""
+    """Return whether a plain word is given as a value: in quotes, or right behind `=`."""
     value, before, after = text[start:stop], text[start - 1], text[stop : stop + 1]
     quoted = before in _QUOTES and after != "" and after in "\"'`”’」』"
     joined = before == "=" and text[start - 2 : start - 1].isalnum()
@@ -442,7 +442,7 @@ def _logins(text: str, pattern: str, marks: str) -> Iterator[tuple[int, int, str
 
 
 def _phrases(text: str) -> Iterator[tuple[int, int, str]]:
-    """A passphrase of several words, which only its quotation marks hold together."""
+    """Yield a passphrase of several words, which only its quotation marks hold together."""
     if any(mark in text for mark in _QUOTES):
         for match in _compiled(_PHRASE).finditer(text):
             if _PROSE.isdisjoint(match["secret"].lower().split()):
@@ -450,14 +450,14 @@ def _phrases(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _wifi(text: str) -> Iterator[tuple[int, int, str]]:
-    """The password inside the text of a Wi-Fi QR code."""
+    """Yield the password inside the text of a Wi-Fi QR code."""
     for match in _compiled(_WIFI).finditer(text):
         if not is_stand_in(match["secret"]):
             yield *match.span("secret"), "password"
 
 
 def _seeds(text: str) -> Iterator[tuple[int, int, str]]:
-    """The twelve or more words that restore a wallet."""
+    """Yield the twelve or more words that restore a wallet."""
     for pattern in (_SEED, _HAN_SEED):
         for match in _compiled(pattern).finditer(text):
             if _PROSE.isdisjoint(match["secret"].lower().split()):

@@ -12,15 +12,11 @@ from typing import NamedTuple
 
 
 class Rule(NamedTuple):
-    """One shape of secret.
+    """A shape of secret.
 
-    Attributes:
-        kind: What it is called in the mark that replaces it.
-        hints: Literals of which the lower-case text must hold one; this is all that ordinary text costs.
-        pattern: Its `secret` group is replaced, or the whole match if it has no such group.
-        check: What the secret must look like besides: `random` made by a machine, so that names stay; `strong` or
-            `mixed` as in `redact_values`; `value` no placeholder and no ordinary word; `token` no name in words
-            either; `shape` nothing more.
+    `kind` in the mark, `hints` of which the lower-case text must hold one, `pattern` (its `secret` group is replaced,
+    or all), and `check` on the value: `random`, `strong`, `mixed`, `value` (no placeholder or ordinary word), `token`
+    (no name in words either), `shape` (none).
     """
 
     kind: str
@@ -215,5 +211,167 @@ SHORT_RULES: tuple[Rule, ...] = (
 
 @lru_cache(maxsize=128)
 def compiled(pattern: str) -> re.Pattern[str]:
-    """The pattern compiled once, when a text first needs it."""
+    """Return the pattern compiled once, when a text first needs it."""
     return re.compile(pattern)
+
+
+ORDINARY, NUMBER, LETTERS, MIXED, STRONG, RANDOM = range(6)
+"""Looks of a value, in rising order of suspicion.
+
+ORDINARY is a word, path, date, version, placeholder or reference; NUMBER four digits or more;
+LETTERS a run of letters that no language makes; MIXED letters with digits or symbols (hunter2); STRONG what only a
+generator or a careful person writes; RANDOM long enough to be a secret in any surrounding.
+"""
+
+_REFERENCE = (
+    r"\$[({A-Z_]|\$[a-z_]+$|\{|%[A-Z_]+%$|<|\[REDACTED|@"  # $VAR, ${…}, {{…}}, %VAR%, <…>
+    r"|(?:os|process|import\.meta|System|ENV|env|secrets?|vars|config|settings|self|this|vault|keychain|op|ssm|arn"
+    r"|kms|file|sops|ref|data)"
+    r"(?:\.|:|\[|://)"
+    r"|\w+\("
+)
+_STAND_IN_WORD = (
+    r"(?i:your|example|placeholder|redacted|masked|dummy|sample|change[-_]?(?:me|it|this)|replace|insert|todo|fake"
+    r"|test[-_]?(?:key|token|secret)|not[-_]?(?:a[-_])?real|(?:my|the|some|any)[-_]?(?:api|secret|token|pass|key"
+    r"|strong))"
+)
+_STAND_IN = (
+    r"(?i:deadbeef|\.\.\.|…)"
+    r"|(?i:x{4})|\*{3}|•{2}|#{3}|_{4}|-{4}|^0{6}|0{12}"
+    rf"|(?<![A-Za-z0-9]){_STAND_IN_WORD}(?![a-z0-9])"
+)
+_TECHNICAL = (  # names that end in digits: AES-256-GCM, utf8mb4, gpt-4o, x509, h264
+    r"(?i:aes|sha|rsa|hmac|rfc|iso|hs|rs|es|ps|md|utf|gpt|tls|http|ipv|pkcs|ed|curve|secp|base|argon|oauth|chacha"
+    r"|wpa|blake|crc|cve|fips|sm|totp"
+    r"|ecdsa|dsa|idea|des|rc|node|python|java|php|qwen|claude|llama|gemini|k8s|s3|ec2|i18n|web|win|fido|mp|utf8mb"
+    r"|x(?=509)|h(?=26)|p(?=256|384|521))"
+    r"[-_]?\d{1,5}(?:[-_.]?[A-Za-z]{1,4}\d{0,4})?(?:[-_.][A-Za-z0-9]{1,8}){0,3}$"
+    r"|(?i:1password|argon2id?|bcrypt|[2m]fa|u2f|p2p|b2b|e2ee?|pbkdf2|keepassxc|x\.509|802\.11[a-z]{0,2}|7zip|k3s|k8s|oauth2(?:\.0)?"
+    r"|auth0|sha256sum)$"
+)
+_UNITS = (
+    r"(?i:days?|hours?|hrs?|weeks?|months?|years?|mins?|minutes?|secs?|seconds?|[hdsmwykx%]|ms|px|[kmgt]i?b?|th|st"
+    r"|nd|rd"
+    r"|am|pm|bits?|bytes?|chars?|characters|digits?|times|rpm|rps|qps|usd|eur|cny|rmb|words?|tokens?|f|c)"
+)
+_FILES = (
+    r"(?i:py|js|ts|go|rs|md|txt|json|ya?ml|toml|env|pem|key|crt|cer|pub|html?|css|sh|sql|csv|log|pdf|png|jpe?g|zip"
+    r"|gz|xml"
+    r"|ini|conf|com|org|net|io|dev|cn|local|internal|example|lock|kdbx|gpg|asc|p12|pfx|jks)"
+)
+_PLAIN = (
+    r"[a-z]+://|(?:~|\.{1,2})?/|[A-Za-z]:\\"  # addresses and paths
+    r"|[\w.+\-]+@[\w\-]+(?:\.[a-z\-]{2,})+$"
+    r"|\d{4}[-/.]\d{1,2}(?:[-/.]\d{1,2})?(?:T[\d:.+Z\-]*)?$|\d{1,2}:\d\d(?::\d\d)?(?:am|pm)?$"
+    r"|\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?(?:/\d+)?$"
+    r"|[vV]?\d+(?:\.\d+)+(?:[-+.]?(?:alpha|beta|rc|dev|post|a|b)?[.\-]?\d*)?$"
+    rf"|[+\-$¥€£]?\d[\d,.]*{_UNITS}$|[\w\-./]+\.{_FILES}(?:[:#]\S*)?$"
+    rf"|{_TECHNICAL}"
+    r"|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$"  # UPPER_SNAKE names a variable
+    r"|AAAA[BCE]3Nza|ssh-(?:rsa|ed25519)"  # public keys
+)
+_WORDS = frozenset(
+    "none null nil true false yes no string str text required optional unknown unset empty missing invalid "
+    "valid expired changed reset same different secret secrets password passwords passwd pass token tokens key "
+    "keys pin code admin root user username login the a an my your our in on at see ask stored kept saved from "
+    "with without for and or not is was available disabled enabled hidden protected encrypted hashed rotated "
+    "shared default undefined boolean number integer bytes bearer basic vault bitwarden lastpass keepass "
+    "keychain keyring passkey passkeys base64 plaintext postgres localhost wrong correct forgotten strong weak "
+    "random generated here there below above attached".split()
+)
+_JUMP = re.compile("(?<=[a-z])[A-Z0-9]|(?<=[A-Z])[0-9]|(?<=[0-9])[A-Za-z]")
+_UNSPOKEN = re.compile(
+    r"[bcdfghjklmnpqrstvwxz]{5}|q[^u]|[jvz][bcdfghjkmpqtvwx]|[bcdfghkmpqtvwz][jqxz]|x[bdgjkmnrsvz]|[wvj]{2}"
+    r"|^[^aeiouy]{6,}$"
+)
+_HEX = re.compile(r"[0-9a-fA-F]{16,}|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_CLASSES = tuple(map(re.compile, ("[a-z]", "[A-Z]", "[0-9]", r"[!@#$%^&*?~+=]")))
+_NAME = re.compile(r"(?:[a-z]{1,12}|[A-Z]{1,12})(?:[_\-](?:[a-z]{1,12}|[A-Z]{1,12}|v?[0-9]{1,4})){2,}")
+_WORD_PATH = re.compile(
+    r"(?:[A-Za-z][A-Za-z\-_.]*|[a-z0-9][a-z0-9\-_.]{0,24})(?:/(?:[A-Za-z][A-Za-z\-_.]*|[a-z0-9\-_.]{0,24}))+"
+)
+
+
+@lru_cache(maxsize=1)
+def _ordinary() -> re.Pattern[str]:
+    return re.compile(f"(?:{_REFERENCE}|{_PLAIN})|.*?(?:{_STAND_IN})", re.DOTALL)
+
+
+@lru_cache(maxsize=1)
+def _stand_in_word() -> re.Pattern[str]:
+    return re.compile(_STAND_IN_WORD)
+
+
+def is_stand_in(value: str) -> bool:
+    """Return whether the value is a placeholder, reference, path, date or ordinary word.
+
+    What a machine made may hold `todo` or `fake` by chance: there such a word counts only by itself.
+    """
+    return (
+        value.lower() in _WORDS
+        or (len(value) >= 6 and len(set(value)) <= 3 and not value.isdigit())
+        or _ordinary().match(value[:256]) is not None
+        or (_stand_in_word().search(value[:256]) is not None and not is_random(value))
+        or _WORD_PATH.fullmatch(value[:256]) is not None
+    )
+
+
+def is_name(value: str) -> bool:
+    """Return whether it is three or more words of letters in one case, as variables and pages are named, set to little.
+
+    >>> is_name("HF_HUB_ENABLE_HF_TRANSFER=1"), is_name("pypi-publish-action"), is_name("ghp_abcdefghijklmnopqrst")
+    (True, True, False)
+    """
+    name, _, set_to = value.partition("=")
+    return len(set_to) < 8 and _NAME.fullmatch(name) is not None
+
+
+def is_random(value: str) -> bool:
+    """Return whether a machine made it: changes between cases and digits, or letters that no language puts together.
+
+    >>> is_random("x7Kq2mZp9"), is_random("getUserName"), is_random("sk-learn-contrib")
+    (True, False, False)
+    """
+    jumps = sum(1 for _ in _JUMP.finditer(value[:256]))
+    if any(map(str.isdigit, value)):
+        return jumps >= max(3, min(len(value), 256) // 14)
+    return is_unspoken(value) or (jumps >= 4 and jumps * 5 >= len(value))
+
+
+def is_unspoken(value: str) -> bool:
+    """Return whether it is a run of letters that nobody could read out."""
+    return len(value) >= 8 and value.isascii() and value.isalpha() and _UNSPOKEN.search(value.lower()) is not None
+
+
+def is_hex(value: str) -> bool:
+    """Return whether it is a UUID or 16 or more hexadecimal digits, as ids and hashes are too."""
+    return _HEX.fullmatch(value) is not None
+
+
+def look(value: str) -> int:
+    """Return what the value looks like: `ORDINARY` to `RANDOM`, see there."""
+    if len(value) < 4:
+        return ORDINARY
+    if value.isalpha():
+        return LETTERS if is_unspoken(value) and not is_stand_in(value) else ORDINARY
+    if is_stand_in(value):
+        return ORDINARY
+    if value.strip("#*").isdigit():
+        return NUMBER
+    lower, upper, digit, symbol = (pattern.search(value) is not None for pattern in _CLASSES)
+    if is_hex(value):
+        return STRONG
+    if len(value) >= 16 and digit and (lower or upper) and is_random(value):
+        return RANDOM
+    if len(value) >= 8 and symbol and digit and (lower or upper) and value[0] not in "+=":
+        return RANDOM if upper and lower and not _looks_computed(value) else STRONG
+    if len(value) >= 10 and digit and (lower or upper) and is_random(value):
+        return STRONG
+    if len(value) >= 5 and (lower or upper) and (digit or symbol) and not _looks_computed(value):
+        return MIXED
+    return ORDINARY
+
+
+def _looks_computed(value: str) -> bool:
+    """Return whether it is an expression or assignment (a+b=c, f=x*2, n>=8) and not a word."""
+    return any(mark in value for mark in ("==", "!=", "+=", "&&", "||", "=")) or "(" in value

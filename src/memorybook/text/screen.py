@@ -12,14 +12,10 @@ from memorybook._light import Callable, Iterable, Memo, NamedTuple, lazily
 
 
 class Sign(NamedTuple):
-    """One kind of attempt.
+    """A kind of attempt.
 
-    Attributes:
-        reason: Why it is suspect.
-        hints: Words of which the folded text must hold one to match.
-        pattern: What it matches.
-        also: Groups of words (`this|that`), of each of which it must hold one besides, where the hints are common
-            ones: compiling a pattern for nothing takes a cold process longer than looking for all of them.
+    Reason, `hints` of which the folded text must hold one, pattern, `also` groups (`this|that`) that spare compiling
+    the pattern where hints are common.
     """
 
     reason: str
@@ -383,12 +379,10 @@ _LOOK_ALIKES = str.maketrans(
 
 
 def screen(text: str) -> str | None:
-    """Why this text looks like an instruction to the reader of a memory; None if it does not.
+    """Return why this text looks like an instruction to the reader of a memory, as the end of "this text …"; else None.
 
-    The answer completes the sentence "this text …" ("asks to set earlier instructions aside"). English
-    and Chinese. Full-width forms, invisible characters, look-alike letters and s p a c e d words are
-    folded before. A sentence that talks about such attempts (`prompt injection`, 例如, "what does …
-    mean") passes. A signal, not a barrier: see the module.
+    English and Chinese; full-width forms, invisible characters, look-alikes and s p a c e d words are folded first. A
+    sentence about such attempts passes. A signal, not a barrier.
     """
     if not text.isascii() and _hides(text):
         return "hides text in invisible characters"
@@ -410,7 +404,7 @@ def _holds(text: str, words: Iterable[str]) -> bool:
 
 
 def fold(text: str) -> str:
-    """The text as it is screened: what looks the same is the same, what is invisible is gone."""
+    """Return the text as it is screened: what looks the same is the same, what is invisible is gone."""
     if not text.isascii():
         from unicodedata import normalize
 
@@ -434,7 +428,7 @@ def _hides(text: str) -> bool:
 
 
 def _is_talk(folded: str, start: int, end: int) -> bool:
-    """Whether the sentence around a match talks about such attempts."""
+    """Return whether the sentence around a match talks about such attempts."""
     opening = max(folded.rfind(mark, max(0, start - 120), start) for mark in (". ", "! ", "? ", "\n", "。", "！", "？"))
     closing = [at for mark in (". ", "\n", "。", "！", "？") if (at := folded.find(mark, end, end + 80)) >= 0]
     sentence = folded[max(opening, start - 120, 0) : min([*closing, end + 80])]

@@ -11,7 +11,12 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from memorybook.text.compiled import compiled
+
+@cache
+def compiled(pattern: str) -> re.Pattern[str]:
+    """Return the pattern of a rule, compiled when a text first needs it."""
+    return re.compile(pattern)
+
 
 RECALLED = "<!-- memorybook:recalled -->"
 RECALLED_END = "<!-- /memorybook:recalled -->"
@@ -40,7 +45,7 @@ def without_recalled(text: str) -> str:
 
 
 def is_chinese(text: str) -> bool:
-    """Whether a text is rather Chinese: a Han character weighs as much as two Latin letters."""
+    """Return whether a text is rather Chinese: a Han character weighs as much as two Latin letters."""
     if text.isascii():
         return False
     han = _size(_HAN, text)
@@ -52,7 +57,7 @@ _LATIN = re.compile(r"[A-Za-z]+")
 
 
 def _size(runs: re.Pattern[str], text: str) -> int:
-    """How many characters are in such runs."""
+    """Return how many characters are in such runs."""
     return sum(map(len, runs.findall(text)))
 
 
@@ -132,7 +137,7 @@ def _machine() -> re.Pattern[str]:
 
 
 def _is_machine(line: str) -> bool:
-    """Whether a line was written by or for a machine."""
+    """Return whether a line was written by or for a machine."""
     text = line.strip()
     if not text:
         return False
@@ -163,7 +168,7 @@ def _cut(text: str, blanked: str) -> Iterator[Sentence]:
 
 
 def _abbreviates(text: str, dot: int) -> bool:
-    """Whether the dot ends an abbreviation or a list number, and not a sentence."""
+    """Return whether the dot ends an abbreviation or a list number, and not a sentence."""
     before = text[max(0, dot - 12) : dot]
     if not before or before[-1].isspace():
         return False
@@ -215,7 +220,7 @@ _ASKS_CHINESE = (
 
 
 def is_question(text: str) -> bool:
-    """Whether a sentence asks, with or without a question mark."""
+    """Return whether a sentence asks, with or without a question mark."""
     if ("?" in text or "？" in text) and compiled(_MARKED).search(text):
         return True
     if compiled(_ASKS).match(text) or compiled(_ASKS_WHAT).match(text) or compiled(_ASKS_INSIDE).search(text):
@@ -224,12 +229,12 @@ def is_question(text: str) -> bool:
 
 
 def clauses(text: str) -> list[str]:
-    """The parts of a sentence between commas, colons kept with what follows them."""
+    """Return the parts of a sentence between commas, colons kept with what follows them."""
     return [part for part in re.split(r"(?<=[，,；;])\s*", text) if part.strip()]
 
 
-def told(sentence: Sentence) -> str:
-    """What a sentence states: all of it, or of a Chinese one that asks the clauses that do not; "" if none."""
+def statement_in(sentence: Sentence) -> str:
+    """Return what a sentence states: all of it, or of a Chinese one that asks the clauses that do not; "" if none."""
     if not sentence.question:
         return sentence.text
     if not is_chinese(sentence.text):
@@ -239,7 +244,7 @@ def told(sentence: Sentence) -> str:
 
 
 def content_size(text: str) -> int:
-    """How much a text says: words, a Han character counting as half of one."""
+    """Return how much a text says: words, a Han character counting as half of one."""
     words = len(_LATIN_WORD.findall(text))
     return words if text.isascii() else words + (_size(_HAN, text) + 1) // 2
 

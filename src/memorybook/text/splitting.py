@@ -1,21 +1,236 @@
-"""Documents cut into passages, each kind in its own way; only documents that changed are read."""
+"""Turns and documents' pieces as passages: what the index stores, matches and embeds."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
 
+from memorybook._light import TYPE_CHECKING, Callable, Iterator, NamedTuple, Sequence
+from memorybook.formats.escape import Fences
 from memorybook.search.types import Passage
 from memorybook.text.passages import utc_day
+from memorybook.text.tokens import count_tokens
 
 if TYPE_CHECKING:
     from datetime import date, datetime
 
     from memorybook.formats.memory_md import Located
     from memorybook.model import Note
-    from memorybook.text.blocks import Block
+
+
+_HEADING = re.compile(r" {0,3}(#{1,6})(?=[ \t]|[ \t\r]*\Z)")
+_UNDERLINE = re.compile(r" {0,3}(?:(=+)|-+)[ \t\r]*\Z")
+_ITEM = re.compile(r" {0,3}(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]+|\Z)(?:\[[ xX]\][ \t]+)?")
+_INDENTED = re.compile(r" {2,}|\t")
+_LETTER = re.compile(r"\w")
+_SENTENCE_END = re.compile(r"(?<=[.!?])[ \t]+|(?<=[。！？；])|\n")
+
+_BETWEEN = count_tokens("\n\n")
+
+
+class Block(NamedTuple):
+    """A piece of Markdown.
+
+    Its lines (1-based, inclusive), text without list marker, headings above it (`A > B`), the number of its run of
+    blocks that only blank lines part, and whether it is a list item or code.
+    """
+
+    start: int
+    end: int
+    text: str
+    heading: str
+    run: int
+    item: bool = False
+    code: bool = False
+
+
+def blocks(text: str, *, first_line: int = 1) -> list[Block]:
+    """Return the blocks of a Markdown text, without headings, comments, rules and blank lines."""
+    reader = _Reader(text, first_line)
+    while reader.at < len(reader.lines):
+        reader.step()
+    reader.flush(reader.at)
+    return reader.found
+
+
+def merged(text: str, pieces: Sequence[Block], limit: int, *, first_line: int = 1) -> Iterator[Block]:
+    """Neighbouring blocks of one run together as long as they are within `limit` tokens; longer ones cut."""
+    lines = text.split("\n")
+    group: list[Block] = []
+    size = 0
+    for piece in pieces:
+        tokens = count_tokens(piece.text)
+        if group and (piece.run != group[-1].run or size + tokens + _BETWEEN > limit):
+            yield _together(lines, group, first_line)
+            group, size = [], 0
+        if tokens > limit:
+            yield from _cut(lines, piece, limit, first_line)
+        else:
+            group.append(piece)
+            size += tokens + _BETWEEN
+    if group:
+        yield _together(lines, group, first_line)
+
+
+class _Reader:
+    """One pass over the lines; a block is open from `opened` until it is flushed."""
+
+    def __init__(self, text: str, first_line: int) -> None:
+        self.lines = text.split("\n")
+        self.found: list[Block] = []
+        self.at = 0
+        self._text = text
+        self._first = first_line
+        self._fences = Fences(text) if "```" in text or "~~~" in text else None
+        self._offset = 0
+        self._last_comment_end = text.rfind("-->")
+        self._opened: int | None = None
+        self._item = False
+        self._path: list[tuple[int, str]] = []
+        self._run = 0
+
+    def step(self) -> None:
+        """Read the line at `at`, or the whole fence or comment that begins there."""
+        line = self.lines[self.at]
+        if not line.strip():
+            if not self._goes_on():
+                self.flush(self.at)
+            self._advance(1)
+        elif (fence := self._fences.end(self._offset) if self._fences else 0) or self._opens_comment(line):
+            self._whole(fence)
+        elif heading := _HEADING.match(line):
+            self._head(len(heading[1]), _title(line[heading.end() :]))
+        elif self._opened == self.at - 1 and not self._item and (underline := _UNDERLINE.match(line)):
+            title = self.lines[self.at - 1].strip()
+            self._opened = None
+            self._head(1 if underline[1] else 2, title)
+        else:
+            self._plain(line)
+
+    def flush(self, end: int, *, code: bool = False) -> None:
+        """Close the open block before line `end`."""
+        if self._opened is None:
+            return
+        start, self._opened = self._opened, None
+        whole = "\n".join(self.lines[start:end])
+        marker = _ITEM.match(whole) if self._item else None
+        text = (whole[marker.end() :] if marker else whole).strip()
+        if _LETTER.search(text):
+            last = start + whole.rstrip().count("\n") + 1
+            self.found.append(
+                Block(
+                    self._first + start,
+                    self._first + last - 1,
+                    text,
+                    " > ".join([title for _, title in self._path]),
+                    self._run,
+                    self._item,
+                    code,
+                )
+            )
+        self._item = False
+
+    def _advance(self, count: int) -> None:
+        for line in self.lines[self.at : self.at + count]:
+            self._offset += len(line) + 1
+        self.at += count
+
+    def _opens_comment(self, line: str) -> bool:
+        return self._offset < self._last_comment_end and line.lstrip().startswith("<!--")
+
+    def _whole(self, fence: int) -> None:
+        """A fence becomes a block of its own, a comment none."""
+        self.flush(self.at)
+        end = fence or self._text.find("-->", self._offset) + 3
+        count = self._text.count("\n", self._offset, end) + 1
+        if fence:
+            self._opened = self.at
+            self.flush(self.at + count, code=True)
+        else:
+            self._run += 1
+        self._advance(count)
+
+    def _head(self, level: int, title: str) -> None:
+        self.flush(self.at)
+        while self._path and self._path[-1][0] >= level:
+            self._path.pop()
+        if title.strip():
+            self._path.append((level, title.strip()))
+        self._run += 1
+        self._advance(1)
+
+    def _plain(self, line: str) -> None:
+        if _ITEM.match(line):
+            self.flush(self.at)
+            self._item = True
+        if self._opened is None:
+            self._opened = self.at
+        self._advance(1)
+
+    def _goes_on(self) -> bool:
+        """Return whether the open list item continues behind the blank line at hand."""
+        following = self.lines[self.at + 1] if self.at + 1 < len(self.lines) else ""
+        return self._item and _INDENTED.match(following) is not None and following.strip() != ""
+
+
+def _title(text: str) -> str:
+    """Return what stands behind the marks of a heading, without the marks that may close it."""
+    title = text.rstrip(" \t\r").lstrip(" \t")
+    opened = title.rstrip("#")
+    return opened if not opened or opened[-1] in " \t" else title
+
+
+def _together(lines: Sequence[str], group: Sequence[Block], first_line: int) -> Block:
+    if len(group) == 1:
+        return group[0]
+    start, end = group[0].start, group[-1].end
+    text = "\n".join(lines[start - first_line : end - first_line + 1]).strip()
+    return group[0]._replace(end=end, text=text, item=False, code=False)
+
+
+def _cut(lines: Sequence[str], block: Block, limit: int, first_line: int) -> Iterator[Block]:
+    """Yield a block that is too long, in pieces of whole sentences (of code: whole lines) as far as they fit."""
+    text = "\n".join(lines[block.start - first_line : block.end - first_line + 1])
+    line, counted = block.start, 0
+    for start, end in _spans(text, limit, code=block.code):
+        piece = text[start:end]
+        begin = start + len(piece) - len(piece.lstrip())
+        piece = piece.strip()
+        line += text.count("\n", counted, begin)
+        counted = begin
+        if _LETTER.search(piece):
+            yield block._replace(start=line, end=line + piece.count("\n"), text=piece)
+
+
+def _spans(text: str, limit: int, *, code: bool) -> Iterator[tuple[int, int]]:
+    """Offsets of consecutive pieces of at most about `limit` tokens."""
+    start = end = size = 0
+    for stop in _stops(text, code=code):
+        tokens = count_tokens(text[end:stop])
+        if size and size + tokens > limit:
+            yield start, end
+            start, size = end, 0
+        step = max(1, (stop - start) * limit // max(tokens, 1))
+        while tokens > limit and stop - start > step:
+            middle = _break_at(text, start, start + step)
+            yield start, middle
+            start, tokens = middle, tokens * (stop - middle) // (stop - start)
+        end, size = stop, size + tokens
+    if start < end:
+        yield start, end
+
+
+def _stops(text: str, *, code: bool) -> Iterator[int]:
+    pattern = re.compile("\n") if code else _SENTENCE_END
+    yield from (match.end() for match in pattern.finditer(text) if match.end() < len(text))
+    yield len(text)
+
+
+def _break_at(text: str, start: int, at: int) -> int:
+    """Return the last blank before `at`, so that no word is cut; `at` itself if there is none nearby."""
+    blank = text.rfind(" ", max(start + 1, at - 80), at)
+    return blank if blank > start else at
+
 
 MAX_TOKENS = 400
 """About how long a passage of a document may be, as `count_tokens` counts."""
@@ -29,18 +244,11 @@ class Split(NamedTuple):
 
 
 def split(path: str, text: str, modified: float) -> Split:
-    """The passages of a document; how it is cut depends on what it is, which its path says.
+    """Split a document into passages by what its path says it is; never raises.
 
-    `MEMORY.md` and `archive/*.md`: one for each entry, and for each list item or paragraph of what a person wrote.
-    `daily/*.md`: one for each note. `sessions/*.md`: title and summary, then each decision and each
-    open question. Any other: by headings, up to about `MAX_TOKENS`, cut between paragraphs, else between
-    sentences; of `items/*.md` only what stands above the JSON of an item. Headings without anything under
-    them, comments and blank documents give none. No text raises.
-
-    Args:
-        path: Relative path of the document.
-        text: Its text, any line ends.
-        modified: Its last change, seconds since the epoch: the day of entries edited by hand.
+    `MEMORY.md` and `archive/*.md`: each entry, list item and paragraph. `daily/*.md`: each note. `sessions/*.md`: title
+    and summary, each decision, each open question. Others: by headings, up to about `MAX_TOKENS`; of `items/*.md` what
+    stands above the JSON. `modified` dates entries edited by hand.
     """
     text = text.removeprefix("\ufeff")
     if not text.strip():
@@ -59,16 +267,12 @@ def split(path: str, text: str, modified: float) -> Split:
 
 
 def split_added(path: str, before: str, added: str) -> tuple[Passage, ...] | None:
-    """The passages that `added`, written behind `before`, adds to those of `before`, so that they need not be read.
-
-    None where that cannot be told, as the text as a whole may mean something else now: anything but whole
-    lines of notes on a page of notes.
-    """
+    """Return the passages that appending `added` to `before` adds; None where only the whole text can tell."""
     if not path.startswith("daily/") or not before.endswith("\n") or not added.endswith("\n") or "<!--" in before:
         return None
-    from memorybook.formats import notes
+    from memorybook.formats import session_md
 
-    day, first = notes.day_of(path), before.count("\n") + 1
+    day, first = session_md.day_of(path), before.count("\n") + 1
     read = [_note(path, day, number, line) for number, line in enumerate(added.split("\n")[:-1], first)]
     found = tuple(note for note in read if note is not None)
     return tuple(note for note in found if note.text) if len(found) == len(read) else None
@@ -120,9 +324,8 @@ def _entry(path: str, located: Located) -> Passage:
 
 
 def _written(path: str, text: str, first_line: int) -> Iterator[Passage]:
-    """What a person wrote, item by item; an item that is too long is cut."""
-    from memorybook.formats.prose import BY_AGENT
-    from memorybook.text.blocks import blocks, merged
+    """Yield what a person wrote, item by item; an item that is too long is cut."""
+    from memorybook.formats.sections import BY_AGENT
 
     apart = [block._replace(run=run) for run, block in enumerate(blocks(text, first_line=first_line))]
     for piece in merged(text, apart, MAX_TOKENS, first_line=first_line):
@@ -134,9 +337,9 @@ def _written(path: str, text: str, first_line: int) -> Iterator[Passage]:
 
 
 def _daily(path: str, text: str) -> Iterator[Passage]:
-    from memorybook.formats import notes
+    from memorybook.formats import session_md
 
-    day = notes.day_of(path)
+    day = session_md.day_of(path)
     lines = text.split("\n")
     fenced = _fenced_lines(text)
     found: list[Passage] = []
@@ -167,7 +370,7 @@ def _fenced_lines(text: str) -> set[int]:
 
 
 def _note(path: str, day: date | None, number: int, line: str) -> Passage | None:
-    """The note in a line, with blank text if it says nothing; None if there is none."""
+    """Return the note in a line, with blank text if it says nothing; None if there is none."""
     note = _parse_line()(line, day=day)
     if note is None:
         return None
@@ -178,14 +381,13 @@ def _note(path: str, day: date | None, number: int, line: str) -> Passage | None
 
 @lru_cache(maxsize=1)
 def _parse_line() -> Callable[..., Note | None]:
-    from memorybook.formats import notes
+    from memorybook.formats import session_md
 
-    return notes.parse_line
+    return session_md.parse_line
 
 
 def _session(path: str, text: str) -> Iterator[Passage]:
     from memorybook.formats import session_md
-    from memorybook.text.blocks import blocks, merged
 
     summary = session_md.parse(text)
     date = utc_day(summary.started) or _day_in(path)
@@ -212,16 +414,14 @@ def _session(path: str, text: str) -> Iterator[Passage]:
 
 
 def _title_block(text: str, title: str) -> Block:
-    """The title where it stands as a block of its own, for a summary that has nothing else to say."""
-    from memorybook.text.blocks import Block
-
+    """Return the title where it stands as a block of its own, for a summary that has nothing else to say."""
     line = next((number for number, line in enumerate(text.split("\n"), 1) if title in line), 1)
     return Block(line, line, title, "", 0)
 
 
 @lru_cache(maxsize=64)
 def _place(heading: str) -> str:
-    """Where a section of that title goes, asked of the format itself: `items`, `turns` or `` (the summary)."""
+    """Return where a section of that title goes, asked of the format itself: `items`, `turns` or `` (the summary)."""
     from memorybook.formats import session_md
 
     read = session_md.parse(f"## {heading}\n\n- x\n")
@@ -229,7 +429,6 @@ def _place(heading: str) -> str:
 
 
 def _document(path: str, text: str) -> Iterator[Passage]:
-    from memorybook.text.blocks import blocks, merged
 
     dated: list[Block] = []
     run = 0
@@ -251,7 +450,7 @@ def _day_in(text: str) -> str | None:
 
 
 def _is_day(written: str) -> bool:
-    """Whether the calendar has it: the 30th of February may stand in the name of a file."""
+    """Return whether the calendar has it: the 30th of February may stand in the name of a file."""
     from datetime import date
 
     try:

@@ -17,12 +17,10 @@ _US_ZONES = {"EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "
 
 
 def parse_time(value: Any, timezone: tzinfo) -> datetime | None:
-    """The moment that `value` names, in UTC; None if it names none, or could mean more than one.
+    """Return the moment that `value` names, in UTC; None if it names none, or could mean more than one.
 
-    Read are ISO 8601, seconds, milli-, micro- and nanoseconds since the epoch (numbers or
-    digits), `1:56 pm on 8 May, 2023`, `2024年04月01日 周一 08:29`, `2024/4/1 下午3:05`,
-    `2025-12-20 (Saturday)` and most English spellings. A day without a time is its midnight; a
-    time without an offset is in `timezone`. `03/04/2023` is None: it is two days.
+    Reads ISO 8601, seconds to nanoseconds since the epoch, and most English and Chinese spellings (`1:56 pm on 8 May,
+    2023`, `2024/4/1 下午3:05`). A day is its midnight; a time without an offset is in `timezone`.
     """
     if isinstance(value, datetime):
         return _utc(value, timezone)
@@ -78,7 +76,7 @@ def _clock(hour: int, half: str | None) -> int:
 
 
 def _moment(year: int, month: int, day: int, hour: int = 0, minute: int = 0, second: int = 0) -> datetime | None:
-    """The naive moment, if there is such a day; hour 24 is the next day's midnight."""
+    """Return the naive moment, if there is such a day; hour 24 is the next day's midnight."""
     if hour > 24 or minute > 59:
         return None
     try:
@@ -142,7 +140,7 @@ def _offset(text: str) -> timezone:
 
 
 def _other(text: str) -> datetime | None:
-    """What dateutil makes of it, if it would say the same on another day and with the day put first."""
+    """Return what dateutil makes of it, if it would say the same on another day and with the day put first."""
     if not re.search(r"\d", text):
         return None
     import warnings

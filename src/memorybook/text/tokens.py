@@ -17,6 +17,113 @@ if TYPE_CHECKING:
     import re
     from hashlib import blake2b
 
+
+_MEANINGS = """
+妻子 老婆
+爸爸 父亲 老爸
+妈妈 母亲 老妈
+父母 爸妈 双亲
+外公 姥爷
+外婆 姥姥
+女儿 闺女
+男友 男朋友
+女友 女朋友
+亲戚 亲属
+邻居 街坊
+医生 大夫
+老师 教师
+生病 患病
+头疼 头痛
+胃疼 胃痛
+牙疼 牙痛
+吃药 服药
+减肥 减重 瘦身
+睡觉 入睡
+年龄 年纪 岁数
+番茄 西红柿
+土豆 马铃薯
+玉米 苞米
+餐厅 餐馆 饭馆
+早餐 早饭
+午餐 午饭
+晚餐 晚饭
+好吃 美味
+甜食 甜品 甜点
+雪糕 冰淇淋 冰激凌
+做饭 烹饪
+酒店 宾馆 旅馆
+卧室 睡房
+宿舍 寝室
+房租 租金
+搬家 搬迁
+商店 店铺
+汽车 轿车
+火车 列车
+驾驶 驾车
+停车 泊车
+乘坐 搭乘
+旅行 旅游
+预订 预定
+密码 口令
+照片 相片
+衣服 衣物 服装
+手表 腕表
+礼物 礼品
+错误 报错 出错
+讨论 商量 商讨
+方法 办法
+原因 缘故
+建议 提议
+意见 观点
+同意 赞成 赞同
+辞职 离职
+工资 薪水 薪资 薪酬
+价格 价钱
+便宜 廉价
+存款 积蓄
+外号 绰号 昵称
+性格 脾气
+爱好 兴趣
+喜欢 喜爱 偏爱
+讨厌 厌恶 反感
+开心 快乐 愉快
+悲伤 伤心
+生气 愤怒 恼火
+害怕 恐惧 惧怕
+担心 担忧 忧虑
+疲惫 疲劳 疲倦 劳累
+孤独 孤单 寂寞
+后悔 懊悔
+感谢 感激
+吵架 争吵
+离婚 离异
+跳舞 舞蹈
+跑步 慢跑
+爬山 登山
+小狗 狗狗
+小猫 猫咪
+颜色 色彩
+帮助 帮忙 协助
+聚会 派对
+推迟 延期 延后
+忘记 忘掉 遗忘
+丢失 弄丢 遗失
+选择 挑选
+洗澡 沐浴
+生日 诞辰
+傍晚 黄昏
+立刻 立即
+"""
+
+FIRST = {word: first for first, *others in map(str.split, _MEANINGS.split("\n")[1:-1]) for word in others}
+"""From a word to the one that stands for all of its meaning."""
+
+BEGINNING: dict[str, list[tuple[str, str]]] = {}
+"""From the first two characters of words to these words, each with the one that stands for it."""
+for _each, _first in FIRST.items():
+    BEGINNING.setdefault(_each[:2], []).append((_each, _first))
+
+
 _FIRST_SPACELESS = "\u2e80"
 """From here on, scripts are written without spaces: Han, kana, Hangul and their neighbours.
 
@@ -49,13 +156,11 @@ _stem = Stemmer.Stemmer("english", 0).stemWord  # holds the GIL throughout, so t
 
 
 def tokens(text: str) -> list[str]:
-    """The words of a text in order, with repetition; empty for a text without any.
+    """Return the words of a text in order, with repetition.
 
-    NFKC and lower case. Latin words are stemmed and lose their accents. A run of Han, kana or Hangul
-    gives its characters and, between them, its overlapping bigrams, once each word of `text.synonyms` is the first of
-    its meaning. An identifier, path, address, version or hyphenated word comes whole, then its segments, then its
-    parts, humps included. No token holds white space, a quotation mark or NUL, or is longer than 96 characters. The
-    words of an ASCII text are those of its pieces between white space, one after the other.
+    NFKC, lower case. Latin words are stemmed without accents; Han, kana and Hangul give characters and bigrams, after
+    synonyms; identifiers, paths and hyphenated words come whole, then in parts. No token holds white space, quotes or
+    NUL, or exceeds 96 characters.
 
     >>> tokens("The plans in src/main.py")
     ['the', 'plan', 'in', 'src/main.py', 'src', 'main.py', 'main', 'py']
@@ -78,11 +183,7 @@ def tokens(text: str) -> list[str]:
 
 
 def query_words(text: str) -> tuple[str, ...]:
-    """The distinct tokens of a question that carry meaning, in order, at most 128.
-
-    English stop words, Chinese function words (and bigrams of function characters alone) and the phrases of Chinese
-    questions take part only if nothing else is left. Empty only for a text without tokens.
-    """
+    """Return the distinct telling tokens of a question, at most 128; stop words only if nothing else is left."""
     words = dict.fromkeys(tokens(text))
     telling = [
         word
@@ -104,17 +205,12 @@ def is_telling(word: str) -> bool:
 
 
 def is_stop_word(word: str) -> bool:
-    """Whether a token takes no part in a question that has others."""
+    """Return whether a token takes no part in a question that has others."""
     return word in _STOP_WORDS
 
 
 def normalise(text: str) -> str:
-    """The text as compared for equality: equal results are the same statement.
-
-    NFKC and lower case; white space folded to one space, and dropped beside CJK characters, where
-    writers put it or not as they like; final full stops, exclamation marks and the like dropped
-    (a question mark stays: a question is another statement). Idempotent.
-    """
+    """Normalise the text for equality: NFKC, lower case, folded white space, no final full stops. Idempotent."""
     folded = _nfkc(_nfkc(text).lower())
     words = folded.split()
     if folded.isascii():
@@ -139,7 +235,7 @@ def text_digest(text: str) -> str:
 
 @once
 def _blake2b() -> type[blake2b]:
-    """A search needs no hashes."""
+    """Return a search needs no hashes."""
     from hashlib import blake2b
 
     return blake2b
@@ -161,11 +257,7 @@ def language_of(setting: str, texts: Iterable[str]) -> str:
 
 
 def without_names(text: str, names: Iterable[str]) -> str:
-    """The text without these names as whole words, in any case, a possessive 's included.
-
-    For the question that is embedded: names pull every turn that mentions them. A text of which
-    nothing but names and punctuation is made comes back unchanged.
-    """
+    """Remove these names as whole words, with a possessive 's; a text of names alone comes back unchanged."""
     wanted = sorted({name.strip() for name in names} - {""}, key=len, reverse=True)
     if not wanted:
         return text
@@ -179,18 +271,16 @@ def without_names(text: str, names: Iterable[str]) -> str:
 
 
 def is_question(text: str) -> bool:
-    """Whether something is asked in the text, in English or Chinese, with or without a question mark."""
+    """Return whether something is asked in the text, in English or Chinese, with or without a question mark."""
     if "?" in text or "？" in text or "؟" in text:
         return _ASKED.search(text) is not None
     return _asking().match(text) is not None or (not text.isascii() and _asking_in_chinese().search(text) is not None)
 
 
 def count_tokens(text: str) -> int:
-    """About how many tokens a language model sees: the one budget counter; 0 only for empty text.
+    """Estimate a language model's tokens; 0 only for empty text.
 
-    A letter or space of ASCII counts 0.2, any other ASCII character 1.3, a character of the
-    scripts without spaces 1.5, any other 1.0. Against the Llama 2 tokeniser: English chat -5 %,
-    English notes +3 %, Chinese -5 to +3 %, source code +20 %; newer tokenisers need fewer, for Chinese about half.
+    Against the Llama 2 tokeniser: English chat -5 %, notes +3 %, Chinese -5 to +3 %, source code +20 %.
     """
     if not text:
         return 0
@@ -205,7 +295,7 @@ def count_tokens(text: str) -> int:
 
 
 def _is_plain(word: str) -> bool:
-    """Whether an ASCII word is one chunk for sure: letters and digits, at most with an apostrophe in it."""
+    """Return whether an ASCII word is one chunk for sure: letters and digits, at most with an apostrophe in it."""
     head, mark, tail = word.partition("'")
     return len(word) < _MAX_TOKEN and head.isalnum() and (not mark or tail.isalnum())
 
@@ -230,7 +320,7 @@ _tokens_of = _Pieces().__getitem__  # a look-up in C: twice as fast as a memo th
 
 
 def _chunks(piece: str) -> Sequence[str]:
-    """The chunks of a piece of any text without white space; most are one, with punctuation around it."""
+    """Return the chunks of a piece of any text without white space; most are one, with punctuation around it."""
     bare = piece.strip(_EDGES)
     return (bare,) if bare.isalnum() and len(bare) <= _MAX_TOKEN else _ANY_CHUNK.findall(piece)
 
@@ -261,8 +351,6 @@ def _characters(run: str) -> list[str]:
 @once
 def _synonyms() -> Mapping[str, Sequence[tuple[str, str]]]:
     """`text.synonyms.BEGINNING`, which English does not need."""
-    from memorybook.text.synonyms import BEGINNING
-
     return BEGINNING
 
 
@@ -294,7 +382,7 @@ _words: Callable[[str], tuple[str, ...]] = Memo(_words_of, _KNOWN_PIECES).__geti
 
 
 def _word(low: str) -> str:
-    """One lower-case word as a token: without accents where that leaves ASCII, stemmed."""
+    """Return one lower-case word as a token: without accents where that leaves ASCII, stemmed."""
     if not low.isascii():
         from unicodedata import combining, normalize
 
@@ -337,13 +425,13 @@ def _without(text: str, name: str) -> str:
 
 
 def _in_word(mark: str) -> bool:
-    """Whether a character goes on with a name in Latin script; "" does not."""
+    """Return whether a character goes on with a name in Latin script; "" does not."""
     return (mark.isascii() and (mark.isalnum() or mark == "_")) or "\u00c0" <= mark <= "\u024f"
 
 
 @once
 def _asking() -> re.Pattern[str]:
-    """An English question without its mark, from start to end."""
+    """Return an English question without its mark, from start to end."""
     subject = "(?:i|you|we|they|he|she|it|there|any|anyone|someone)"
     return lazily(
         r"(?i)\A\W*(?:(?:and|so|but|ok|okay|hey|hi|well|please)\W+)*"
@@ -355,7 +443,7 @@ def _asking() -> re.Pattern[str]:
 
 @once
 def _asking_in_chinese() -> re.Pattern[str]:
-    """A Chinese question without its mark, by its words."""
+    """Return a Chinese question without its mark, by its words."""
     return lazily(
         r"吗[\s。.!！~～…]*(?:\Z|\n)|\A[^\n，。,]{1,6}(?<![着正还])呢[\s。.~～…]*\Z"
         r"|\A(?![^\n]*(?:没什么|没有?谁|[谁哪](?:里|儿|个)?都|什么都|怎么都|不管|无论|不知道|不记得))[^\n。！!]{0,80}"

@@ -12,7 +12,7 @@ _ACTING = (
 
 
 def visible(text: str) -> str:
-    r"""The text with such characters written as escapes.
+    r"""Return the text with such characters written as escapes.
 
     >>> visible("\x1b[31mred 红")
     '\\x1b[31mred 红'
@@ -25,7 +25,7 @@ def visible(text: str) -> str:
 
 
 def visible_json(text: str) -> str:
-    r"""A JSON document with such characters in its strings as JSON escapes: the same values.
+    r"""Return a JSON document with such characters in its strings as JSON escapes: the same values.
 
     >>> visible_json('"\u202ered 红"')
     '"\\u202ered 红"'

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conversations import Conversation, read
 from memorybook.errors import InvalidInput, MemoryBookError
-from memorybook.exchange.importers import NAMES, Conversation, Page, Statement, opened, read
+from memorybook.exchange.importers import NAMES, Page, Statement, opened
 
 
 def conversation(*lines: dict[str, Any]) -> Conversation:

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.errors import InvalidInput, NotFound
-from memorybook.exchange.importers import Conversation, read
+from conversations import Conversation, read
+from memorybook.errors import InvalidInput
 
 DATA = Path(os.environ.get("MEMORYBOOK_DATA") or Path(__file__).parents[3] / "shared" / "data")
 WriteLines = Callable[..., str]
@@ -250,16 +250,6 @@ def test_a_file_without_a_conversation_is_refused(tmp_path: Path, content: bytes
     path.write_bytes(content)
     with pytest.raises(InvalidInput, match=message):
         conversation(str(path))
-
-
-def test_a_missing_file_is_not_found(tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match=r"no file '.*none\.jsonl'"):
-        conversation(str(tmp_path / "none.jsonl"))
-
-
-def test_a_directory_is_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match=f"cannot read '{tmp_path}'"):
-        conversation(str(tmp_path))
 
 
 def test_standard_input_is_read_as_a_stream() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
@@ -69,29 +68,6 @@ nonsense = pytest.mark.parametrize(("change", "message"), NONSENSE.values(), ids
 def test_an_answer_that_was_not_promised_is_refused_by_name(change: Change, message: str) -> None:
     with pytest.raises(EmbedderFailed, match=f"the embedder 'local/mine' .*{message}"):
         vectors_of(Nonsense(change), ["red apples", "blue plums"])
-
-
-def test_a_dimension_that_is_still_unknown_after_an_answer_is_refused() -> None:
-    def unknown(rows: np.ndarray[Any, Any]) -> object:
-        embedder.dimensions = 0
-        return rows[:, :0]
-
-    embedder = Nonsense(unknown)
-    with pytest.raises(EmbedderFailed, match="local/mine"):
-        vectors_of(embedder, ["red apples"])
-
-
-@pytest.mark.parametrize("same", [np.asfortranarray, memoryview, lambda rows: rows[::1], lambda rows: rows * 1.004])
-def test_vectors_come_out_as_bytes_in_the_order_of_the_texts(same: Change) -> None:
-    found = vectors_of(Nonsense(same), ["red apples", "???", "plums"])
-    assert found[1] is None
-    for row, text in zip((found[0], found[2]), ("red apples", "plums"), strict=True):
-        [wanted] = np.asarray(HashEmbedder(8).embed([text])).tolist()
-        assert struct.unpack("8f", row or b"") == pytest.approx(wanted, abs=0.005)
-
-
-def test_no_texts_have_no_vectors() -> None:
-    assert vectors_of(HashEmbedder(), []) == []
 
 
 @pytest.fixture(params=["sqlite", "scan"])

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from memorybook.formats.document import DocumentInfo
-from memorybook.storage.index.freshness import Table
 from memorybook.storage.index.index_schema import open_index
+from memorybook.storage.index.index_sync import Table
 from memorybook.storage.sqlite import Connection
 
 
@@ -52,11 +52,6 @@ def test_new_changed_and_missing_documents_differ(db: Connection) -> None:
     assert differing(table, db, listed) == (["changed.md", "new.md"], ["gone.md"])
 
 
-def test_another_size_under_the_same_stamp_differs(db: Connection) -> None:
-    store(db, info("a.md"))
-    assert differing(Table(), db, [info("a.md")._replace(size=11)]) == (["a.md"], [])
-
-
 def test_an_empty_stamp_vouches_for_nothing(db: Connection) -> None:
     table, listed = Table(), [info("a.md", "")]
     store(db, *listed)
@@ -83,25 +78,6 @@ def test_what_another_process_wrote_is_seen(db: Connection, other: Connection) -
     assert differing(table, db, [info("b.md")]) == (["b.md"], [])
 
 
-def test_what_this_process_wrote_is_seen_once_it_is_told(db: Connection) -> None:
-    table, listed = Table(), (info("a.md", "2"), info("c.md"))
-    store(db, info("a.md"), info("b.md"))
-    changed, gone = table.compare(db, listed)
-    store(db, *listed)
-    db.execute("DELETE FROM documents WHERE path='b.md'")
-    table.refresh(db, [*((one.path, known) for one, known in changed), *gone])
-    assert differing(table, db, listed) == ([], [])
-    assert differing(table, db, [info("a.md"), info("c.md")]) == (["a.md"], [])
-
-
-def test_a_connection_opened_anew_is_read_anew(db: Connection, tmp_path: Path) -> None:
-    table = Table()
-    store(db, info("a.md"))
-    assert differing(table, db, [info("a.md")]) == ([], [])
-    fresh = open_index(str(tmp_path / "fresh" / "index.sqlite"))
-    assert differing(table, fresh, [info("a.md")]) == (["a.md"], [])
-
-
 def test_a_path_that_is_not_utf8_is_compared_as_any_other(db: Connection) -> None:
     table, odd = Table(), info("caf\udce9.md")
     db.execute("INSERT INTO documents (path, size, stamp, hash, modified) VALUES (?, 10, '1', '', 0)", (b"x",))
@@ -109,24 +85,3 @@ def test_a_path_that_is_not_utf8_is_compared_as_any_other(db: Connection) -> Non
     changed, gone = table.compare(db, (odd,))
     assert [one.path for one, _ in changed] == [] == gone
     assert differing(table, db, []) == ([], [odd.path])
-
-
-def test_a_document_that_differed_is_asked_for_until_it_is_stored(db: Connection) -> None:
-    table, listed = Table(), (info("a.md"), info("b.md", "2"), info("c.md"))
-    store(db, info("a.md"), info("b.md"), info("c.md"))
-    for _ in range(3):
-        assert differing(table, db, listed) == (["b.md"], [])
-    changed, gone = table.compare(db, listed)
-    store(db, info("b.md", "2"))
-    table.refresh(db, [*((one.path, known) for one, known in changed), *gone])
-    assert differing(table, db, listed) == ([], [])
-
-
-def test_documents_in_other_places_than_before_are_compared_as_well(db: Connection) -> None:
-    table, a, b, c = Table(), info("a.md"), info("b.md"), info("c.md")
-    store(db, a, b, c)
-    assert differing(table, db, (a, b, c)) == ([], [])
-    assert differing(table, db, (c, a)) == ([], ["b.md"])
-    assert differing(table, db, (c, info("a.md", "2"), b)) == (["a.md"], [])
-    assert differing(table, db, (b, c, info("d.md"), a)) == (["d.md"], [])
-    assert differing(table, db, (a, b, c)) == ([], [])

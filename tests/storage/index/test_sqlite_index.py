@@ -23,7 +23,6 @@ from conformance.index import (
     Make,
     OracleConformance,
     Remote,
-    agree,
     book,
     by_cosine,
     by_words,
@@ -32,13 +31,12 @@ from memorybook.errors import Unavailable
 from memorybook.formats.document import Document, DocumentInfo
 from memorybook.model import Session, Turn
 from memorybook.protocols import Embedder
-from memorybook.search.types import Passage, Query
+from memorybook.search.types import Query
 from memorybook.storage.directory import DirectoryDocuments
-from memorybook.storage.index import index_rebuild, index_schema, index_sync, sqlite_index
-from memorybook.storage.index.freshness import DOCUMENT, TURN
-from memorybook.storage.index.index_rebuild import rebuild
+from memorybook.storage.index import index_schema, index_sync, sqlite_index
+from memorybook.storage.index.index_sync import DOCUMENT, TURN
 from memorybook.storage.index.scan_index import ScanIndex
-from memorybook.storage.index.sqlite_index import TRIED, SqliteIndex
+from memorybook.storage.index.sqlite_index import TRIED, SqliteIndex, rebuild
 from memorybook.storage.sqlite import Connection
 from memorybook.testing import HashEmbedder
 
@@ -114,14 +112,6 @@ def test_filters_that_leave_out_the_best_bring_the_best_of_the_rest(book: Book, 
         assert len(one) == (pool if session in ("S1", "u2") else 0)
 
 
-def test_both_languages_score_as_a_scan_does(book: Book, path: str) -> None:
-    book.write("MEMORY.md", MEMORY)
-    book.say("我喜欢上海的苹果 and red apples", "数据库 in src/a.py", "foo_bar's apples", "苹果")
-    index, scan = SqliteIndex(path, embedder=HashEmbedder()), ScanIndex(embedder=HashEmbedder())
-    for question in ("苹果", "上海的服务器", "红 apples foo_bar", "src/a.py 数据库", "喜欢什么"):
-        agree(book.search(index, question), book.search(scan, question))
-
-
 def test_another_object_sees_what_one_brought_in(book: Book, path: str) -> None:
     book.say("red apples")
     embedder = HashEmbedder()
@@ -130,51 +120,6 @@ def test_another_object_sees_what_one_brought_in(book: Book, path: str) -> None:
     assert book.sync(other).changed == 0
     assert embedder.calls == 1
     assert other.candidates(Query("apples")).items
-
-
-@pytest.mark.parametrize("who", ["itself", "another"])
-def test_a_passage_that_moved_is_shown_where_it_stands_whoever_noticed(book: Book, path: str, who: str) -> None:
-    index = SqliteIndex(path)
-    book.write("a.md", "red apples\n")
-    assert [item.passage.start_line for item in book.search(index, "apples").items] == [1]
-    number = sql(path, "SELECT id FROM passages")
-    book.write("a.md", "\n\nred apples\n")
-    book.sync(index if who == "itself" else SqliteIndex(path))
-    assert [item.passage.start_line for item in index.candidates(Query("apples")).items] == [3]
-    assert sql(path, "SELECT id FROM passages") == number
-
-
-@pytest.mark.parametrize("kept", [2, 3])
-def test_a_passage_is_read_once_if_there_is_room(
-    book: Book, path: str, monkeypatch: pytest.MonkeyPatch, kept: int
-) -> None:
-    read: list[list[int]] = []
-
-    def noted(db: Connection, numbers: Iterable[int]) -> dict[int, Passage]:
-        read.append([*numbers])
-        return index_schema.passages(db, read[-1])
-
-    monkeypatch.setattr(sqlite_index, "passages", noted)
-    monkeypatch.setattr(sqlite_index, "KEPT", kept)
-    book.say("red apples", "green apples", "blue apples")
-    index = SqliteIndex(path)
-    book.search(index, "apples")
-    read.clear()
-    assert len(index.candidates(Query("apples")).items) == 3
-    assert [*filter(None, read)] == ([[1]] if kept == 2 else [])
-
-
-def test_nothing_is_written_when_nothing_changed(book: Book, path: str) -> None:
-    book.write("MEMORY.md", MEMORY)
-    sleep(0.05)  # a document that was just written is looked into again
-    index = SqliteIndex(path, embedder=HashEmbedder())
-    book.sync(index)
-    watcher = apsw.Connection(path)
-    [(before,)] = watcher.execute("PRAGMA data_version").fetchall()
-    book.search(index, "code")
-    [(after,)] = watcher.execute("PRAGMA data_version").fetchall()
-    watcher.close()
-    assert before == after
 
 
 def test_a_sync_that_may_not_take_long_leaves_what_is_much_to_others(book: Book, path: str) -> None:
@@ -453,10 +398,6 @@ def test_an_index_of_another_version_is_made_anew(book: Book, path: str, monkeyp
     assert found.degraded == ()
 
 
-def test_an_index_that_was_never_synced_says_so(book: Book, path: str) -> None:
-    assert "not been synced" in SqliteIndex(path).candidates(Query("apples")).degraded[0]
-
-
 def test_others_search_and_sync_while_one_rebuilds(book: Book, path: str) -> None:
     book.write("a.md", "red apples\n")
     one, other = SqliteIndex(path, embedder=HashEmbedder()), SqliteIndex(path, embedder=HashEmbedder())
@@ -557,7 +498,7 @@ def test_a_cold_search_imports_nothing_heavy(book: Book, path: str) -> None:
         index.sync(DirectoryDocuments(root), SqliteTranscripts(root + "/.memorybook/transcripts.sqlite"))
         assert index.candidates(Query("terse code")).items
         heavy = "numpy json dataclasses hashlib tokenizers pathlib uuid inspect logging asyncio".split()
-        heavy += ["memorybook.model", "memorybook.text.passages", "memorybook.storage.index.index_sync"]
+        heavy += ["memorybook.model", "memorybook.text.splitting"]
         print([name for name in heavy if name in set(sys.modules) - before])
     """
     done = subprocess.run(
@@ -651,7 +592,7 @@ def test_a_search_is_not_kept_waiting_by_the_copy_and_sees_what_it_brought(
     book.write("a.md", "pears\n")
     index = SqliteIndex(path)
     book.sync(index)
-    live, copy, seen = index._open(), index_rebuild._copy, list[bool]()
+    live, copy, seen = index._open(), sqlite_index._copy, list[bool]()
 
     def copied(scratch: Connection, target: str) -> None:
         with live.lock:  # a search that goes on all the while
@@ -663,8 +604,8 @@ def test_a_search_is_not_kept_waiting_by_the_copy_and_sees_what_it_brought(
         copy(scratch, target)
         seen.append(live.version() == version)
 
-    monkeypatch.setattr(index_rebuild, "_copy", copied)
-    index_rebuild.rebuild(live, book.documents, book.transcripts)
+    monkeypatch.setattr(sqlite_index, "_copy", copied)
+    sqlite_index.rebuild(live, book.documents, book.transcripts)
     assert seen == [False, False]
 
 
@@ -675,7 +616,7 @@ def test_a_search_that_a_rebuild_overtakes_misses_nothing(
     book.write("a.md", "red apples\n")
     index = SqliteIndex(path)
     book.sync(index)
-    copy, seen = index_rebuild._copy, list[set[str]]()
+    copy, seen = sqlite_index._copy, list[set[str]]()
 
     def copied(scratch: Connection, target: str) -> None:
         book.write("b.md", "green apples\n")
@@ -683,18 +624,9 @@ def test_a_search_that_a_rebuild_overtakes_misses_nothing(
         copy(scratch, target)
         seen.append({c.passage.text for c in index.candidates(Query("apples")).items})
 
-    monkeypatch.setattr(index_rebuild, "_copy", copied)
+    monkeypatch.setattr(sqlite_index, "_copy", copied)
     index.rebuild(book.documents, book.transcripts)
     assert seen == [{"red apples", "green apples"}]
-
-
-def test_a_search_does_not_wait_for_rebuilds_to_cease(book: Book, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    book.write("a.md", "red apples\n")
-    index = SqliteIndex(path)
-    book.sync(index)
-    ages = map(str, range(1000))
-    monkeypatch.setattr(sqlite_index, "born", lambda db: next(ages))
-    assert [c.passage.text for c in index.candidates(Query("apples")).items] == ["red apples"]
 
 
 def test_threads_that_open_it_at_once_share_one_connection(
@@ -724,18 +656,6 @@ def test_threads_that_open_it_at_once_share_one_connection(
     assert [connection._closed for connection in made] == [True, True]
 
 
-def test_letting_go_of_an_old_connection_leaves_the_new_one(book: Book, path: str) -> None:
-    book.write("a.md", "red apples\n")
-    index = SqliteIndex(path)
-    book.sync(index)
-    old = index._opened
-    index.close()
-    book.sync(index)
-    index._let_go(old)
-    assert not index._open()._closed
-    index.close()
-
-
 def test_passages_kept_of_one_database_are_not_given_for_another(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads whose connections differ may use the same store at the same moment."""
     made = []
@@ -759,41 +679,6 @@ def test_passages_kept_of_one_database_are_not_given_for_another(book: Book, mon
     assert "new" in rows.passages(new, [1])[1].text
     for index in made:
         index.close()
-
-
-def test_passages_are_read_again_only_once_some_are_altered(
-    book: Book, path: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read: list[int] = []
-
-    def passages(db: Connection, numbers: Iterable[int]) -> dict[int, Passage]:
-        found = index_schema.passages(db, numbers)
-        read.extend(found)
-        return found
-
-    monkeypatch.setattr(sqlite_index, "passages", passages)
-    index, other = SqliteIndex(path), SqliteIndex(path)
-
-    def found() -> tuple[list[str], int]:
-        read.clear()
-        items = book.search(index, "apples").items
-        return [f"{one.passage.path}:{one.passage.start_line} {one.passage.text.strip()}" for one in items], len(read)
-
-    book.write("a.md", "red apples\n")
-    assert found() == (["a.md:1 red apples"], 1)
-    book.write("b.md", "green apples\n")
-    book.sync(other)
-    assert found() == (["a.md:1 red apples", "b.md:1 green apples"], 1)
-    book.write("c.md", "yellow apples\n")
-    assert found() == (["a.md:1 red apples", "b.md:1 green apples", "c.md:1 yellow apples"], 1)
-    assert found()[1] == 0
-    book.write("a.md", "\n\nred apples\n")
-    book.sync(other)
-    assert found() == (["a.md:3 red apples", "b.md:1 green apples", "c.md:1 yellow apples"], 3)
-    (book.root / "b.md").unlink()
-    assert found() == (["a.md:3 red apples", "c.md:1 yellow apples"], 2)
-    index.close()
-    other.close()
 
 
 def test_passages_of_a_file_that_is_put_back_are_read_anew(book: Book, path: str) -> None:

@@ -84,17 +84,6 @@ def test_vectors_of_text_that_is_gone_take_no_places(book: Book, path: str, libr
     index.close()
 
 
-def test_the_vector_files_are_not_looked_at(
-    book: Book, path: str, library: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    index = SqliteIndex(path, embedder=HashEmbedder(), sqlite_vec=library)
-    book.say("red apples")
-    monkeypatch.setattr(index._vectors, "scan", None)
-    found = book.search(index, "red apples")
-    assert (found.backend, len(by_cosine(found))) == ("sqlite_hybrid", 1)
-    index.close()
-
-
 def test_nothing_more_can_be_loaded_by_sql(book: Book, path: str, library: str) -> None:
     index = SqliteIndex(path, embedder=HashEmbedder(), sqlite_vec=library)
     book.say("red apples")
@@ -129,16 +118,6 @@ def test_a_library_that_cannot_be_loaded_is_named_and_the_built_in_scan_answers(
     index.close()
 
 
-def test_words_alone_load_nothing(book: Book, path: str) -> None:
-    book.say("red apples")
-    for index in (
-        SqliteIndex(path, sqlite_vec="/no/such/library"),
-        SqliteIndex(path, embedder=HashEmbedder(), words_only=True, sqlite_vec="/no/such/library"),
-    ):
-        assert book.search(index, "apples").degraded == ()
-        index.close()
-
-
 def test_the_setting_reaches_the_index_and_its_failure_the_answer_and_the_status(tmp_path: Path) -> None:
     config = Config(timezone="UTC", sqlite_vec_extension_path="/no/such/library")
     with memorybook.open(str(tmp_path), config=config, embedder=HashEmbedder()) as memory:
@@ -148,12 +127,3 @@ def test_the_setting_reaches_the_index_and_its_failure_the_answer_and_the_status
         [reason] = answer.state["degraded"]
         assert "'/no/such/library' cannot be loaded" in reason
         assert memory.status()["degraded"] == [reason]
-
-
-def test_the_setting_loads_the_library(tmp_path: Path, library: str) -> None:
-    config = Config(timezone="UTC", sqlite_vec_extension_path=library)
-    with memorybook.open(str(tmp_path), config=config, embedder=HashEmbedder()) as memory:
-        memory.remember("The user likes red apples.")
-        answer = memory.search("red apples")
-        assert (answer.backend, answer.state["degraded"]) == ("sqlite_hybrid", [])
-        assert answer.hits[0].passage.text == "The user likes red apples."

@@ -12,8 +12,8 @@ from conformance.index import Book, book, by_cosine
 from inference.server import KEY, Service, serve
 from memorybook.inference.remote import RemoteEmbedder
 from memorybook.search.types import Query
-from memorybook.storage.index import vector_files, vector_leg
-from memorybook.storage.index.freshness import bring_up_to_date
+from memorybook.storage.index import vector_files
+from memorybook.storage.index.index_sync import bring_up_to_date
 from memorybook.storage.index.sqlite_index import SqliteIndex
 from memorybook.storage.index.vectors import Block, Question, Stamp, best, write
 from memorybook.testing import HashEmbedder
@@ -93,13 +93,6 @@ def test_a_process_that_does_not_know_them_finds_what_another_embedded(book: Boo
     index.close()
 
 
-def test_dimensions_that_are_set_make_vectors_of_their_own(book: Book, path: str, service: Service) -> None:
-    filled(book, path, service).close()
-    index = SqliteIndex(path, embedder=remote(service, 64))
-    assert book.sync(index).pending_vectors == 3
-    index.close()
-
-
 def test_a_search_that_meets_other_dimensions_says_so_and_has_the_vectors_made_again(
     book: Book, path: str, service: Service
 ) -> None:
@@ -153,7 +146,7 @@ def test_an_index_that_is_open_meanwhile_mixes_nothing(
     index = SqliteIndex(path, embedder=remote(service))
     book.search(index, "apples")
     index.embed_pending(limit=1)
-    connection, own = before._open(), vector_leg.known_model(before._open(), remote(service))
+    connection, own = before._open(), vector_files.known_model(before._open(), remote(service))
     assert own is not None
     # as a search that has begun before: it asks with an old vector, and finds none like it
     old = own._replace(dimensions=64)
@@ -171,7 +164,7 @@ def test_a_file_is_not_written_of_vectors_that_are_gone_by_then(
     index = filled(book, path, service)
     monkeypatch.setattr(vector_files, "FOLD", 2)
     connection = index._open()
-    own = vector_leg.known_model(connection, remote(service))
+    own = vector_files.known_model(connection, remote(service))
     assert own is not None
     index._vectors.fold(connection, own._replace(dimensions=32))
     assert vector_files.segments(connection, own.id) == []
@@ -195,24 +188,11 @@ def test_a_file_does_not_count_if_the_dimensions_changed_while_it_was_written(
 
     monkeypatch.setattr(vector_files, "write", overtaken)
     connection = index._open()
-    own = vector_leg.known_model(connection, remote(service))
+    own = vector_files.known_model(connection, remote(service))
     assert own is not None
     index._vectors.fold(connection, own)
     assert vector_files.segments(connection, own.id) == []
     assert not any(".vectors." in name for name in os.listdir(os.path.dirname(path)))
-    index.close()
-
-
-def test_very_many_that_wait_are_counted_by_text(
-    book: Book, path: str, service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    index = SqliteIndex(path, embedder=remote(service))
-    book.write("a.md", "".join(f"# plums\n\nsame\n\n# {n}\n\nother {n}\n\n" for n in range(5)))
-    assert book.sync(index).pending_vectors == 10
-    monkeypatch.setattr(vector_leg, "COUNTED", 5)
-    assert index.candidates(Query("plums")).pending_vectors == 6
-    monkeypatch.setattr(vector_leg, "COUNTED", 8)
-    assert index.candidates(Query("plums")).pending_vectors == 8
     index.close()
 
 
@@ -234,7 +214,7 @@ def renumbered(book: Book, path: str, embedder: HashEmbedder) -> SqliteIndex:
     for name, text in (("a", "red apples"), ("b", "blue plums"), ("c", "green pears")):
         book.write(f"{name}.md", f"{text}\n")
         bring_up_to_date(index._open(), book.documents, book.transcripts)
-    vector_leg.register(index._open(), embedder)
+    vector_files.register(index._open(), embedder)
     (book.root / "a.md").unlink()
     bring_up_to_date(index._open(), book.documents, book.transcripts)
     return index

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from conformance.index import Book, agree, book, by_cosine
 from memorybook.search.types import Query
-from memorybook.storage.index import vector_files, vector_leg, vectors
+from memorybook.storage.index import vector_files, vectors
 from memorybook.storage.index.scan_index import ScanIndex
 from memorybook.storage.index.sqlite_index import SqliteIndex
 from memorybook.storage.index.vector_files import Scanning
@@ -119,17 +119,6 @@ def test_a_row_comes_out_of_a_file_as_it_went_in(tmp_path_factory: pytest.TempPa
     assert all(abs(x - y * step) <= step * 0.51 for x, y in zip(row, back, strict=True))
 
 
-def test_blocks_of_other_sizes_keep_their_own_units(tmp_path: Path, numpy: str) -> None:
-    sharp = array("f", [1.0, *[0.0] * (WIDTH - 1)]).tobytes()
-    rows = [(1, unit(1)), (2, unit(1)), (3, sharp)]
-    file = put(tmp_path / "vectors.1", rows, each=1)
-    assert [count for count, _ in file.block.runs] == [2, 1]
-    found = dict(rescored(Question(sharp), best(file.scan(Question(sharp)), 3)))
-    assert found == pytest.approx(
-        dict(zip((1, 2, 3), cosines(sharp, b"".join(v for _, v in rows)), strict=True)), abs=2e-5
-    )
-
-
 def test_a_tail_is_exact(numpy: str) -> None:
     rows = [(n, n + 7, vector) for n, vector in rows_of(300)]
     tail = Tail()
@@ -166,26 +155,6 @@ def test_files_and_a_tail_are_chosen_from_alike(tmp_path: Path, numpy: str) -> N
     assert [text for text, _ in rescored(Question(unit(9)), best(scans, 50))[:20]] == exact(unit(9), rows, 20)
 
 
-def test_many_files_are_scanned_by_two_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = rows_of(1000)
-    files = [put(tmp_path / f"vectors.{at}", rows[at : at + 100]) for at in range(0, 1000, 100)]
-    alone = best(Scanning(files, Question(unit(9))).finished(), 50)
-    monkeypatch.setattr(vector_files, "_MANY", 1000)
-    threads: set[int] = set()
-    met = Barrier(2, timeout=10)
-
-    class Slow(VectorFile):
-        def scan(self, question: Question) -> list[Scan]:
-            if len(threads) < 2:
-                threads.add(get_ident())
-                met.wait()
-            return super().scan(question)
-
-    both = [Slow(str(tmp_path / f"vectors.{at}"), WIDTH) for at in range(0, 1000, 100)]
-    assert texts(best(Scanning(both, Question(unit(9))).finished(), 50)) == texts(alone)
-    assert len(threads) == 2
-
-
 def test_what_goes_wrong_in_the_other_thread_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vector_files, "_MANY", 1)
     put(tmp_path / "vectors.1", rows_of(10))
@@ -200,52 +169,6 @@ def test_what_goes_wrong_in_the_other_thread_is_raised(tmp_path: Path, monkeypat
 
     with pytest.raises(MemoryError):
         Scanning([Broken(str(tmp_path / "vectors.1"), WIDTH) for _ in range(2)], Question(unit(1))).finished()
-
-
-def test_without_a_second_thread_one_does_it_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vector_files, "_MANY", 1)
-
-    def refuse(*_: object) -> None:
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr("_thread.start_new_thread", refuse)
-    file = put(tmp_path / "vectors.1", rows_of(10))
-    assert len(best(Scanning([file, file], Question(unit(1))).finished(), 20)) == 20
-
-
-def test_many_equal_rows_are_counted_right(tmp_path: Path, numpy: str) -> None:
-    file = put(tmp_path / "vectors.1", [(n, unit(7)) for n in range(1, 9001)])
-    chosen = best(file.scan(Question(unit(7))), 300)
-    found = rescored(Question(unit(7)), chosen)
-    assert [text for text, _ in found] == sorted(texts(chosen), reverse=True)
-    assert len(found) == 300
-
-
-def test_a_few_near_rows_among_many_far_ones_are_found(tmp_path: Path, numpy: str) -> None:
-    far = array("f", [-v for v in array("f", unit(7))]).tobytes()
-    file = put(tmp_path / "vectors.1", [(n, unit(7) if n % 1000 == 1 else far) for n in range(1, 9001)])
-    found = best(file.scan(Question(unit(7))), 100)
-    assert len(found) == 100
-    assert len([similarity for similarity, *_ in found if similarity > 0.9]) == 9
-
-
-def test_rows_that_a_sample_misses_are_found(tmp_path: Path) -> None:
-    # every eighth row, the ones sampled, is nearer than any other: they make it seem that many are near
-    rows = [(n + 1, unit(7) if n % 8 == 0 and n < 64 else unit(n)) for n in range(9000)]
-    file = put(tmp_path / "vectors.1", rows)
-    assert len(best(file.scan(Question(unit(7))), 60)) == 60
-
-
-def test_a_file_gives_away_some_of_its_rows(tmp_path: Path) -> None:
-    rows = rows_of(100)
-    file = put(tmp_path / "vectors.1", rows, each=25)
-    kept = {number for number, _ in rows[30:40]} | {rows[99][0], 10_000}
-    some = file.only(kept)
-    assert write(str(tmp_path / "vectors.2"), WIDTH, [some]) == stamp_of(str(tmp_path / "vectors.2"))
-    less = VectorFile(str(tmp_path / "vectors.2"), WIDTH)
-    assert set(less.block.texts) == kept - {10_000}
-    assert less.floats([0, 10]) == file.floats([30, 99])
-    assert less.block.rows == 11
 
 
 @pytest.mark.parametrize(
@@ -277,13 +200,6 @@ def test_what_is_no_whole_vector_file_is_refused(tmp_path: Path, damage: object)
         VectorFile(str(path), WIDTH)
 
 
-def test_rows_of_another_length_are_refused(tmp_path: Path) -> None:
-    path = str(tmp_path / "vectors.1")
-    put(tmp_path / "vectors.1", rows_of(10))
-    with pytest.raises(ValueError):
-        VectorFile(path, WIDTH * 2)
-
-
 def test_a_file_stays_readable_when_it_is_unlinked(tmp_path: Path) -> None:
     path = str(tmp_path / "vectors.1")
     file = put(tmp_path / "vectors.1", rows_of(10))
@@ -299,10 +215,6 @@ def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(OSError):
         write(str(tmp_path / "vectors.1"), WIDTH, [block(rows_of(3))])
     assert os.listdir(tmp_path) == ["vectors.1"]
-
-
-def test_no_rows_have_no_cosines() -> None:
-    assert cosines(unit(1), b"") == []
 
 
 # --- in an index -------------------------------------------------------------------------------------
@@ -324,26 +236,13 @@ def fill(book: Book, index: SqliteIndex, batches: int, size: int = 8) -> None:
         book.sync(index)
 
 
-def test_a_long_tail_is_folded_into_few_files(book: Book, path: str) -> None:
-    index = SqliteIndex(path, embedder=HashEmbedder())
-    fill(book, index, 1, 5)
-    assert files(book) == []
-    fill(book, index, 20)
-    assert 1 <= len(files(book)) <= 5
-    scan = ScanIndex(embedder=HashEmbedder())
-    for pool in (5, 500):
-        one = by_cosine(book.search(index, "apples 7 of 3", pool=pool))
-        other = by_cosine(book.search(scan, "apples 7 of 3", pool=pool))
-        assert sorted(one.values()) == pytest.approx(sorted(other.values()), abs=1e-3)
-
-
 def test_a_rebuilt_index_has_its_files_again(book: Book, path: str) -> None:
     index = SqliteIndex(path, embedder=HashEmbedder())
     fill(book, index, 3)
     before = book.search(index, "apples 1 of 2")
     index.rebuild(book.documents, book.transcripts)
     connection = index._open()
-    model = vector_leg.known_model(connection, HashEmbedder())
+    model = vector_files.known_model(connection, HashEmbedder())
     assert model is not None
     [segment] = vector_files.segments(connection, model.id)
     assert segment.rows == 24
@@ -387,7 +286,7 @@ def test_harmed_files_change_no_answer_and_are_made_anew(book: Book, path: str, 
     agree(book.search(fresh, "apples 3 of 4"), before)
     agree(book.search(index, "apples 3 of 4"), before)
     connection = fresh._open()
-    model = vector_leg.known_model(connection, HashEmbedder())
+    model = vector_files.known_model(connection, HashEmbedder())
     assert model is not None
     assert fresh._vectors.intact(connection, model)
     now = [file for name in files(book) if (file := book.root / ".memorybook" / name).is_file()]
@@ -440,7 +339,7 @@ def test_another_process_folding_at_the_same_time_wins(book: Book, path: str, mo
             raced.append(path)
             book.sync(fast)
             connection = fast._open()
-            model = vector_leg.known_model(connection, HashEmbedder())
+            model = vector_files.known_model(connection, HashEmbedder())
             assert model is not None
             fast._vectors.fold(connection, model)
         return write(path, dimensions, blocks)
@@ -502,52 +401,3 @@ def test_a_text_that_comes_back_in_time_has_its_vector_still(book: Book, path: s
     (book.root / "a.md").unlink()
     book.sync(index)
     assert held(index, "gone") == 19
-
-
-def test_a_file_thinned_while_its_original_is_gone_is_read_from_the_database(
-    book: Book, path: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(vector_files, "KEPT", 12)
-    index = SqliteIndex(path, embedder=HashEmbedder())
-    churn(book, index, range(2))
-    for name in files(book):
-        (book.root / ".memorybook" / name).unlink()
-    churn(book, index, range(2, 12))
-    assert held(index, "embeddings") <= 32
-    assert len(by_cosine(book.search(index, "apples"))) == 10
-
-
-def test_an_append_copies_little(book: Book, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vector_files, "COPIED", 24)
-    index = SqliteIndex(path, embedder=HashEmbedder())
-    fill(book, index, 60, 2)
-    connection = index._open()
-    model = vector_leg.known_model(connection, HashEmbedder())
-    assert model is not None
-    assert max(segment.rows for segment in vector_files.segments(connection, model.id)) == 24
-    index._vectors.fold(connection, model)
-    book.say(*(f"pears {n}" for n in range(200)))
-    book.sync(index)
-    assert [segment.rows for segment in vector_files.segments(connection, model.id)] == [320]
-    assert len(book.search(index, "apples", pool=500).items) == 320
-
-
-def test_files_beyond_the_largest_stand_side_by_side(book: Book, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vector_files, "LARGEST", 20)
-    monkeypatch.setattr(vector_files, "_READ", 10)
-    index = SqliteIndex(path, embedder=HashEmbedder())
-    fill(book, index, 1, 50)
-    index.rebuild(book.documents, book.transcripts)
-    connection = index._open()
-    model = vector_leg.known_model(connection, HashEmbedder())
-    assert model is not None
-    assert [segment.rows for segment in vector_files.segments(connection, model.id)] == [20, 20, 10]
-    assert len(by_cosine(book.search(index, "apples"))) == 50
-
-
-def test_files_that_are_merged_are_let_go(book: Book, path: str) -> None:
-    index = SqliteIndex(path, embedder=HashEmbedder())
-    for _ in range(5):
-        fill(book, index, 3)
-        book.search(index, "apples")
-    assert len(index._vectors._files) == len(files(book))

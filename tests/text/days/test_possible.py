@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.text.days.possible import Named, among, meant, named
+from memorybook.text.days.readers import Named, among, meant, named
 
 SAID = date(2026, 3, 25)  # a Wednesday
 

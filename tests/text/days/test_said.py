@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybook.text.days.grammar import may_name_days
-from memorybook.text.days.past import days_of, without_days
+from memorybook.text.days.readers import days_of, without_days
 
 TODAY = date(2023, 5, 12)  # a Friday
 

@@ -6,31 +6,31 @@ The format is told by the first objects of a file, not by its name.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import tzinfo
 from itertools import chain, groupby, islice
 from typing import Any, NamedTuple, Protocol, cast
 
-from memorybook.errors import InvalidInput, NotFound
-from memorybook.exchange.importers import (
-    chat_jsonl,
-    chatgpt,
-    claude_ai,
-    claude_code,
-    codex,
-    exported,
-    host_history,
-    markdown,
-    mem0,
+from memorybook.errors import InvalidInput
+from memorybook.exchange.importers.agent_logs import (
+    is_claude_code,
+    is_codex,
+    is_history,
+    read_claude_code,
+    read_codex,
+    read_history,
 )
-from memorybook.exchange.importers.records import EXPECTED, Page, Parsed, Statement, Taken
+from memorybook.exchange.importers.chat_exports import is_chatgpt, is_claude, read_chatgpt, read_claude
+from memorybook.exchange.importers.memory_files import is_mem0, read_markdown, read_mem0
+from memorybook.exchange.importers.records import EXPECTED, Page, Parsed, Statement, Taken, several
 from memorybook.exchange.importers.records import records as records_in
-from memorybook.formats.messages_json import ImportedSession, Record, Said, Warn, sessions
+from memorybook.formats import sessions_json
+from memorybook.formats.messages_json import TEXT, ImportedSession, Record, Said, Warn, first, said_in, sessions, who_of
 from memorybook.formats.sessions_json import Exported
 
 __all__ = [
     "NAMES",
-    "Conversation",
     "ImportedSession",
     "Page",
     "Reading",
@@ -39,7 +39,6 @@ __all__ = [
     "few",
     "nothing_in",
     "opened",
-    "read",
 ]
 
 _SAMPLE = 50
@@ -49,33 +48,76 @@ _WARNINGS = 100
 """Warnings kept; a file that is broken throughout says so once."""
 
 
-class Format(Protocol):
-    """A format; a module of this package is one.
+class Format(NamedTuple):
+    """A format.
 
     Attributes:
-        NAME: By which it is asked for.
-        APART: Whether the messages of a session stand together, so that none but them is held.
+        name: By which it is asked for.
+        apart: Whether the messages of a session stand together, so that none but them is held.
+        matches: Whether these first objects of a file are of this format.
+        read: Yields what these objects tell. Titles of sessions found on the way are put into `titles` by the
+            session's name ("" where none is named).
     """
 
-    NAME: str
-    APART: bool
+    name: str
+    apart: bool
+    matches: Callable[[Sequence[Mapping[str, Any]]], bool]
+    read: Read
 
-    def matches(self, sample: Sequence[Mapping[str, Any]], /) -> bool:
-        """Whether these first objects of a file are of this format."""
 
-    def read(
+class Read(Protocol):
+    """See `Format`."""
+
+    def __call__(
         self, records: Iterable[Record], /, *, timezone: tzinfo, warn: Warn, titles: dict[str, str]
-    ) -> Iterator[Parsed]:
-        """What these objects tell.
-
-        Titles of sessions found on the way are put into `titles` by the session's name ("" where none is named).
-        """
+    ) -> Iterator[Parsed]: ...
 
 
-FORMATS: tuple[Format, ...] = (exported, chatgpt, claude_ai, claude_code, codex, mem0, host_history, chat_jsonl)
+def _is_exported(sample: Sequence[Mapping[str, Any]]) -> bool:
+    return any(sessions_json.is_session(fields) for fields in sample)
+
+
+def _read_exported(
+    records: Iterable[Record], *, timezone: tzinfo, warn: Warn, titles: dict[str, str]
+) -> Iterator[Exported]:
+    """Yield sessions that memorybook has exported, as they were."""
+    for record in records:
+        if sessions_json.is_session(record.fields):
+            if empty := sum(not sessions_json.has_turns(chat) for chat in record.fields["chats"]):
+                warn(f"item {record.line}: nothing is said in {several(empty, 'chat')}, left out")
+            yield sessions_json.parse(record.fields)
+        else:
+            warn(f"item {record.line}: no session with its chats, skipped")
+
+
+def _is_chat(sample: Sequence[Mapping[str, Any]]) -> bool:
+    return any(first(fields, *TEXT) is not None or "role" in fields for fields in sample)
+
+
+def _read_chat(records: Iterable[Record], *, timezone: tzinfo, warn: Warn, titles: dict[str, str]) -> Iterator[Said]:
+    """Yield messages, one an object, from an agent or between people; objects that hold none are warnings."""
+    return filter(None, (said_in(record, timezone=timezone, warn=warn) for record in records))
+
+
+CHAT = "chat"
+"""The format in which a session has the name that somebody gave it."""
+
+MARKDOWN = "openclaw"
+"""The format of Markdown files, which hold no objects."""
+
+FORMATS = (
+    Format("memorybook", True, _is_exported, _read_exported),
+    Format("chatgpt", True, is_chatgpt, read_chatgpt),
+    Format("claude", True, is_claude, read_claude),
+    Format("claude-code", False, is_claude_code, read_claude_code),
+    Format("codex", False, is_codex, read_codex),
+    Format("mem0", True, is_mem0, read_mem0),
+    Format("history", False, is_history, read_history),
+    Format(CHAT, False, _is_chat, _read_chat),
+)
 """In the order in which they are tried."""
 
-NAMES = (*(format.NAME for format in FORMATS), markdown.NAME)
+NAMES = (*(format.name for format in FORMATS), MARKDOWN)
 """By which a format can be asked for."""
 
 
@@ -95,56 +137,6 @@ class Reading(NamedTuple):
     lazy: bool = True
 
 
-class Conversation(NamedTuple):
-    """What a file holds.
-
-    Attributes:
-        format: Name of its format.
-        sessions: In the order in which they begin; never empty.
-        warnings: One line for each that could not be read, `line 12: …`.
-    """
-
-    format: str
-    sessions: tuple[ImportedSession, ...]
-    warnings: tuple[str, ...]
-
-
-def read(
-    path: str, *, scope: str | None = None, timezone: tzinfo, stream: Iterable[bytes] | None = None
-) -> Conversation:
-    """Read the conversation in the file `path`, whole.
-
-    Args:
-        path: The file; with `stream`, only its name in messages and sources (`-` for standard input).
-        scope: Keep only messages of this scope; one without a scope is of the file's stem (`conv-26`
-            for `conv-26.jsonl`). None keeps all.
-        timezone: Of times without an offset.
-        stream: Lines of bytes to read instead of the file, such as `sys.stdin.buffer`.
-
-    Raises:
-        NotFound: No such file.
-        InvalidInput: It cannot be read: no permission, not UTF-8 text, nothing readable in it, or an unknown scope.
-    """
-    if stream is not None:
-        return _read(path, stream, scope, timezone)
-    try:
-        with open(path, "rb") as file:
-            return _read(path, file, scope, timezone)
-    except FileNotFoundError:
-        raise NotFound(f"no file {path!r}: check its name and the directory you are in") from None
-    except OSError as error:
-        raise InvalidInput(f"cannot read {path!r}: {error.strerror or error}") from error
-
-
-def _read(path: str, stream: Iterable[bytes], scope: str | None, timezone: tzinfo) -> Conversation:
-    reading = opened(path, stream, scope=scope, timezone=timezone)
-    whole = (one for one in reading.found if isinstance(one, ImportedSession | Exported))
-    found = tuple(ImportedSession(one.session, one.turns) for one in whole)
-    if not found:
-        raise nothing_in(path, reading.warnings)
-    return Conversation(reading.format, found, few(reading.warnings))
-
-
 def opened(
     path: str,
     stream: Iterable[bytes],
@@ -160,36 +152,39 @@ def opened(
     Args:
         path: Its name.
         stream: A binary file, or lines of bytes.
-        scope, timezone: See `read`.
+        scope: Keep only messages of this scope; one without a scope is of the file's stem (`conv-26`
+            for `conv-26.jsonl`). None keeps all.
+        timezone: Of times without an offset.
         format: Name of its format; None finds it.
         strict: Whether a chat must say who speaks: for a file that nobody named.
         origin: What its sessions are from, such as the archive that it is in; "" for the file itself.
 
     Raises:
-        InvalidInput: As `read`; also while `found` is asked for.
+        InvalidInput: It is not UTF-8 text, holds nothing readable, or the scope is unknown; also while `found` is
+            asked for.
     """
     warnings: list[str] = []
-    if format == markdown.NAME or (format is None and path.lower().endswith(".md")):
-        return Reading(markdown.NAME, markdown.read(path, stream, timezone=timezone, warn=warnings.append), warnings)
+    if format == MARKDOWN or (format is None and path.lower().endswith(".md")):
+        return Reading(MARKDOWN, read_markdown(path, stream, timezone=timezone, warn=warnings.append), warnings)
     records = records_in(path, stream, warnings.append)
     sample = list(islice(records, _SAMPLE))
     chosen = _format(path, sample, warnings, format)
-    if strict and chosen is chat_jsonl and not any(chat_jsonl.speaks(record.fields) for record in sample):
+    if strict and chosen.name == CHAT and not any(any(who_of(record.fields)) for record in sample):
         raise InvalidInput(f"nothing in {path!r} looks like a conversation; {EXPECTED}")
     titles: dict[str, str] = {}
     told = chosen.read(chain(sample, records), timezone=timezone, warn=warnings.append, titles=titles)
     if scope is not None:
         told = _of_scope(path, told, scope)
     return Reading(
-        chosen.NAME, _gathered(told, chosen, origin or path, titles, warnings.append), warnings, chosen.APART
+        chosen.name, _group_sessions(told, chosen, origin or path, titles, warnings.append), warnings, chosen.apart
     )
 
 
 def _format(path: str, sample: Sequence[Record], warnings: Sequence[str], name: str | None) -> Format:
-    """The format of that name, or the one whose objects these are."""
+    """Return the format of that name, or the one whose objects these are."""
     fields = [record.fields for record in sample]
     for format in FORMATS:
-        if name == format.NAME or (name is None and format.matches(fields)):
+        if name == format.name or (name is None and format.matches(fields)):
             return format
     raise InvalidInput(f"nothing in {path!r} looks like a conversation; {EXPECTED}" + _because(warnings))
 
@@ -210,9 +205,11 @@ def _of_scope(path: str, told: Iterator[Parsed], scope: str) -> Iterator[Parsed]
         raise InvalidInput(f"no message of scope {scope!r} in {path!r}; it has {shown}{more}")
 
 
-def _gathered(told: Iterator[Parsed], format: Format, path: str, titles: dict[str, str], warn: Warn) -> Iterator[Taken]:
+def _group_sessions(
+    told: Iterator[Parsed], format: Format, path: str, titles: dict[str, str], warn: Warn
+) -> Iterator[Taken]:
     """Sessions made of the messages, and what was whole already."""
-    if format.APART:
+    if format.apart:
         for spoken, group in groupby(told, key=lambda one: isinstance(one, Said)):
             run = cast("Iterator[Any]", group)
             yield from sessions(run, source=path, titles=titles, warn=warn, apart=True) if spoken else run
@@ -224,20 +221,13 @@ def _gathered(told: Iterator[Parsed], format: Format, path: str, titles: dict[st
         else:
             yield one
     found = list(sessions(said, source=path, titles=titles, warn=warn))
-    yield from found if len(found) != 1 else [_titled(found[0], titles)]
-
-
-def _titled(found: ImportedSession, titles: Mapping[str, str]) -> ImportedSession:
-    """A title whose line names no session is the title of a file's only one."""
-    if found.session.title or "" not in titles:
-        return found
-    from dataclasses import replace
-
-    return found._replace(session=replace(found.session, title=titles[""]))
+    if len(found) == 1 and not found[0].session.title and "" in titles:  # a title whose line names no session
+        found = [found[0]._replace(session=replace(found[0].session, title=titles[""]))]
+    yield from found
 
 
 def nothing_in(path: str, warnings: Sequence[str]) -> InvalidInput:
-    """The error of a file in which there is nothing to take in."""
+    """Return the error of a file in which there is nothing to take in."""
     return InvalidInput(f"no message in {path!r} could be read; {EXPECTED}" + _because(warnings))
 
 
@@ -246,6 +236,6 @@ def _because(warnings: Sequence[str]) -> str:
 
 
 def few(warnings: Sequence[str]) -> tuple[str, ...]:
-    """The first of them, and how many more there are."""
+    """Return the first of them, and how many more there are."""
     more = (f"… and {len(warnings) - _WARNINGS} more",) if len(warnings) > _WARNINGS else ()
     return (*warnings[:_WARNINGS], *more)

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, datetime
+from functools import cache
 from itertools import chain
 from typing import Any, NamedTuple
 
 from memorybook.errors import InvalidInput
-from memorybook.exchange.importers.json_items import MOST, Items, Unfinished
 from memorybook.formats.messages_json import (
     ID,
     SESSION,
+    TOOL_TEXT_LIMIT,
     ImportedSession,
     Record,
     Said,
     Warn,
+    content_of,
+    cut,
     digest_of,
     first,
     json_safe,
@@ -38,7 +42,6 @@ class Statement(NamedTuple):
         key: By which it is known again, within its format.
         time: When it was first said or written; UTC, None if unknown.
         changed: When it was changed last; None if it never was.
-        note: Whether it is a note of its day and no entry.
         category: What its file calls its kind; "" if it has none. Any word may stand there.
         tags, metadata: As in `Entry`.
         expires: As in `Entry`.
@@ -48,7 +51,6 @@ class Statement(NamedTuple):
     key: str
     time: datetime | None = None
     changed: datetime | None = None
-    note: bool = False
     category: str = ""
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = {}
@@ -79,11 +81,24 @@ def several(count: int, one: str, many: str = "") -> str:
     return f"{count} {one}" if count == 1 else f"{count} {many or one + 's'}"
 
 
+def tool_results(said: Said, content: Any, told: Callable[[Mapping[str, Any]], dict[str, Any]]) -> Iterator[Said]:
+    """Yield the tool results among the blocks of a message, as turns of the tool with what `told` says of them."""
+    for place, block in enumerate(content if isinstance(content, list) else []):
+        if isinstance(block, dict) and block.get("type") == "tool_result":
+            text = cut(content_of(block.get("content"))[0].strip(), TOOL_TEXT_LIMIT)
+            failed = {"is_error": True} if block.get("is_error") else {}
+            fields = {"metadata": {}, **told(block)}
+            if text:
+                id = f"{said.id}:{place}" if said.id else ""
+                fields["metadata"] = {**fields["metadata"], **failed}
+                yield said._replace(text=text, role="tool", id=id, tool_calls=(), **fields)
+
+
 # --- reading -----------------------------------------------------------------------------------
 
 
 def records(name: str, stream: Iterable[bytes], warn: Warn) -> Iterator[Record]:
-    """The JSON objects of a file: one a line, in one array, or under `messages` and the like of one or of each.
+    """Yield the JSON objects of a file: one a line, in one array, or under `messages` and the like of one or of each.
 
     Lines, and the items of an array, are read one by one; a broken one is a warning. Raises InvalidInput for a file
     that is not UTF-8 text, and for a line, an item or a document that is too large to be held.
@@ -101,7 +116,7 @@ def records(name: str, stream: Iterable[bytes], warn: Warn) -> Iterator[Record]:
     text = opening[1].strip()
     if text.startswith("["):
         yield from _array_records(name, chain([opening[1]], (line for _, line in lines)), warn)
-    elif _begins_object(text):
+    elif text.startswith("{") and text.endswith(("{", "[", ",")) and _json(text) is None:  # no line of JSON Lines
         yield from _unwrapped([_document(name, opening[1], lines)], warn)
     else:
         following = next(((number, line) for number, line in lines if line.strip()), None)
@@ -117,7 +132,7 @@ _CHUNK = 1 << 20
 
 
 def _pieces(stream: Any, warn: Warn) -> Iterator[str]:
-    """The text of a file in pieces of about a megabyte."""
+    """Yield the text of a file in pieces of about a megabyte."""
     import codecs
 
     decoder = codecs.getincrementaldecoder("utf-8")()
@@ -148,7 +163,7 @@ def _lines(name: str, stream: Iterable[bytes], warn: Warn) -> Iterator[tuple[int
 
 
 def raw_lines(stream: Any) -> Iterator[bytes]:
-    """The lines; of a file never more than can be held."""
+    """Return the lines; of a file never more than can be held."""
     return iter(lambda: stream.readline(MOST + 1), b"") if hasattr(stream, "readline") else iter(stream)
 
 
@@ -157,11 +172,6 @@ def _refuse_other_encodings(name: str, raw: bytes) -> None:
         raise InvalidInput(f"{name!r} is UTF-16; convert it to UTF-8 first, e.g. iconv -f UTF-16 -t UTF-8 {name!r}")
     if b"\0" in raw[:1000]:
         raise InvalidInput(f"{name!r} is not a text file; {EXPECTED}")
-
-
-def _begins_object(text: str) -> bool:
-    """Whether a first line only begins the JSON object that holds everything, as no line of JSON Lines does."""
-    return text.startswith("{") and text.endswith(("{", "[", ",")) and _json(text) is None
 
 
 def _document(name: str, opening: str, lines: Iterable[tuple[int, str]]) -> Any:
@@ -194,7 +204,7 @@ def _array_records(name: str, pieces: Iterator[str], warn: Warn) -> Iterator[Rec
 
 
 def _unwrapped(values: Iterable[Any], warn: Warn, number: int = 0) -> Iterator[Record]:
-    """The objects in these values; of a single one that stands in an array with its number there."""
+    """Yield the objects in these values; of a single one that stands in an array with its number there."""
     for place, fields in enumerate(_messages(values, several=bool(number)), 1):
         if isinstance(fields, dict):
             yield Record(number or place, fields)
@@ -207,14 +217,14 @@ _WHOLE = frozenset(("mapping", "chat_messages", "chats", "memory", "role", "cont
 
 
 def _wrapped(value: Any) -> list[Any] | None:
-    """The list for which an object is only the wrapping; None for an object that says something itself."""
+    """Return the list for which an object is only the wrapping; None for an object that says something itself."""
     if not isinstance(value, dict) or not _WHOLE.isdisjoint(value):
         return None
     return next((value[key] for key in ("messages", *_LISTS) if isinstance(value.get(key), list)), None)
 
 
 def _messages(values: Iterable[Any], *, several: bool, inside: bool = False) -> Iterator[Any]:
-    """The objects of an array, where one wraps others these: conversations, and the messages of each.
+    """Yield the objects of an array, where one wraps others these: conversations, and the messages of each.
 
     With `several` there may be more conversations than these, so that each must have a name.
     """
@@ -232,14 +242,14 @@ def _messages(values: Iterable[Any], *, several: bool, inside: bool = False) -> 
 
 
 def _as_memory(value: Any) -> Any:
-    """What stands under `memories` is one, whatever its text is called there."""
+    """Return what stands under `memories` as a memory, whatever its text is called there."""
     if isinstance(value, dict) and "memory" not in value and isinstance(text := first(value, "content", "text"), str):
         return {**value, "memory": text}
     return value
 
 
 def _of_session(value: Mapping[str, Any], messages: list[Any], several: bool) -> Iterator[Any]:
-    """The messages of a conversation with its name; one of several that has none is called by all that is in it.
+    """Yield the messages of a conversation with its name; one of several that has none is called by all that is in it.
 
     A title alone is no name there: any number may be called "New chat".
     """
@@ -277,3 +287,105 @@ def _json(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
+
+
+# --- json items -----------------------------------------------------------------------------------
+# The items of a JSON array, one at a time: an export of gigabytes is never held whole.
+
+MOST = 256 << 20
+"""Characters of a single item, line or object, from which on it is refused: each is held whole."""
+
+
+class Unfinished(ValueError):
+    """The text ends before its array does."""
+
+
+class Items:
+    """Iterates over the texts of the items; what stands in them is not looked at, so that a broken one can be skipped.
+
+    Args:
+        name: Of the file, for messages.
+        pieces: The text, in pieces of any size; its first character that is no blank is `[`.
+
+    Raises:
+        Unfinished: While iterating, at the end of a text whose array does not end.
+        InvalidInput: While iterating, for an item of more than `MOST` characters.
+    """
+
+    def __init__(self, name: str, pieces: Iterator[str]) -> None:
+        self._name = name
+        self._pieces = pieces
+        self._text = ""
+        self._at = 0
+
+    def __iter__(self) -> Iterator[str]:
+        opened = False
+        while True:
+            begin = self._peek(opened)
+            if begin == "":
+                raise Unfinished
+            if not opened:
+                opened, self._at = True, self._at + 1
+            elif begin == "]":
+                return
+            else:
+                yield self._nested() if begin in "[{" else self._plain()
+
+    def _peek(self, opened: bool) -> str:
+        """Return the next character that is neither a blank nor, in the array, a comma; "" at the end."""
+        while True:
+            found = _pattern(r"[\s,]*" if opened else r"[\s\ufeff]*").match(self._text, self._at)
+            self._at = found.end() if found else self._at
+            if self._at < len(self._text):
+                return self._text[self._at]
+            if not self._grow():
+                return ""
+
+    def _grow(self) -> bool:
+        """Read as much again as is held; whether there was more."""
+        parts = [self._text[self._at :]]
+        wanted = len(parts[0]) + 1
+        for piece in self._pieces:
+            parts.append(piece)
+            wanted -= len(piece)
+            if wanted <= 0:
+                break
+        self._text, self._at = "".join(parts), 0
+        return len(parts) > 1
+
+    def _plain(self) -> str:
+        """Return a string, a number or a word."""
+        while True:
+            found = _pattern(r'"(?:[^"\\]++|\\.)*"|[^\s,\]"]+|"').match(self._text, self._at)
+            end = found.end() if found else self._at + 1
+            whole = end < len(self._text) and self._text[self._at : end] != '"'
+            if whole or not self._more():
+                text, self._at = self._text[self._at : end], end
+                return text
+
+    def _nested(self) -> str:
+        """Return an object or an array, up to the bracket that closes it."""
+        depth = place = 0
+        while True:
+            found = _pattern(r'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*")*([\[\]{}])?').match(self._text, self._at + place)
+            bracket = found[1] if found else None
+            place = (found.end() if found else self._at) - self._at
+            if bracket is None:
+                if not self._more():
+                    raise Unfinished
+                continue
+            depth += 1 if bracket in "[{" else -1
+            if depth == 0:
+                text = self._text[self._at : self._at + place]
+                self._at += place
+                return text
+
+    def _more(self) -> bool:
+        if len(self._text) - self._at > MOST:
+            raise InvalidInput(f"an item of {self._name!r} is larger than {MOST >> 20} MB: split the file")
+        return self._grow()
+
+
+@cache
+def _pattern(expression: str) -> re.Pattern[str]:
+    return re.compile(expression, re.DOTALL)

@@ -9,10 +9,11 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 from memorybook.errors import InvalidInput, NotFound
-from memorybook.exchange.importers.markdown import is_memory
+from memorybook.exchange.importers.memory_files import is_memory
 from memorybook.formats.messages_json import Warn
 
 if TYPE_CHECKING:
@@ -52,10 +53,10 @@ def sources(path: str, warn: Warn) -> Iterator[list[Source]]:
         InvalidInput: It cannot be read, or is a broken archive.
     """
     with ExitStack() as archives:
-        yield _found(path, archives, warn)
+        yield _list_sources(path, archives, warn)
 
 
-def _found(path: str, archives: ExitStack, warn: Warn) -> list[Source]:
+def _list_sources(path: str, archives: ExitStack, warn: Warn) -> list[Source]:
     try:
         status = os.stat(path)
         if stat.S_ISDIR(status.st_mode):
@@ -91,12 +92,12 @@ def _in_folder(folder: str, warn: Warn) -> Iterator[Source]:
                     yield Source(path, found.st_size, _opener(path))
 
 
-def _opener(path: str) -> Callable[[], IO[bytes]]:
-    return lambda: open(path, "rb")
-
-
 def _wanted(name: str, inside: str) -> bool:
     return name.lower().endswith(_SUFFIXES) or is_memory(inside)
+
+
+def _opener(path: str) -> Callable[[], IO[bytes]]:
+    return lambda: open(path, "rb")
 
 
 # --- archives ------------------------------------------------------------------------------------
@@ -130,11 +131,11 @@ def _in_archive(path: str, archive: ZipFile, warn: Warn) -> Iterator[Source]:
         elif unpacked > _MOST_UNPACKED:
             raise InvalidInput(f"{path!r} holds more than {_MOST_UNPACKED >> 30} GB: unpack it and import the folder")
         else:
-            yield Source(name, info.file_size, _member(archive, info), origin=path)
+            yield Source(name, info.file_size, partial(archive.open, info), origin=path)
 
 
 def _refused(info: ZipInfo) -> str:
-    """Why a file of an archive is not read; "" if it is."""
+    """Return why a file of an archive is not read; "" if it is."""
     if info.flag_bits & 1:
         return "it is encrypted"
     if info.file_size > max(_SMALL, info.compress_size * _MOST_RATIO):
@@ -142,19 +143,15 @@ def _refused(info: ZipInfo) -> str:
     return ""
 
 
-def _member(archive: ZipFile, info: ZipInfo) -> Callable[[], IO[bytes]]:
-    return lambda: archive.open(info)
-
-
-def broken() -> tuple[type[Exception], ...]:
-    """What reading a file of a broken archive raises, beside OSError."""
+def archive_errors() -> tuple[type[Exception], ...]:
+    """Return what reading a file of a broken archive raises, beside OSError."""
     from zipfile import BadZipFile
     from zlib import error
 
     return (BadZipFile, error, EOFError, NotImplementedError, RuntimeError)
 
 
-class Counted:
+class CountingFile:
     """A binary file that counts what was read of it, for whoever shows the progress.
 
     Args:

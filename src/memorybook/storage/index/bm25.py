@@ -10,18 +10,36 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from heapq import nlargest
-from itertools import accumulate
+from itertools import accumulate, count
 from math import inf
 from operator import itemgetter
+from sys import byteorder
 
 import apsw
 
-from memorybook._light import TYPE_CHECKING, Any, Callable, Collection, Iterable, Memo, NamedTuple, Protocol
+from memorybook._light import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Memo,
+    NamedTuple,
+    Protocol,
+)
 from memorybook.inference.arrays import arrays
-from memorybook.storage.index.candidates import K1, B, bm25_idf
+from memorybook.storage.index.index_schema import K1, B, bm25_idf, counted_up
+from memorybook.storage.sqlite import Connection
+from memorybook.text.tokens import tokens
 
 if TYPE_CHECKING:
+    from array import array
+    from collections import defaultdict
+
     from memorybook.storage.sqlite import Connection, Row
+
 
 MOST = 15
 """More often than this a word does not count in a passage: the score hardly grows any more."""
@@ -82,7 +100,7 @@ def statistics(db: Connection) -> Statistics:
 
 
 def terms(db: Connection, words: Collection[str]) -> dict[str, Term]:
-    """Those of the words (at most some thousands) that stand anywhere."""
+    """Return those of the words (at most some thousands) that stand anywhere."""
     marks = ", ".join("?" * len(words))
     rows = db.execute(f"SELECT term, id, holding, passages, codes FROM terms WHERE term IN ({marks})", tuple(words))
     return {term: Term(*rest) for term, *rest in rows}
@@ -91,17 +109,9 @@ def terms(db: Connection, words: Collection[str]) -> dict[str, Term]:
 def best(
     postings: Postings, asked: Iterable[Term], all_of: Statistics, count: int, allowed: Collection[int] | None = None
 ) -> dict[int, float]:
-    """BM25 by passage of the `count` best passages that hold any of the words.
+    """Return the BM25 score of the `count` best passages that hold any of the words, of those `allowed`.
 
-    Args:
-        postings: In a transaction that reads.
-        asked: The words.
-        all_of: Statistics that the scores rest on.
-        count: At most so many; which of several with equal scores is not said.
-        allowed: Only these passages; None any.
-
-    Raises:
-        apsw.CorruptError: Terms and postings do not agree.
+    Which of several with equal scores is undefined. Raises apsw.CorruptError if terms and postings do not agree.
     """
     rare = sorted(asked, key=lambda term: term.holding)
     if rare and rare[-1].holding > all_of.passages:
@@ -125,7 +135,7 @@ def _tally(all_of: Statistics, postings: int, allowed: Collection[int] | None) -
 
 
 def holding(postings: Postings, words: Iterable[Term | None], passages: Collection[int]) -> dict[int, int]:
-    """Which of the words each of these passages holds: bit i for the i-th; None is a word that nobody holds.
+    """Return which of the words each of these passages holds: bit i for the i-th; None is a word that nobody holds.
 
     Raises CorruptError as `best` does.
     """
@@ -143,7 +153,7 @@ def holding(postings: Postings, words: Iterable[Term | None], passages: Collecti
 
 
 def _among(wanted: list[int]) -> Callable[[bytes], Iterable[int]]:
-    """Which of the wanted, that ascend, are among passages as postings hold them."""
+    """Return which of the wanted, that ascend, are among passages as postings hold them."""
     np = arrays(len(wanted) * _SOUGHT)
     if np is None:
         return lambda passages: _found(wanted, memoryview(passages).cast("I"))
@@ -152,7 +162,7 @@ def _among(wanted: list[int]) -> Callable[[bytes], Iterable[int]]:
 
 
 def _found(wanted: list[int], held: memoryview[int]) -> Iterable[int]:
-    """Those of the wanted that are in `held`; both ascend."""
+    """Return those of the wanted that are in `held`; both ascend."""
     if len(held) < len(wanted) * _SEARCH:
         return set(wanted).intersection(held)
     places = ((passage, bisect_left(held, passage)) for passage in wanted)
@@ -163,18 +173,14 @@ def _found(wanted: list[int], held: memoryview[int]) -> Iterable[int]:
 
 
 class Postings:
-    """What a search reads of the postings, each whole word once.
-
-    Args:
-        db: In a transaction that reads.
-    """
+    """The postings that a search reads, each whole word once; `db` is in a transaction."""
 
     def __init__(self, db: Connection) -> None:
         self._db = db
         self._read: dict[int, tuple[bytes, bytes]] = {}
 
     def whole(self, term: Term) -> tuple[bytes, bytes]:
-        """Passages (32 bits each, ascending) and codes (16 bits each) of all of a word's postings."""
+        """Return passages (32 bits each, ascending) and codes (16 bits each) of all of a word's postings."""
         found = self._read.get(term.id)
         if found is None:
             first, rows = term.id * SPAN, []
@@ -216,34 +222,27 @@ def gain(times: Any, length: Any, mean: float) -> Any:
 
 
 class _Tally(Protocol):
-    """Scores as far as the words have been added.
-
-    Attributes:
-        closed: Whether passages that are not in it can be left out from now on.
-    """
+    """Scores of the words added so far; once `closed`, passages that are not in it are left out."""
 
     closed: bool
 
     def __len__(self) -> int:
-        """Passages in it, once it is closed."""
+        """Return passages in it, once it is closed."""
 
     def close(self, count: int, bound: float, left: int) -> None:
-        """Close it, or narrow it, if the `count` best are beyond the reach of others; not if that takes too long.
+        """Close or narrow it if the `count` best are beyond the reach of others, unless that costs more than it saves.
 
-        Args:
-            count: How many are wanted in the end.
-            bound: What all the words that are left can give at most.
-            left: How many postings they have, which tells what there is to be saved.
+        `bound` is what the words that are left can give at most, `left` their number of postings.
         """
 
     def add(self, passages: bytes, codes: bytes, weight: float) -> None:
         """Add a word, or all its postings that may be of passages in here."""
 
     def listed(self) -> str:
-        """The passages in it as JSON, once it is closed."""
+        """Return the passages in it as JSON, once it is closed."""
 
     def best(self, count: int) -> dict[int, float]:
-        """The best."""
+        """Return the best."""
 
 
 class _Gains(dict[int, float]):
@@ -406,10 +405,7 @@ class _Arrays:
 
 
 def _largest(scores: Any, most: float, count: int) -> Any:
-    """Places of the `count` largest scores and some more, of all above 0 if they are fewer; `most` is the largest.
-
-    Many are equal, which makes partitioning slow.
-    """
+    """Return the places of the `count` largest scores and some more; partitioning is slow, as many are equal."""
     floor = most
     while floor > most / 100:
         floor *= 0.6
@@ -420,13 +416,13 @@ def _largest(scores: Any, most: float, count: int) -> Any:
 
 
 def _once(np: Any, values: Any) -> Any:
-    """The values, each once, ascending."""
+    """Return the values, each once, ascending."""
     values = np.sort(values)
     return values[np.diff(values, prepend=-1) > 0]
 
 
 def _both(np: Any, one: Any, other: Any) -> tuple[Any, Any]:
-    """Where in each of two ascending arrays the values are that are in both."""
+    """Return where in each of two ascending arrays the values are that are in both."""
     if not len(one) or not len(other):
         return [], []
     if len(one) > len(other):
@@ -448,3 +444,183 @@ def _gains(mean: float) -> Any:
 
 
 _gains_of = Memo(_gains, 1).__getitem__
+
+
+_BLOCK_OF = (
+    "SELECT id, passages, codes FROM postings WHERE id=(SELECT max(id) FROM postings WHERE id BETWEEN ?1 AND ?1+?2)"
+)
+
+_SORTED = 2e-4
+"""Milliseconds that sorting a word of a passage to its postings takes longer without numpy."""
+
+_KNOWN_PIECES = 65_536
+
+_NUMBER = 4
+"""Bytes of a word's number."""
+
+_FEW = 64
+"""So many words, a note or two, are sorted as fast without it."""
+
+if TYPE_CHECKING:
+    Passages = Mapping[int, bytes]
+    """Words (`Words.numbered`) by passage."""
+
+    _Block = tuple[array[int], array[int]]
+    """Passages, ascending, and their codes."""
+
+    _Packed = tuple[bytes, bytes]
+    """The same as they are stored, 32 bits and 16 bits each."""
+
+
+class Words:
+    """Words as numbers, while one batch is made: a passage's are small then, and each word is looked up once."""
+
+    def __init__(self) -> None:
+        from collections import defaultdict
+
+        following = count().__next__
+        self._numbers = numbers = defaultdict[str, bytes](lambda: following().to_bytes(_NUMBER, byteorder))
+        self._joined: Callable[[str], bytes] = lambda text: b"".join(map(numbers.__getitem__, tokens(text)))
+        self._of_piece = Memo(self._joined, _KNOWN_PIECES).__getitem__
+
+    def numbered(self, text: str) -> bytes:
+        """Return the words of a text in order, with repetition, each by its number here, of 32 bits."""
+        return b"".join(map(self._of_piece, text.split())) if text.isascii() else self._joined(text)
+
+    def all(self) -> list[str]:
+        """Return every word so far at the place of its number."""
+        return [*self._numbers]
+
+
+def add(db: Connection, words: Words, passages: Passages) -> None:
+    """Index the words of new passages, whose ids ascend above all others, within a transaction."""
+    grouped = _grouped(words, passages)
+    known = db.executemany(
+        "SELECT term, id, passages, codes FROM terms WHERE term=?", [(word,) for word in sorted(grouped)]
+    )
+    full: list[tuple[int, bytes, bytes]] = []
+    updates = []
+    for word, term, held, codes in known:
+        fresh = grouped.pop(word)
+        updates.append((len(fresh[1]) // 2, *_kept(term, held, codes, fresh, full), term))
+    last = counted_up(db, "terms", len(grouped))
+    inserts = [
+        (term, word, len(fresh[1]) // 2, *_kept(term, b"", b"", fresh, full))
+        for term, (word, fresh) in enumerate(sorted(grouped.items()), last - len(grouped) + 1)
+    ]
+    db.executemany("UPDATE terms SET holding=holding+?, passages=?, codes=? WHERE id=?", updates)
+    db.executemany("INSERT INTO terms (id, term, holding, passages, codes) VALUES (?, ?, ?, ?, ?)", inserts)
+    db.executemany("INSERT INTO postings VALUES (?, ?, ?)", full)
+    _count(db, passages, 1)
+
+
+def remove(db: Connection, words: Words, passages: Passages) -> None:
+    """Remove the words of passages that are to be deleted, within a transaction. Raises apsw.CorruptError."""
+    grouped = _grouped(words, passages)
+    rows = db.executemany(
+        "SELECT term, id, holding, passages, codes FROM terms WHERE term=?", [(word,) for word in sorted(grouped)]
+    )
+    if len(rows) < len(grouped):
+        raise apsw.CorruptError("a passage is to be deleted that holds words which are not known")
+    from array import array
+
+    elsewhere: list[tuple[int, int]] = []
+    updates = []
+    for word, term, _, held, codes in rows:
+        block = array("I", held), array("H", codes)
+        gone = memoryview(grouped[word][0]).cast("I").tolist()
+        elsewhere += [(term * SPAN, passage) for passage in gone if not _taken(block, passage)]
+        updates.append((len(gone), block[0].tobytes(), block[1].tobytes(), term))
+    _take_out(db, elsewhere)
+    db.executemany("UPDATE terms SET holding=holding-?, passages=?, codes=? WHERE id=?", updates)
+    done = [(term,) for word, term, holding, *_ in rows if holding <= len(grouped[word][1]) // 2]
+    db.executemany("DELETE FROM terms WHERE id=?", done)
+    _count(db, passages, -1)
+
+
+def _grouped(words: Words, passages: Passages) -> dict[str, _Packed]:
+    """Return the postings of each word, ascending."""
+    words_in_all = sum(map(len, passages.values())) // _NUMBER
+    np = arrays(_SORTED * words_in_all) if words_in_all > _FEW else None
+    known = words.all()
+    grouped = _one_by_one(passages) if np is None else _all_at_once(np, passages)
+    return {known[number]: packed for number, packed in grouped}
+
+
+def _one_by_one(passages: Passages) -> Iterator[tuple[int, _Packed]]:
+    from array import array
+    from collections import Counter, defaultdict
+
+    grouped: defaultdict[int, list[int]] = defaultdict(list)
+    for passage, numbered in passages.items():
+        words = memoryview(numbered).cast("I")
+        low = passage << 16 | min(len(words), LONGEST)
+        for word, times in Counter(words).items():
+            grouped[word].append(low + ((times if times < MOST else MOST) << 12))
+    for word, both in grouped.items():
+        yield (
+            word,
+            (array("I", [value >> 16 for value in both]).tobytes(), array("H", [v & 0xFFFF for v in both]).tobytes()),
+        )
+
+
+def _all_at_once(np: Any, passages: Passages) -> Iterator[tuple[int, _Packed]]:
+    lengths = np.array([*map(len, passages.values())], dtype=np.int64) // _NUMBER
+    standing = np.frombuffer(b"".join(passages.values()), dtype=np.uint32).astype(np.int64)
+    standing = standing << 32 | np.repeat(np.arange(len(lengths)), lengths)  # sorts the passages of a word as well
+    standing.sort()
+    starts = np.flatnonzero(np.diff(standing, prepend=-1))
+    times = np.diff(starts, append=len(standing))
+    standing = standing[starts]
+    places = standing & 0xFFFFFFFF
+    codes = np.minimum(times, MOST) << 12 | np.minimum(lengths, LONGEST)[places]
+    held = np.array([*passages], dtype=np.uint32)[places].tobytes()
+    coded = codes.astype(np.uint16).tobytes()
+    end = 0
+    for word, holding in enumerate(np.bincount(standing >> 32).tolist()):
+        start, end = end, end + holding
+        if holding:
+            yield word, (held[4 * start : 4 * end], coded[2 * start : 2 * end])
+
+
+def _kept(term: int, held: bytes, codes: bytes, fresh: _Packed, full: list[tuple[int, bytes, bytes]]) -> _Packed:
+    """Return what stays in the word's row after these postings; what is too much for it is added to `full`."""
+    held, codes = held + fresh[0], codes + fresh[1]
+    while len(codes) > 2 * BLOCK:
+        first = term * SPAN + int.from_bytes(held[:4], byteorder)
+        full.append((first, held[: 4 * BLOCK], codes[: 2 * BLOCK]))
+        held, codes = held[4 * BLOCK :], codes[2 * BLOCK :]
+    return held, codes
+
+
+def _taken(block: _Block, passage: int) -> bool:
+    """Return whether the passage was in the block; it is not any more."""
+    held, codes = block
+    at = bisect_left(held, passage)
+    if at == len(held) or held[at] != passage:
+        return False
+    del held[at], codes[at]
+    return True
+
+
+def _take_out(db: Connection, wanted: list[tuple[int, int]]) -> None:
+    """Take postings, given as (first id of the word's blocks, passage), out of the table of blocks."""
+    from array import array
+
+    found = db.executemany(_BLOCK_OF, wanted)
+    blocks: dict[int, _Block] = {number: (array("I", held), array("H", codes)) for number, held, codes in found}
+    if len(found) < len(wanted) or not all(
+        _taken(blocks[number], passage) for (number, *_), (_, passage) in zip(found, wanted, strict=True)
+    ):
+        raise apsw.CorruptError("a passage is to be deleted that a word of it does not know of")
+    db.executemany("DELETE FROM postings WHERE id=?", [(n,) for n, (held, _) in blocks.items() if not held])
+    db.executemany(
+        "UPDATE postings SET passages=?, codes=? WHERE id=?",
+        [(held.tobytes(), codes.tobytes(), number) for number, (held, codes) in blocks.items() if held],
+    )
+
+
+def _count(db: Connection, passages: Passages, sign: int) -> None:
+    words = sum(min(len(words) // _NUMBER, LONGEST) for words in passages.values())
+    changes = ((sign * len(passages), "passages"), (sign * words, "words"))
+    db.executemany("UPDATE meta SET value=value+? WHERE name=?", changes)

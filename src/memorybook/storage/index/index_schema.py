@@ -6,13 +6,23 @@ There are no migrations: all of it is derived, so a file of another version is t
 from __future__ import annotations
 
 import os
+from math import inf, log
 
 import apsw
 
-from memorybook._light import Any, Callable, Iterable, Sequence
+from memorybook._light import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Sequence
 from memorybook.errors import Unavailable
+from memorybook.inference.arrays import vectors_of
 from memorybook.search.types import Passage
 from memorybook.storage.sqlite import Connection, Row, Value, bindable, connect, immediate, readable
+from memorybook.text.tokens import without_names
+
+if TYPE_CHECKING:
+    from memorybook.formats.document import TurnChanges
+    from memorybook.model import Session, Turn
+    from memorybook.protocols import Embedder, Transcripts
+    from memorybook.search.types import Passage, Query
+
 
 APPLICATION = 0x6D62696E
 """`application_id` of our files, so that nobody else's database is ever thrown away."""
@@ -105,11 +115,7 @@ INSERT INTO meta VALUES
 
 
 def open_index(path: str, setup: Callable[[apsw.Connection], None] | None = None) -> Connection:
-    """The index at `path`, made empty if there is none or it is of another version; `setup` as in `connect`.
-
-    Raises:
-        Unavailable, Damaged: It cannot be opened, or is another program's database.
-    """
+    """Open the index at `path`; one that is missing or of another version is made. Raises Unavailable, Damaged."""
     connection = connect(path, durable=False, setup=setup)
     if _is_current(connection):
         return connection
@@ -153,7 +159,7 @@ def _drop(connection: Connection) -> None:
 
 
 def inode(path: str) -> tuple[int, int] | None:
-    """What the path names now, to compare with what was opened; None if nothing."""
+    """Return what the path names now, to compare with what was opened; None if nothing."""
     try:
         status = os.stat(path)
     except OSError:
@@ -162,15 +168,10 @@ def inode(path: str) -> tuple[int, int] | None:
 
 
 def throw_away(path: str, opened: tuple[int, int] | None, *, ours: bool) -> None:
-    """Clear the way for a new file, unless another process did so already.
+    """Remove a damaged index, unless another process did so already. Raises OSError.
 
-    Args:
-        path: The database file.
-        opened: `inode` of the file that proved to be damaged; None if it could not even be opened.
-        ours: Whether it was known for an index of ours; else it is moved aside rather than unlinked.
-
-    Raises:
-        OSError: The folder does not let us.
+    `opened` is the `inode` of the damaged file, None if it could not be opened; a file not known to be `ours`
+    is moved aside.
     """
     from fcntl import LOCK_EX, flock
 
@@ -205,7 +206,7 @@ def _free_name(path: str) -> str:
 
 
 def noted(connection: Connection, name: str) -> Any:
-    """What `meta` says under a name that every index has. Raises apsw.CorruptError if it is not there."""
+    """Return what `meta` says under a name that every index has. Raises apsw.CorruptError if it is not there."""
     return _only(connection.first("SELECT value FROM meta WHERE name=?", (name,)), name)
 
 
@@ -229,14 +230,14 @@ def born(connection: Connection) -> str:
 
 
 def passage_of(row: Sequence[Value]) -> Passage:
-    """The passage in a row of `COLUMNS`."""
+    """Return the passage in a row of `COLUMNS`."""
     if not _BYTES.isdisjoint(map(type, row)):
         row = [readable(value) if type(value) is bytes else value for value in row]
     return tuple.__new__(Passage, (*row[:-2], row[-2] == 1, row[-1] or 0))  # `_make` takes three times as long
 
 
 def row_of(passage: Passage) -> tuple[Value, ...]:
-    """What to bind for `FIELDS`."""
+    """Return what to bind for `FIELDS`."""
     return tuple([bindable(value) if type(value) is str and not value.isascii() else value for value in passage])
 
 
@@ -246,8 +247,149 @@ def listed(numbers: Iterable[int]) -> str:
 
 
 def passages(connection: Connection, numbers: Iterable[int]) -> dict[int, Passage]:
-    """Passages by id; those that do not exist are missing."""
+    """Return passages by id; those that do not exist are missing."""
     rows: list[Row] = connection.execute(
         f"SELECT p.id, {COLUMNS} FROM passages AS p WHERE p.id IN (SELECT value FROM json_each(?))", (listed(numbers),)
     )
     return {row[0]: passage_of(row[1:]) for row in rows}
+
+
+PAUSE = 30.0
+"""Seconds for which a remote embedder that failed is left alone."""
+
+EVERYWHERE = 0.25
+"""Share of the passages from which a word tells nothing of any, if they are more than `FEW`: it is asked for only if no
+rarer one is."""
+
+FEW = 32
+"""Passages that are asked for in any case: in a small book, what it is about stands in a quarter of them."""
+
+K1 = 0.9
+"""How fast a word that is repeated in a passage stops adding to its BM25."""
+
+B = 0.4
+"""How much a passage's length counts in BM25, 0..1."""
+
+NEIGHBOURED = 50
+"""How many of the best candidates of each leg bring their neighbours along."""
+
+_ROLES = frozenset({"", "user", "assistant", "system", "tool"})
+
+
+def idf(passages: int, holding: int) -> float:
+    """Inverse document frequency as answers show it, above 0 always: log(1 + (N - n + .5) / (n + .5))."""
+    return log(1.0 + (passages - holding + 0.5) / (holding + 0.5))
+
+
+def bm25_idf(passages: int, holding: int) -> float:
+    """Return the idf inside BM25: log((N - n + .5) / (n + .5)), at least 1e-6."""
+    value = log((passages - holding + 0.5) / (holding + 0.5))
+    return value if value > 0 else 1e-6
+
+
+def searched(holding: Mapping[str, int], total: int) -> dict[str, int]:
+    """Return the words that the words leg asks for, with how many of `total` passages hold them.
+
+    Words that stand nearly everywhere are left out: scoring every turn for a speaker's name costs most of a search.
+    """
+    held = {word: count for word, count in holding.items() if count}
+    return {word: count for word, count in held.items() if count <= max(total * EVERYWHERE, FEW)} or held
+
+
+def names(speakers: Iterable[str]) -> list[str]:
+    """Return those of the speakers that are names of somebody, not mere roles."""
+    return [speaker for speaker in speakers if speaker.lower() not in _ROLES]
+
+
+def question_vector(embedder: Embedder, question: str, speakers: Iterable[str]) -> bytes | None:
+    """Return the question without the speakers' names as float32 bytes, if readable. Raises EmbedderFailed."""
+    [vector] = vectors_of(embedder, [without_names(question, names(speakers))], asked=True)
+    return vector
+
+
+def inline(embedder: Embedder) -> float:
+    """Return how many waiting texts a sync may embed by itself: `Embedder.inline`, without it all or none."""
+    return float(getattr(embedder, "inline", inf if embedder.local else 0))
+
+
+def neighbour_places(found: Mapping[int, Passage], *legs: Mapping[int, float]) -> set[tuple[str, int]]:
+    """(session, position) before and after the `NEIGHBOURED` best turns of each leg, of scores by number."""
+    places = set()
+    for scores in legs:
+        for number in sorted(scores, key=scores.__getitem__, reverse=True)[:NEIGHBOURED]:
+            passage = found[number]
+            if passage.source == "turn" and passage.session is not None:
+                places |= {(passage.session, passage.position - 1), (passage.session, passage.position + 1)}
+    return places
+
+
+def admits(query: Query, passage: Passage, session_name: str) -> bool:
+    """Return whether the query's filters let the passage through; `session_name` is the name of its session."""
+    day = passage.date
+    return (
+        (query.category is None or passage.category == query.category)
+        and (query.since is None or (day is not None and day >= query.since))
+        and (query.until is None or (day is not None and day <= query.until))
+        and (query.session is None or passage.session == query.session or (session_name == query.session))
+        and (query.sources is None or passage.source in query.sources)
+    )
+
+
+def filters(query: Query) -> tuple[str, list[str | bytes]]:
+    """`admits` in SQL, over `passages AS p`, with the values to bind; "" if the query admits everything."""
+    from memorybook.storage.sqlite import bindable
+
+    parts: list[str] = []
+    values: list[str | bytes] = []
+    for condition, value in (
+        ("p.category=?", query.category),
+        ("p.date>=?", query.since),
+        ("p.date<=?", query.until),
+    ):
+        if value is not None:
+            parts.append(condition)
+            values.append(bindable(value))
+    if query.session is not None:
+        parts.append("(p.session=? OR p.session IN (SELECT uuid FROM sessions WHERE name=?))")
+        values += [bindable(query.session)] * 2
+    if query.sources is not None:
+        parts.append(f"p.source IN ({', '.join('?' * len(query.sources))})")
+        values += sorted(query.sources)
+    return " AND ".join(parts), values
+
+
+def revision_of(transcripts: Transcripts, known: int | None) -> tuple[int | None, tuple[str, ...]]:
+    """Return the transcripts' revision, with no reason; if they cannot be read, the one known, with the reason."""
+    try:
+        return transcripts.revision(), ()
+    except Unavailable as error:
+        return known, (str(TurnsUnread(error)),)
+
+
+class TurnsUnread(Exception):
+    """The transcripts cannot be read, whatever else can."""
+
+    def __init__(self, error: Unavailable) -> None:
+        super().__init__(f"turns are searched as they were known before: {error}")
+
+
+def changes_of(transcripts: Transcripts, after: int) -> TurnChanges:
+    """Return what changed in the transcripts after a revision. It, and reading its turns, raises TurnsUnread."""
+    try:
+        changes = transcripts.changes(after)
+    except Unavailable as error:
+        raise TurnsUnread(error) from error
+    return changes._replace(turns=_read(changes.turns))
+
+
+def _read(turns: Iterable[tuple[Session, Turn]]) -> Iterator[tuple[Session, Turn]]:
+    try:
+        yield from turns
+    except Unavailable as error:
+        raise TurnsUnread(error) from error
+
+
+def paused_reason(name: str, reason: str, seconds: float) -> str:
+    """Return the sentence for `degraded` when the vector leg is left out."""
+    again = f"; tried again in {max(1, round(seconds))} s" if seconds > 0 else ""
+    return f"searched by words alone, the embedder {name!r} cannot be used: {reason}{again}"

@@ -9,34 +9,39 @@ otherwise leaves that document to another round.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from itertools import chain, compress, repeat
+from math import inf
+from operator import is_not
 
+from memorybook._light import TYPE_CHECKING, Callable, Iterable, Iterator, NamedTuple, once, suppress
 from memorybook.errors import MemoryBookError, MissingDocument
-from memorybook.storage.index import postings
-from memorybook.storage.index.candidates import TurnsUnread, changes_of
-from memorybook.storage.index.freshness import is_whole
+from memorybook.search.types import SyncReport
+from memorybook.storage.index import bm25
 from memorybook.storage.index.index_schema import (
     COLUMNS,
     FIELDS,
+    TurnsUnread,
     born,
+    changes_of,
     counted_up,
     listed,
     passage_of,
     passages,
+    revision_of,
     row_of,
 )
 from memorybook.storage.sqlite import Connection, Row, Value, bindable, immediate, readable
 from memorybook.text.tokens import text_digest
 
 if TYPE_CHECKING:
-    from memorybook.formats.document import Document, DocumentInfo
-    from memorybook.protocols import Documents, Transcripts
-    from memorybook.search.types import Passage
-    from memorybook.storage.index.freshness import Difference, Known
+    from typing import TypeVar
 
-T = TypeVar("T")
+    from memorybook.formats.document import Document, DocumentInfo
+    from memorybook.protocols import Documents, Progress, Transcripts
+    from memorybook.search.types import Passage
+
+    T = TypeVar("T")
+
 
 _SOURCE = FIELDS.index("source")
 
@@ -68,16 +73,10 @@ _DraftedTurn = tuple[str, str, str, _Draft]
 
 
 class _Plan(NamedTuple):
-    """What to do to one document.
+    """The change to one document.
 
-    Attributes:
-        path: Of the document.
-        known: The row all this was worked out from.
-        row: (size, stamp, hash, modified) to store; None to remove the document.
-        gone: Ids of passages to delete.
-        moved: Passages whose words stay: id and what the row shall say.
-        drafts: Passages to insert.
-        entries: What `agent_memory` shows of its entries beyond their passages; None if that is as it was.
+    `known` is the row it was worked out from, `row` (size, stamp, hash, modified) or None to remove the document,
+    `moved` the passages whose words stay, `entries` what `agent_memory` shows beyond passages (None: unchanged).
     """
 
     path: str
@@ -101,15 +100,12 @@ def bring_in(
     progress: Callable[[int], None] | None = None,
     expect: Callable[[list[str]], None] | None = None,
 ) -> Brought:
-    """Carry out a difference.
-
-    `progress` is called with how many documents and turns are done; `expect` with what is to be embedded of passages.
-    """
+    """Apply a difference; `progress` gets the documents and turns done, `expect` the texts to be embedded."""
     brought = _Outcome(born(connection), progress, expect)
     plans = _plans(connection, documents, difference, brought)
     for batch in _batches(plans, lambda plan: plan.size, _batch(connection)):
         _carry_out(connection, batch, brought)
-        brought.words = postings.Words()
+        brought.words = bm25.Words()
     if difference.turns[0] != difference.turns[1]:
         try:
             _bring_turns(connection, transcripts, difference.turns, brought)
@@ -132,7 +128,7 @@ class _Outcome:
         self.warnings: list[str] = []
         self.settled = True
         self._age = age  # ids mean something else in a database that was made anew
-        self.words = postings.Words()  # of the batch at hand
+        self.words = bm25.Words()  # of the batch at hand
         self._progress = progress
         self._expect = expect
         self._coming: list[str] = []  # texts of drafts that nobody was told of yet
@@ -149,7 +145,7 @@ class _Outcome:
             self._progress(self.done)
 
     def draft(self, passage: Passage) -> _Draft:
-        """The passage as a draft of the batch at hand."""
+        """Return the passage as a draft of the batch at hand."""
         indexed_text, dense_text = _texts_of()
         dense = dense_text(passage)
         self._coming.append(dense)
@@ -239,7 +235,7 @@ def _plan(
 
 
 def _added(path: str, text: str, known: Known) -> tuple[Passage, ...] | None:
-    """The passages that came with what was appended, if the document is as the index has it but for that."""
+    """Return the passages that came with what was appended, if the document is as the index has it but for that."""
     from memorybook.storage.safe_open import digest
     from memorybook.text.splitting import split_added
 
@@ -309,12 +305,12 @@ def _differing(
 
 
 def _content(passage: Passage) -> tuple[str, str]:
-    """What is indexed and what is embedded of a passage."""
+    """Return what is indexed and what is embedded of a passage."""
     indexed_text, dense_text = _texts_of()
     return indexed_text(passage), dense_text(passage)
 
 
-@lru_cache(maxsize=1)
+@once
 def _texts_of() -> tuple[Callable[[Passage], str], Callable[[Passage], str]]:
     """Only what is split anew needs `text.passages`."""
     from memorybook.text.passages import dense_text, indexed_text
@@ -392,7 +388,7 @@ def _bring_turns(
                 return
             _place_turns(connection, brought.words, batch)
         present.update((session, turn) for session, turn, _, _ in batch)
-        brought.words = postings.Words()
+        brought.words = bm25.Words()
         brought.step(len(batch))
     removed = set(changes.removed)
     with immediate(connection):
@@ -408,7 +404,7 @@ def _bring_turns(
     brought.changed += len({session for session, _ in removed | present} if not afresh else {s for s, _ in present})
 
 
-def _place_turns(connection: Connection, words: postings.Words, batch: list[_DraftedTurn]) -> None:
+def _place_turns(connection: Connection, words: bm25.Words, batch: list[_DraftedTurn]) -> None:
     """Insert what is new and replace what is different, whoever stored it."""
     names = {bindable(session): bindable(name) for session, _, name, _ in batch}
     connection.executemany("INSERT OR REPLACE INTO sessions VALUES (?, ?)", list(names.items()))
@@ -431,7 +427,7 @@ def _place_turns(connection: Connection, words: postings.Words, batch: list[_Dra
 
 
 def _turn_rows(connection: Connection, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], tuple[int, Passage]]:
-    """Those of these turns (session, turn) that are there, with their ids."""
+    """Return those of these turns (session, turn) that are there, with their ids."""
     rows = connection.executemany(
         f"SELECT p.session, p.turn, p.id, {COLUMNS} FROM passages AS p"
         " WHERE p.session=? AND p.turn=? AND p.source='turn'",
@@ -459,8 +455,8 @@ def _delete(connection: Connection, numbers: list[int]) -> None:
     indexed_text, _ = _texts_of()
     gone = listed(numbers)
     held = passages(connection, numbers)
-    words = postings.Words()
-    postings.remove(connection, words, {number: words.numbered(indexed_text(held[number])) for number in held})
+    words = bm25.Words()
+    bm25.remove(connection, words, {number: words.numbered(indexed_text(held[number])) for number in held})
     texts = listed(
         text
         for (text,) in connection.execute(
@@ -483,7 +479,7 @@ def _move(connection: Connection, moved: list[tuple[int, Passage]]) -> None:
     )
 
 
-def _insert(connection: Connection, words: postings.Words, drafts: list[_Draft]) -> None:
+def _insert(connection: Connection, words: bm25.Words, drafts: list[_Draft]) -> None:
     if not drafts:
         return
     texts = _texts(connection, [digest for _, _, digest in drafts])
@@ -494,7 +490,7 @@ def _insert(connection: Connection, words: postings.Words, drafts: list[_Draft])
         f"INSERT INTO passages (id, dense, {', '.join(FIELDS)}) VALUES ({marks})",
         ((number, texts[digest], *row) for number, (row, _, digest) in numbered),
     )
-    postings.add(connection, words, {number: held for number, (_, held, _) in numbered})
+    bm25.add(connection, words, {number: held for number, (_, held, _) in numbered})
     entries = [(number, held) for number, (row, held, _) in numbered if row[_SOURCE] == "entry"]
     known = words.all() if entries else []
     connection.executemany(
@@ -509,10 +505,202 @@ def _insert(connection: Connection, words: postings.Words, drafts: list[_Draft])
 
 
 def _texts(connection: Connection, digests: list[str]) -> dict[str, int]:
-    """The number of each text that is embedded, given now or long ago."""
+    """Return the number of each text that is embedded, given now or long ago."""
     rows = connection.execute(
         "INSERT INTO texts (digest) SELECT value FROM json_each(?) WHERE true"
         " ON CONFLICT DO UPDATE SET digest=digest RETURNING digest, id",
         ('["' + '","'.join(digests) + '"]',),
     )
     return dict(rows)
+
+
+LEFT = "the index is far behind: what changed since is not found before memorybook sync"
+"""Why a sync that may not take long has brought nothing in."""
+
+ROUNDS = 8
+"""How often a sync starts over because another process brought in the same documents meanwhile."""
+
+DOCUMENT = 2_000
+"""What a document costs that changed, in bytes of text that are new: it is read, compared, and its row written."""
+
+TURN = 200
+"""The same for a turn."""
+
+_STRETCH = 256
+
+
+class Known(NamedTuple):
+    """A document as the index has it; another `id` means that somebody brought it in anew."""
+
+    id: int
+    size: int
+    stamp: str
+    hash: str
+    modified: float
+
+
+class Difference(NamedTuple):
+    """What differs between the documents and the index.
+
+    `turns` holds the transcripts' revision in the index and now; `degraded` says why turns cannot be compared.
+    """
+
+    checked: int
+    changed: list[tuple[DocumentInfo, Known | None]]
+    removed: list[tuple[str, Known]]
+    turns: tuple[int | None, int | None]
+    degraded: tuple[str, ...] = ()
+
+    @property
+    def nothing(self) -> bool:
+        """Whether they agree."""
+        return not self.changed and not self.removed and self.turns[0] == self.turns[1]
+
+    def is_more(self, than: float, transcripts: Transcripts) -> bool:
+        """Return whether indexing it costs more than `most` bytes of new text."""
+        cost = sum(DOCUMENT + known.size for _, known in self.removed)
+        cost += sum(DOCUMENT + abs(info.size - (known.size if known else 0)) for info, known in self.changed)
+        before, now = self.turns
+        if cost > than or before == now or now is None:
+            return cost > than
+        with suppress(TurnsUnread):
+            for _, turn in changes_of(transcripts, before if before is not None and before < now else 0).turns:
+                cost += TURN + len(turn.text)
+                if cost > than:
+                    return True
+        return False
+
+
+class Table:
+    """The index's rows of documents, kept while nobody else writes; serves one index, safe between threads."""
+
+    def __init__(self) -> None:
+        self._version: tuple[object, int] | None = None
+        self._rows: set[tuple[Value, int, str]] = set()
+        self._agreed: tuple[DocumentInfo | None, ...] = ()
+
+    def compare(
+        self, db: Connection, listed: tuple[DocumentInfo, ...]
+    ) -> tuple[list[tuple[DocumentInfo, Known | None]], list[tuple[str, Known]]]:
+        """Return documents that may have changed and those that are gone, each with its row."""
+        with db.lock:
+            version = db.version()
+            if version != self._version:
+                self._rows = set(db.execute("SELECT path, size, stamp FROM documents"))
+                self._version, self._agreed = version, ()
+            elif listed is self._agreed:
+                return [], []
+            # an empty stamp vouches for nothing
+            new = _others(listed, self._agreed)
+            suspects = [n for n, info in new if not info[2] or (info[:3] not in self._rows and not self._has(info))]
+            changed = [(listed[n], _known(db, listed[n].path) if self._rows else None) for n in suspects]
+            present = len(listed) - sum(known is None for _, known in changed)
+            gone = []
+            if present < len(self._rows):
+                paths = {info.path for info in listed}
+                stored = {readable(path): path for path, *_ in self._rows}
+                gone = [(path, known) for path in stored.keys() - paths if (known := _known(db, path))]
+            self._agreed = (*_without(listed, suspects), None) if changed or gone else listed
+        return changed, gone
+
+    def _has(self, info: DocumentInfo) -> bool:
+        """Return whether there is such a row of a path that SQLite holds as bytes."""
+        path = bindable(info.path)
+        return isinstance(path, bytes) and (path, info.size, info.stamp) in self._rows
+
+    def refresh(self, db: Connection, known: Iterable[tuple[str, Known | None]]) -> None:
+        """Look at these documents' rows anew, which were as given before something was brought in."""
+        with db.lock:
+            for path, before in known:
+                bound = bindable(path)
+                if before is not None:
+                    self._rows.discard((bound, before.size, before.stamp))
+                if now := _known(db, path):
+                    self._rows.add((bound, now.size, now.stamp))
+
+
+def bring_up_to_date(
+    db: Connection,
+    documents: Documents,
+    transcripts: Transcripts,
+    progress: Progress | None = None,
+    *,
+    table: Table | None = None,
+    expect: Callable[[list[str]], None] | None = None,
+    most: float = inf,
+) -> SyncReport:
+    """Index the words of all that changed; vectors are not touched.
+
+    `table` is what an earlier call left; `expect` gets the texts to be embedded as soon as they are known. What is more
+    than `most` is left to a later call, and the report says `LEFT`.
+    """
+    table = table or Table()
+    changed = removed = 0
+    warnings: list[str] = []
+    degraded = [f"documents change faster than they can be read: some are not up to date after {ROUNDS} rounds"]
+    for _ in range(ROUNDS):
+        difference = _difference(db, table, documents, transcripts)
+        if difference.nothing and is_whole(db):
+            degraded = []
+            break
+        if most < inf and difference.is_more(most, transcripts):
+            degraded = [LEFT]
+            break
+
+        brought = bring_in(db, documents, transcripts, difference, _counter(progress, difference, transcripts), expect)
+        table.refresh(db, ((info.path, known) for info, known in difference.changed))
+        table.refresh(db, difference.removed)
+        changed, removed = changed + brought.changed, removed + brought.removed
+        warnings += brought.warnings
+        if brought.settled:
+            degraded = brought.degraded
+            break
+    reasons = (*difference.degraded, *degraded)
+    return SyncReport(difference.checked, changed, removed, 0, reasons, tuple(dict.fromkeys(warnings)))
+
+
+def _counter(
+    progress: Progress | None, difference: Difference, transcripts: Transcripts
+) -> Callable[[int], None] | None:
+    if progress is None:
+        return None
+    total = len(difference.changed) + len(difference.removed)
+    if difference.turns[0] != difference.turns[1]:
+        total += transcripts.counts()["turns"]
+    return lambda done: progress(done, max(done, total))
+
+
+def is_whole(db: Connection) -> bool:
+    """Return whether a sync ever came to its end, so that nothing is missing but what changed since."""
+    return db.first("SELECT 1 FROM meta WHERE name='whole'") is not None
+
+
+def _difference(db: Connection, table: Table, documents: Documents, transcripts: Transcripts) -> Difference:
+    listed = tuple(documents.list())
+    changed, gone = table.compare(db, listed)
+    row = db.first("SELECT value FROM meta WHERE name='turns'")
+    before = row[0] if row is not None else None
+    now, degraded = revision_of(transcripts, before)
+    return Difference(len(listed), changed, gone, (before, now), degraded)
+
+
+def _others(
+    listed: tuple[DocumentInfo, ...], agreed: tuple[DocumentInfo | None, ...]
+) -> Iterator[tuple[int, DocumentInfo]]:
+    """Documents, with their places, that are not the ones that agreed there; stretches that are equal cost little."""
+    for start in range(0, len(listed), _STRETCH):
+        now, before = listed[start : start + _STRETCH], agreed[start : start + _STRETCH]
+        if now != before:
+            yield from compress(enumerate(now, start), chain(map(is_not, now, before), repeat(True)))
+
+
+def _without(listed: tuple[DocumentInfo, ...], suspects: list[int]) -> tuple[DocumentInfo | None, ...]:
+    agreed: list[DocumentInfo | None] = [*listed]
+    for number in suspects:
+        agreed[number] = None
+    return tuple(agreed)
+
+
+def _known(db: Connection, path: str) -> Known | None:
+    row = db.first("SELECT id, size, stamp, hash, modified FROM documents WHERE path=?", (bindable(path),))
+    return Known(*row) if row is not None else None

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from memorybook.errors import EmbedderFailed, MemoryBookError, MissingDocument
 from memorybook.inference.arrays import vectors_of
 from memorybook.search.types import Candidate, Candidates, Passage, Query, SyncReport
-from memorybook.storage.index.candidates import (
+from memorybook.storage.index.index_schema import (
     K1,
     PAUSE,
     B,
@@ -63,11 +63,9 @@ class _Held(NamedTuple):
 
 
 class ScanIndex:
-    """`Index` in memory, gone with the process. Safe to share between threads.
+    """`Index` in memory, safe to share between threads.
 
-    Args:
-        embedder: None for words alone. A local one embeds everything at the first sync; a remote one
-            only in `embed_pending`.
+    A local embedder embeds everything at the first sync, a remote one only in `embed_pending`.
     """
 
     def __init__(self, *, embedder: Embedder | None = None) -> None:
@@ -95,7 +93,7 @@ class ScanIndex:
             return report._replace(pending_vectors=self._pending(), degraded=tuple(degraded))
 
     def candidates(self, query: Query) -> Candidates:
-        """What both legs find, as of the last sync."""
+        """Return what both legs find, as of the last sync."""
         with self._lock:
             everything = self._everything()
             asked = query_words(query.text)
@@ -127,7 +125,7 @@ class ScanIndex:
             )
 
     def turns(self, spans: Iterable[tuple[str, int, int]]) -> Sequence[Passage]:
-        """Turns of sessions (uuid), see `Index.turns`."""
+        """Return turns of sessions (uuid), see `Index.turns`."""
         with self._lock:
             passages = [item.passage for item in self._turns.values()]
         found = []
@@ -139,10 +137,7 @@ class ScanIndex:
         return found
 
     def embed_pending(self, *, limit: int | None = None, progress: Progress | None = None) -> int:
-        """Embed up to `limit` texts that wait for a vector; returns how many passages still wait.
-
-        Raises EmbedderFailed; what was embedded before stays.
-        """
+        """Embed up to `limit` waiting texts; return how many passages still wait. Raises EmbedderFailed."""
         with self._lock:
             self._embed(limit, progress)
             return self._pending()
@@ -315,10 +310,7 @@ def _indexed(passage: Passage) -> _Indexed:
 
 
 def _bm25(everything: list[_Indexed], admitted: list[_Indexed], holding: Mapping[str, int]) -> dict[int, float]:
-    """BM25 of each admitted passage that holds a word, by its place in `admitted`.
-
-    Statistics are those of all passages, whatever the query admits.
-    """
+    """Return the BM25 score of each admitted passage by its place; statistics are those of all passages."""
     count = len(everything)
     mean = sum(item.length for item in everything) / count if count else 0.0
     weight = {word: bm25_idf(count, n) for word, n in holding.items() if n}
@@ -336,5 +328,5 @@ def _best(scores: Mapping[int, float], count: int) -> dict[int, float]:
 
 
 def _place(item: _Indexed) -> tuple[str | None, int] | None:
-    """Where a turn stands: its session and position there."""
+    """Return where a turn stands: its session and position there."""
     return (item.passage.session, item.passage.position) if item.passage.source == "turn" else None

@@ -10,33 +10,32 @@ from time import time
 
 import apsw
 
-from memorybook._light import TYPE_CHECKING, Any, Callable, Iterable, Mapping, NamedTuple, Sequence
+from memorybook._light import TYPE_CHECKING, Any, Callable, Iterable, Mapping, NamedTuple, Sequence, suppress
 from memorybook.errors import EmbedderFailed, Unavailable
 from memorybook.search.types import Candidate, Candidates, Passage, Query, SyncReport
-from memorybook.storage.index import bm25, vector_leg
-from memorybook.storage.index.candidates import (
-    filters,
-    idf,
-    inline,
-    neighbour_places,
-    paused_reason,
-    question_vector,
-    revision_of,
-    searched,
-)
-from memorybook.storage.index.freshness import LEFT, ROUNDS, TURN, Table, bring_up_to_date, is_whole
+from memorybook.storage.index import bm25, vector_files
 from memorybook.storage.index.index_schema import (
     COLUMNS,
     born,
+    filters,
+    idf,
+    inline,
     inode,
     listed,
+    neighbour_places,
     noted,
     open_index,
     passage_of,
     passages,
+    paused_reason,
+    question_vector,
+    revision_of,
+    searched,
     throw_away,
 )
-from memorybook.storage.sqlite import Connection, Value, bindable, readable, reading
+from memorybook.storage.index.index_sync import LEFT, ROUNDS, TURN, Table, bring_up_to_date, is_whole
+from memorybook.storage.index.vectors import Question, discard
+from memorybook.storage.sqlite import Connection, Value, bindable, connect, immediate, readable, reading
 from memorybook.text.tokens import query_words
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
     from memorybook.protocols import Documents, Embedder, Progress, Transcripts
-    from memorybook.storage.index.vec_extension import VecExtension
+
 
 TRIED = 8
 """How many times the pool the best passages are looked at in search of those that a query admits."""
@@ -57,25 +56,20 @@ KEPT = 16_384
 class SqliteIndex:
     """`Index` in one SQLite file beside a few vector files; all of it may be deleted at any moment.
 
-    A file that is missing, damaged or of another version is made anew from the documents and
-    transcripts of the last `sync`. Safe to share between threads and with other processes. Any
-    method may raise Unavailable: the file cannot be read or written (disk full, no rights, locked
-    for 30 s, another program's database) and could not be made anew.
+    A file that is missing, damaged or of another version is rebuilt from the documents and transcripts of the last
+    `sync`. Safe to share between threads and processes. Any method may raise Unavailable.
 
-    For people who like SQL, the view `agent_memory` shows the entries: `id, session_id,
-    memory_type, content, vector` (little-endian float32, NULL without one), `importance` (the
-    score), `access_count` (the entry's hits), `last_accessed` (day of the last activation),
-    `metadata` (the caller's, JSON), `created_at`, `updated_at` (the last change), `passage`. Full text: `passage IN
-    (SELECT rowid FROM words WHERE words MATCH '"word"')` with words as `text.tokens` makes them;
-    `words` has the entries alone. Read only in meaning: it is rebuilt from the documents.
+    For people who like SQL, the view `agent_memory` shows the entries: `id, session_id, memory_type, content, vector`
+    (little-endian float32), `importance` (the score), `access_count`, `last_accessed`, `metadata` (JSON), `created_at,
+    updated_at, passage`. Full text: `passage IN (SELECT rowid FROM words WHERE words MATCH '"word"')` with words as
+    `text.tokens` makes them. Writing to it changes nothing: it is rebuilt from the documents.
 
     Args:
         path: The database file; it and its folder are created when needed.
-        embedder: None for words alone. Its `close`, if it has one, is called with this one's; it may be used again.
-        words_only: Leave the vector leg out although there is an embedder.
-        vectors_dir: Folder of the vector files, which bear the database's name; None for the database's own.
-        sqlite_vec: A sqlite-vec library to find the nearest vectors with; "", or one that cannot be loaded,
-            for the built-in scan.
+        embedder: None for words alone; its `close` is called with this one's.
+        words_only: Search by words although there is an embedder.
+        vectors_dir: Folder of the vector files; None for the database's own.
+        sqlite_vec: A sqlite-vec library to search vectors with; "" for the built-in scan.
     """
 
     def __init__(
@@ -90,7 +84,7 @@ class SqliteIndex:
         self._path = os.path.abspath(path)
         self._embedder = None if words_only else embedder
         folder, name = os.path.split(self._path)
-        self._vectors = vector_leg.Vectors(vectors_dir or folder, name)
+        self._vectors = vector_files.Vectors(vectors_dir or folder, name)
         self._extension = _extension(sqlite_vec) if self._embedder is not None and sqlite_vec else None
         self._opened: _Opened | None = None
         self._opening = allocate_lock()
@@ -118,36 +112,32 @@ class SqliteIndex:
         return self._mended(lambda db: self._sync(db, documents, transcripts))
 
     def candidates(self, query: Query) -> Candidates:
-        """What both legs find, as of the last sync, all from one snapshot."""
+        """Return what both legs find, as of the last sync, all from one snapshot."""
         if self._blank and self._absent:
             return Candidates((), (), {}, None, "sqlite_fts" if self._embedder is None else "sqlite_hybrid")
         return self._mended(lambda db: self._find(db, query))
 
     def turns(self, spans: Iterable[tuple[str, int, int]]) -> Sequence[Passage]:
-        """Turns of sessions (uuid), see `Index.turns`."""
+        """Return turns of sessions (uuid), see `Index.turns`."""
         if self._blank and self._absent:
             return ()
         wanted = list(spans)
         return self._mended(lambda db: _turns(db, wanted)) if wanted else ()
 
     def embed_pending(self, *, limit: int | None = None, progress: Progress | None = None) -> int:
-        """Embed up to `limit` texts that wait for a vector; returns how many passages still wait.
+        """Embed up to `limit` waiting texts; return how many passages still wait.
 
-        Raises EmbedderFailed; what was embedded before stays, and searches leave a remote embedder
-        alone for 30 s. This itself always tries.
+        Raises EmbedderFailed; what was embedded before stays, and searches leave a remote embedder alone for 30 s.
         """
         return self._mended(lambda db: self._embed(db, limit, progress))
 
     def rebuild(
         self, documents: Documents, transcripts: Transcripts, *, progress: Progress | None = None
     ) -> SyncReport:
-        """Make it anew beside the old one, which answers meanwhile, and put it in its place at one stroke.
+        """Rebuild it beside the old one, which answers meanwhile, and exchange them at once.
 
-        Vectors of texts that are still there are kept, those of others are gone for good; so are those of other
-        models than the one in use, if one is.
+        Vectors of texts that still exist are kept, for the model in use if one is.
         """
-        from memorybook.storage.index.index_rebuild import rebuild
-
         self._truth = (documents, transcripts)
         model = self._embedder.name if self._embedder is not None else None
         report = self._mended(lambda db: rebuild(db, documents, transcripts, progress, self._expected(db), model))
@@ -162,7 +152,7 @@ class SqliteIndex:
 
     def vacuum(self) -> bool:
         """Let no byte of before the last `rebuild` be left; False if another process still needs some."""
-        from memorybook.storage.vacuum import checkpoint
+        from memorybook.storage.tables import checkpoint
 
         return self._mended(checkpoint)
 
@@ -242,39 +232,39 @@ class SqliteIndex:
         self._age, self.behind = age, LEFT in report.degraded
         if self._embedder is None:
             return report
-        model = vector_leg.register(db, self._embedder)
-        waiting = vector_leg.pending(db, model)
+        model = vector_files.register(db, self._embedder)
+        waiting = vector_files.pending(db, model)
         degraded = (*report.degraded, *self._unloaded())
         if 0 < waiting <= min(inline(self._embedder), self.most / TURN):
             try:
-                vector_leg.embed_pending(db, self._embedder, self._vectors)
+                vector_files.embed_pending(db, self._embedder, self._vectors)
             except EmbedderFailed as error:
                 degraded = (*degraded, paused_reason(self._embedder.name, str(error), 0))
-            waiting = vector_leg.pending(db, model)
+            waiting = vector_files.pending(db, model)
         elif 0 < waiting <= inline(self._embedder):
             self.behind = True
         elif not self._vectors.intact(db, model):
-            vector_leg.tidy(db, model, self._vectors)
+            vector_files.tidy(db, model, self._vectors)
         if expect is not None and not waiting:
             expect([])
         return report._replace(pending_vectors=waiting, degraded=degraded)
 
     def _expected(self, db: Connection) -> Callable[[list[str]], None] | None:
         """Who is told what a rebuild will have to embed; nobody if there are vectors already, for they are kept."""
-        model = vector_leg.known_model(db, self._embedder) if self._embedder is not None else None
-        kept = model is not None and vector_leg.any_vector(db, model)
+        model = vector_files.known_model(db, self._embedder) if self._embedder is not None else None
+        kept = model is not None and vector_files.any_vector(db, model)
         return None if kept else getattr(self._embedder, "expect", None)
 
     def _fold(self, db: Connection) -> None:
-        model = vector_leg.known_model(db, self._embedder) if self._embedder is not None else None
+        model = vector_files.known_model(db, self._embedder) if self._embedder is not None else None
         if model is not None:
-            vector_leg.tidy(db, model, self._vectors)
+            vector_files.tidy(db, model, self._vectors)
 
     def _embed(self, db: Connection, limit: int | None, progress: Progress | None) -> int:
         if self._embedder is None:
             return 0
-        vector_leg.embed_pending(db, self._embedder, self._vectors, limit=limit, progress=progress)
-        return vector_leg.pending(db, vector_leg.known_model(db, self._embedder))
+        vector_files.embed_pending(db, self._embedder, self._vectors, limit=limit, progress=progress)
+        return vector_files.pending(db, vector_files.known_model(db, self._embedder))
 
     # --- finding ---
 
@@ -303,7 +293,7 @@ class SqliteIndex:
             raise apsw.CorruptError("the words of passages are indexed that do not exist")
         beside = self._rows.passages(db, _neighbours(db, found, neighbour_places(found, words, cosines), query))
         holds = bm25.holding(postings, map(terms.get, asked), found.keys() | beside.keys())
-        waiting = vector_leg.pending(db, leg.model) if self._embedder is not None else 0
+        waiting = vector_files.pending(db, leg.model) if self._embedder is not None else 0
         return Candidates(
             tuple(Candidate(found[n], words.get(n), cosines.get(n), holds[n]) for n in found),
             tuple(Candidate(passage, None, None, holds[n]) for n, passage in beside.items()),
@@ -319,9 +309,9 @@ class SqliteIndex:
         embedder = self._embedder
         if embedder is None:
             return _Leg(None, None, ())
-        model = vector_leg.known_model(db, embedder)
-        if model is None or not vector_leg.any_vector(db, model):
-            waiting = vector_leg.pending(db, model)
+        model = vector_files.known_model(db, embedder)
+        if model is None or not vector_files.any_vector(db, model):
+            waiting = vector_files.pending(db, model)
             reason = f"searched by words alone: {waiting} passages wait for a vector of {embedder.name!r}"
             return _Leg(model, None, (reason,) if waiting else ())
         left = model.paused - time()
@@ -331,7 +321,7 @@ class SqliteIndex:
             vector = question_vector(embedder, question, _speakers(db))
         except EmbedderFailed as error:
             if not embedder.local:
-                vector_leg.pause(db, model, str(error))
+                vector_files.pause(db, model, str(error))
             return _Leg(model, None, (paused_reason(embedder.name, str(error), 0),))
         if vector is None or len(vector) == 4 * model.dimensions:
             return _Leg(model, vector, ())
@@ -339,37 +329,37 @@ class SqliteIndex:
             f"searched by words alone: {embedder.name!r} has {len(vector) // 4} dimensions by now and had"
             f" {model.dimensions}, so its vectors are made again"
         )
-        return _Leg(vector_leg.register(db, embedder), None, (reason,))
+        return _Leg(vector_files.register(db, embedder), None, (reason,))
 
-    def _scanning(self, db: Connection, leg: _Leg) -> vector_leg.Scanning | None:
-        """The built-in scan, begun; None if it is not what finds the nearest."""
+    def _scanning(self, db: Connection, leg: _Leg) -> vector_files.Scanning | None:
+        """Return the built-in scan, begun; None if it is not what finds the nearest."""
         if leg.model is None or leg.vector is None or (self._extension is not None and not self._extension.failure):
             return None
-        return self._vectors.scan(db, leg.model, vector_leg.Question(leg.vector))
+        return self._vectors.scan(db, leg.model, Question(leg.vector))
 
     def _cosines(
-        self, db: Connection, leg: _Leg, scanning: vector_leg.Scanning | None, query: Query
+        self, db: Connection, leg: _Leg, scanning: vector_files.Scanning | None, query: Query
     ) -> dict[int, float]:
         """Cosine by passage of the `pool` nearest that the query admits."""
         where, values = filters(query)
         if scanning is not None:
-            return vector_leg.nearest(db, scanning, query.pool, where, values)
+            return vector_files.nearest(db, scanning, query.pool, where, values)
         if self._extension is None or leg.model is None or leg.vector is None:
             return {}
         near = self._extension.nearest(db, leg.model.id, leg.vector, query.pool, where, values)
-        return vector_leg.passages_of(db, near, where, values, query.pool)
+        return vector_files.passages_of(db, near, where, values, query.pool)
 
     def _unloaded(self) -> tuple[str, ...]:
         return (self._extension.failure,) if self._extension is not None and self._extension.failure else ()
 
     def _stats(self, db: Connection) -> Mapping[str, Any]:
-        model = vector_leg.known_model(db, self._embedder) if self._embedder is not None else None
+        model = vector_files.known_model(db, self._embedder) if self._embedder is not None else None
         with reading(db):
             by_source: dict[str, int] = dict(
                 db.execute("SELECT source, count(*) FROM passages GROUP BY source ORDER BY source")
             )
             generation = noted(db, "generation")
-            waiting = vector_leg.pending(db, model) if self._embedder is not None else 0
+            waiting = vector_files.pending(db, model) if self._embedder is not None else 0
         total = sum(by_source.values())
         return {
             "backend": "sqlite_hybrid" if self._embedder is not None else "sqlite_fts",
@@ -394,7 +384,7 @@ class _Opened(NamedTuple):
 class _Leg(NamedTuple):
     """The vector leg of one query; it does not run without a vector."""
 
-    model: vector_leg.Model | None
+    model: vector_files.Model | None
     vector: bytes | None
     degraded: tuple[str, ...]
 
@@ -423,13 +413,12 @@ class _Rows:
 
 
 def _extension(path: str) -> VecExtension:
-    from memorybook.storage.index.vec_extension import VecExtension
 
     return VecExtension(path)
 
 
 def _is_damage(error: Exception) -> bool:
-    """Whether a new file would help; not if the disk is full, rights are missing or somebody else writes."""
+    """Return whether a new file would help; not if the disk is full, rights are missing or somebody else writes."""
     cause = error if isinstance(error, apsw.Error) else error.__cause__
     if isinstance(cause, apsw.ReadOnlyError):
         return getattr(cause, "extendedresult", 0) == apsw.SQLITE_READONLY_DBMOVED
@@ -440,11 +429,7 @@ def _is_damage(error: Exception) -> bool:
 def _words(
     db: Connection, postings: bm25.Postings, terms: Mapping[str, bm25.Term], total: bm25.Statistics, query: Query
 ) -> dict[int, float]:
-    """BM25 by passage of the `pool` best that the query admits.
-
-    Most queries admit everything, and most of the others enough of the best. One that does not is asked
-    what it admits.
-    """
+    """Return the BM25 score of the `pool` best passages that the query admits."""
     asked = [terms[word] for word in searched({word: term.holding for word, term in terms.items()}, total.passages)]
     where, values = filters(query)
     if not where:
@@ -513,3 +498,131 @@ def _size(path: str) -> int:
         return os.stat(path).st_size
     except OSError:
         return 0
+
+
+_STALE = 3600.0
+
+
+def rebuild(
+    live: Connection,
+    documents: Documents,
+    transcripts: Transcripts,
+    progress: Progress | None = None,
+    expect: Callable[[list[str]], None] | None = None,
+    model: str | None = None,
+) -> SyncReport:
+    """Build another database beside it, then copy that over the live one in a single transaction.
+
+    Other processes go on with the old pages until the copy is committed; what they indexed meanwhile is synced next.
+    Embeddings of texts that still exist are taken over. `expect` is as in `bring_up_to_date`.
+    """
+    _sweep(live.path)
+    beside = f"{live.path}.rebuild-{os.urandom(4).hex()}"
+    try:
+        scratch = open_index(beside, _hurry)
+        try:
+            report = bring_up_to_date(scratch, documents, transcripts, progress, expect=expect)
+            _take_over(scratch, live.path, model)
+            _copy(scratch, live.path)
+        finally:
+            scratch.close()
+    finally:
+        for suffix in ("", "-wal", "-shm"):
+            discard(beside + suffix)
+    return report
+
+
+def _hurry(raw: apsw.Connection) -> None:
+    """Nobody else reads it, and after a crash it is thrown away: every page is written once."""
+    raw.execute("PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF").fetchall()
+
+
+def _sweep(path: str) -> None:
+    """Unlink what a rebuild left that was killed; one that goes on has written to its files lately."""
+    folder, prefix = os.path.dirname(path), f"{os.path.basename(path)}.rebuild-"
+    for name in os.listdir(folder):
+        left = os.path.join(folder, name)
+        with suppress(FileNotFoundError):  # of a rebuild that ends just now
+            if name.startswith(prefix) and time() - os.stat(left).st_mtime > _STALE:
+                discard(left)
+
+
+def _take_over(scratch: Connection, live: str, model: str | None) -> None:
+    """Models, or the one of that name, and their embeddings; what cannot be read any more is embedded again."""
+    scratch.execute("ATTACH ? AS live", (live,))
+    try:
+        with immediate(scratch):
+            scratch.execute("INSERT INTO models SELECT * FROM live.models WHERE ?1 IS NULL OR name=?1", (model,))
+            scratch.execute(
+                "UPDATE meta SET value=(SELECT value FROM live.meta WHERE name='generation') WHERE name='generation'"
+            )
+            scratch.execute(
+                "INSERT INTO embeddings (model, text, vector) SELECT e.model, t.id, e.vector FROM models AS m"
+                " CROSS JOIN texts AS t JOIN live.texts AS l ON l.digest=t.digest"
+                " JOIN live.embeddings AS e ON e.model=m.id AND e.text=l.id"
+            )
+    except (Unavailable, apsw.Error):
+        pass
+    finally:
+        scratch.execute("DETACH live")
+    scratch.execute(
+        "INSERT INTO pending SELECT DISTINCT m.id, p.dense FROM models AS m, passages AS p WHERE NOT EXISTS"
+        " (SELECT 1 FROM embeddings WHERE model=m.id AND text=p.dense)"
+    )
+
+
+def _copy(scratch: Connection, live: str) -> None:
+    # by a connection of its own, which nothing else may use meanwhile: threads go on to search with theirs,
+    # and see like any other process that somebody else has written
+    copier = connect(live, durable=False)
+    try:
+        with copier.lock, copier.raw.backup("main", scratch.raw, "main") as copying:
+            copying.step(-1)
+        copier.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    finally:
+        copier.close()
+
+
+_ENTRY = "sqlite3_vec_init"
+_ONE = b"\x00\x00\x80\x3f"  # 1.0 as float32
+_DISTANCE = "vec_distance_cosine"
+
+
+class VecExtension:
+    """A sqlite-vec library, loaded with `load`; `failure` says why the built-in scan answers instead."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self.failure = ""
+
+    def load(self, raw: apsw.Connection) -> None:
+        """Load it; what hinders is in `failure`. Nothing else may be loaded into the connection afterwards."""
+        try:
+            raw.enable_load_extension(True)
+            try:
+                raw.load_extension(self._path, _ENTRY)
+            finally:
+                raw.enable_load_extension(False)
+            raw.execute(f"SELECT {_DISTANCE}(?1, ?1)", (_ONE,)).fetchall()
+            self.failure = ""
+        except (apsw.Error, ValueError) as error:
+            self.failure = (
+                f"the sqlite-vec library {self._path!r} cannot be loaded ({error}): vectors are compared by the"
+                " built-in scan; set sqlite_vec_extension_path to a file that can"
+            )
+
+    def nearest(
+        self, connection: Connection, model: int, query: bytes, count: int, where: str, values: Sequence[Value]
+    ) -> list[tuple[int, float]]:
+        """Return (text, cosine) of the `count` texts most similar to the query, best first.
+
+        `where` is a condition over `passages AS p` that a passage with the text must meet.
+        """
+        found = connection.execute(
+            f"SELECT e.text, 1.0 - {_DISTANCE}(e.vector, ?) AS cosine FROM embeddings AS e"
+            " WHERE e.model=? AND length(e.vector)=?"
+            f" AND e.text IN (SELECT p.dense FROM passages AS p {'WHERE ' + where if where else ''})"
+            " ORDER BY cosine DESC, e.text DESC LIMIT ?",
+            (query, model, len(query), *values, count),
+        )
+        return [(int(text), float(cosine)) for text, cosine in found]

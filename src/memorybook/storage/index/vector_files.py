@@ -7,10 +7,14 @@ Rows after the last file are the tail.
 from __future__ import annotations
 
 import os
+from itertools import islice
+from math import inf
 from time import time
 
-from memorybook._light import Iterable, Iterator, NamedTuple, Sequence
-from memorybook.storage.index.index_schema import born, counted_up, listed, noted
+from memorybook._light import TYPE_CHECKING, Iterable, Iterator, NamedTuple, Sequence
+from memorybook.errors import EmbedderFailed
+from memorybook.inference.arrays import vectors_of
+from memorybook.storage.index.index_schema import PAUSE, born, counted_up, inline, listed, noted
 from memorybook.storage.index.vectors import (
     Block,
     Question,
@@ -18,12 +22,18 @@ from memorybook.storage.index.vectors import (
     Stamp,
     Tail,
     VectorFile,
+    best,
     block_of,
     discard,
+    rescored,
     stamp_of,
     write,
 )
-from memorybook.storage.sqlite import Connection, immediate, reading
+from memorybook.storage.sqlite import Connection, Value, immediate, readable, reading
+
+if TYPE_CHECKING:
+    from memorybook.protocols import Embedder, Progress
+
 
 FOLD = 256
 """Vectors that gather in the tail before a file is written: a cold process reads them from SQLite one by one."""
@@ -78,16 +88,7 @@ class _Known(NamedTuple):
 
 
 class Scanning:
-    """Files being compared with a question; of many rows, by another thread while this one does something else.
-
-    Attributes:
-        question: What they are compared with.
-
-    Args:
-        files: The files.
-        question: See above.
-        others: Other rows, compared already.
-    """
+    """Files being compared with a question, of many rows by another thread; `others` are compared already."""
 
     def __init__(self, files: Sequence[VectorFile], question: Question, others: Iterable[Scan] = ()) -> None:
         from _thread import allocate_lock
@@ -127,7 +128,7 @@ class Scanning:
             self._found[1 + number] = file.scan(self.question)
 
     def finished(self) -> list[Scan]:
-        """All rows compared, with this thread's help; once only."""
+        """Return all rows compared, with this thread's help; once only."""
         try:
             self._work()
         finally:
@@ -140,9 +141,7 @@ class Scanning:
 class Vectors:
     """The mapped files and the tail in memory; one per index, shared by its threads.
 
-    Args:
-        folder: Where the vector files are; it may be the user's, with other files and other indexes'.
-        name: Of the index; the files are `<name>.vectors.<generation>`.
+    The files are `<name>.vectors.<generation>` in `folder`, which may hold other files.
     """
 
     def __init__(self, folder: str, name: str) -> None:
@@ -152,7 +151,7 @@ class Vectors:
         self._tails: dict[tuple[str, int, int, int], Tail] = {}
 
     def path(self, generation: int) -> str:
-        """The file of that generation."""
+        """Return the file of that generation."""
         return os.path.join(self._folder, f"{self._prefix}{generation}")
 
     def forget(self) -> None:
@@ -160,13 +159,7 @@ class Vectors:
         self._files, self._tails = {}, {}
 
     def scan(self, connection: Connection, model: Model, question: Question) -> Scanning:
-        """All vectors of the model being compared with the question.
-
-        Args:
-            connection: In a transaction that reads.
-            model: Whose vectors.
-            question: A vector of that model.
-        """
+        """Begin to compare all vectors of the model with the question, within a transaction."""
         age, held = born(connection), segments(connection, model.id)
         files: list[VectorFile] = []
         rest: list[Scan] = []
@@ -207,18 +200,10 @@ class Vectors:
         return tail
 
     def fold(self, connection: Connection, model: Model, made: int = ALL) -> None:
-        """Move the tail into files once it is long, with files not much larger; make damaged files anew.
+        """Move the tail into files once it is long, and remake damaged files. Raises OSError.
 
-        So there are few files, and each vector is copied a few times only. Without the files answers are
-        the same, only slower.
-
-        Args:
-            connection: Not in a transaction.
-            model: Whose vectors.
-            made: How many vectors were made just now: where few were, little is copied, so that nobody waits.
-
-        Raises:
-            OSError: The folder cannot be written to.
+        Each vector is copied a few times only; answers are the same without files, only slower. Little is copied where
+        few vectors were `made`.
         """
         for segment in self._harmed(connection, model):
             self._write(connection, model, segment.after, segment.upto)
@@ -241,7 +226,7 @@ class Vectors:
         return after
 
     def intact(self, connection: Connection, model: Model) -> bool:
-        """Whether every file that the database counts on is there as it was written, and can be read."""
+        """Return whether every file that the database counts on is there as it was written, and can be read."""
         return not self._harmed(connection, model)
 
     def _harmed(self, connection: Connection, model: Model) -> list[Segment]:
@@ -255,10 +240,7 @@ class Vectors:
         ]
 
     def _write(self, connection: Connection, model: Model, after: int, upto: int, *, thinned: bool = False) -> bool:
-        """Have one file for the embeddings `after < id <= upto`; returns whether there is, and nobody came between.
-
-        Files in that range are copied into it, `thinned` of what is in the database no longer.
-        """
+        """Write one file for the embeddings `after < id <= upto`; return whether it was written."""
         known = _known(connection, model, after, upto)
         blocks: list[Block] = []
         last = after
@@ -317,7 +299,7 @@ class Vectors:
                 return
 
     def bytes(self) -> int:
-        """What the vector files take on disk."""
+        """Return what the vector files take on disk."""
         return sum(stamp.size for _, stamp in self._present())
 
     def discard_uncounted(self, connection: Connection) -> None:
@@ -335,7 +317,7 @@ class Vectors:
                 discard(path)
 
     def _is_ours(self, name: str) -> bool:
-        """Whether it is a name that we give: with a generation, and a process that is at work on it."""
+        """Return whether it is a name that we give: with a generation, and a process that is at work on it."""
         number, *rest = name.removeprefix(self._prefix).split(".")
         process = len(rest) == 2 and rest[0].isdecimal() and rest[1] == "tmp"
         return name.startswith(self._prefix) and number.isdecimal() and (not rest or process)
@@ -361,7 +343,7 @@ def _next_generation(connection: Connection) -> int:
 
 
 def segments(connection: Connection, model: int) -> list[Segment]:
-    """The vector files of a model, in the order of their ids."""
+    """Return the vector files of a model, in the order of their ids."""
     rows = connection.execute(
         "SELECT generation, after, upto, rows, size, written FROM segments WHERE model=? ORDER BY after", (model,)
     )
@@ -377,7 +359,7 @@ def _count(connection: Connection, model: Model, after: int, upto: int) -> int:
 
 
 def _embedded(connection: Connection, model: Model, block: Block) -> set[int]:
-    """Those of its texts, and maybe others, that have a vector in the database."""
+    """Return those of its texts, and maybe others, that have a vector in the database."""
     texts = block.texts
     rows = connection.execute(
         "SELECT text FROM embeddings WHERE model=? AND text BETWEEN ? AND ?", (model.id, min(texts), max(texts))
@@ -405,5 +387,209 @@ def _read(connection: Connection, model: Model, after: int, upto: int) -> Iterat
 
 
 def passage_count(connection: Connection) -> int:
-    """How many passages there are."""
+    """Return how many passages there are."""
     return int(noted(connection, "passages"))
+
+
+BATCH = {True: 512, False: 64}
+"""Texts embedded, and committed, at a time; by whether the embedder is local."""
+
+SPARE = 75
+"""The scan's best so many, and a quarter of those wanted, more than are wanted are compared exactly."""
+
+MOST = 10
+"""How many times those wanted are looked at in search of those that a condition admits, before it is asked which."""
+
+COUNTED = 10_000
+"""Passages that wait for their vectors are counted up to so many; beyond, texts are."""
+
+_FOLD_EACH = 16_384
+_SLOW = 16  # texts at a time for a model on this machine that is not embedded within a sync
+
+
+def known_model(connection: Connection, embedder: Embedder) -> Model | None:
+    """Return the embedder's model in the index; None if it was never used or has other dimensions now."""
+    row = connection.first(
+        "SELECT id, dimensions, coalesce(paused_until, 0.0), coalesce(reason, '') FROM models"
+        " WHERE name=?1 AND (?2=0 OR dimensions=?2)",
+        (embedder.name, embedder.dimensions),
+    )
+    return Model(*row) if row is not None else None
+
+
+def register(connection: Connection, embedder: Embedder) -> Model:
+    """`known_model`, made known first if need be: everything then waits for its vectors."""
+    model = known_model(connection, embedder)
+    while model is None:
+        with immediate(connection):
+            _learn(connection, embedder)
+        model = known_model(connection, embedder)
+    return model
+
+
+def _learn(connection: Connection, embedder: Embedder) -> None:
+    """Have the embedder and its dimensions known; vectors of other dimensions go, for they are to be made again."""
+    if known_model(connection, embedder) is not None:
+        return
+    [(number,)] = connection.execute(
+        "INSERT INTO models (id, name, dimensions) SELECT coalesce(max(id), 0) + 1, ?1, ?2 FROM models WHERE true"
+        " ON CONFLICT (name) DO UPDATE SET dimensions=?2 RETURNING id",
+        (embedder.name, embedder.dimensions),
+    )
+    for table in ("embeddings", "segments"):
+        connection.execute(f"DELETE FROM {table} WHERE model=?", (number,))
+    connection.execute("INSERT OR IGNORE INTO pending SELECT DISTINCT ?, dense FROM passages", (number,))
+
+
+def pending(connection: Connection, model: Model | None) -> int:
+    """Return how many passages wait for their vector; from `COUNTED` on how many texts, if they are more."""
+    if model is None:
+        return passage_count(connection)
+    if connection.first("SELECT 1 FROM pending WHERE model=?", (model.id,)) is None:
+        return 0
+    [(count,)] = connection.execute(
+        "SELECT count(*) FROM (SELECT 1 FROM pending JOIN passages ON dense=pending.text WHERE model=? LIMIT ?)",
+        (model.id, COUNTED),
+    )
+    return int(count) if count < COUNTED else max(int(count), _waiting(connection, model, None))
+
+
+def pause(connection: Connection, model: Model, reason: str) -> None:
+    """Leave the embedder alone for a while, in every process; "" ends it."""
+    until = time() + PAUSE if reason else None
+    connection.execute("UPDATE models SET paused_until=?, reason=? WHERE id=?", (until, reason or None, model.id))
+
+
+def embed_pending(
+    connection: Connection,
+    embedder: Embedder,
+    vectors: Vectors,
+    *,
+    limit: int | None = None,
+    progress: Progress | None = None,
+) -> None:
+    """Embed up to `limit` waiting texts, committing batch by batch. Raises EmbedderFailed; a remote one is paused."""
+    model = register(connection, embedder)
+    done, total = 0, _waiting(connection, model, limit)
+    while done < total:
+        try:
+            embedded = _embed_batch(connection, embedder, model, min(at_once(embedder), total - done))
+        except EmbedderFailed as error:
+            if not embedder.local:
+                pause(connection, model, str(error))
+            raise
+        if embedded == 0:
+            break
+        done += embedded or 0
+        before, model = model, register(connection, embedder)
+        if embedded is None or model.dimensions != before.dimensions:
+            total = done + _waiting(connection, model, None if limit is None else limit - done)
+        if embedded is None:
+            continue
+        if progress is not None:
+            progress(done, total)
+        if done % _FOLD_EACH < embedded:
+            tidy(connection, model, vectors, done)
+    if done and model.paused:
+        pause(connection, model, "")
+    tidy(connection, model, vectors, done)
+
+
+def at_once(embedder: Embedder) -> int:
+    """Return texts embedded, and committed, at a time: they take a fraction of a second."""
+    return _SLOW if embedder.local and inline(embedder) < inf else BATCH[embedder.local]
+
+
+def _waiting(connection: Connection, model: Model, limit: int | None) -> int:
+    [(total,)] = connection.execute("SELECT count(*) FROM pending WHERE model=?", (model.id,))
+    return int(total) if limit is None else min(int(total), limit)
+
+
+def tidy(connection: Connection, model: Model, vectors: Vectors, made: int = ALL) -> None:
+    """`Vectors.fold`; a folder that cannot be written to does no harm, answers only come slower."""
+    try:
+        vectors.fold(connection, model, made)
+    except OSError:
+        return
+
+
+def any_vector(connection: Connection, model: Model) -> bool:
+    """Return whether there is any vector of that model to compare with."""
+    found = connection.first("SELECT 1 FROM embeddings WHERE model=? AND vector IS NOT NULL LIMIT 1", (model.id,))
+    return found is not None
+
+
+def nearest(
+    connection: Connection, scanning: Scanning, count: int, where: str = "", values: Sequence[Value] = ()
+) -> dict[int, float]:
+    """Return the exact cosine of the `count` passages most similar to the question; newest first among equals.
+
+    `scanning` was begun in the same transaction; `where` is a condition over `passages AS p`.
+    """
+    scans = scanning.finished()
+    wanted, allowed = 2 * count if where else count, None
+    while True:
+        near = rescored(scanning.question, best(scans, wanted + wanted // 4 + SPARE, allowed))[:wanted]
+        found = passages_of(connection, near, where, values, count)
+        if len(found) >= count or len(near) < wanted:
+            return found
+        # texts that no passage has any longer, or that the condition keeps out, have taken the places
+        wanted = max(2 * wanted, 2 * count * wanted // (len(found) or 1))
+        if where and allowed is None and wanted > MOST * count:
+            wanted, allowed = count, texts_of(connection, where, values)
+
+
+def texts_of(connection: Connection, where: str, values: Sequence[Value]) -> set[int]:
+    """Return texts of the passages that a condition (over `passages AS p`) admits."""
+    return {text for (text,) in connection.execute(f"SELECT p.dense FROM passages AS p WHERE {where}", values)}
+
+
+def passages_of(
+    connection: Connection, near: list[tuple[int, float]], where: str, values: Sequence[Value], count: int
+) -> dict[int, float]:
+    """Cosine by passage of the first `count` passages with these texts, newest first among equals."""
+    rows = connection.execute(
+        "SELECT p.dense, p.id FROM passages AS p WHERE p.dense IN (SELECT value FROM json_each(?))"
+        f" {'AND ' + where if where else ''} ORDER BY p.id DESC",
+        (listed(text for text, _ in near), *values),
+    )
+    holding: dict[int, list[int]] = {}
+    for text, number in rows:
+        holding.setdefault(text, []).append(number)
+    found = ((number, cosine) for text, cosine in near for number in holding.get(text, ()))
+    return dict(islice(found, count))
+
+
+def _embed_batch(connection: Connection, embedder: Embedder, model: Model, count: int) -> int | None:
+    """Embed up to `count` texts; return how many, None (storing nothing) if the index was rebuilt meanwhile."""
+    from memorybook.text.passages import dense_text_of
+
+    # the newest first, unless all come before anybody searches: then in the order in which they are made ahead
+    order = "DESC" if inline(embedder) < inf else "ASC"
+    with reading(connection):
+        before = born(connection), model.id
+        rows = connection.execute(
+            "SELECT pending.text, max(p.id), p.source, p.heading, p.text"
+            " FROM pending JOIN passages AS p ON p.dense=pending.text"
+            f" WHERE pending.model=? GROUP BY pending.text ORDER BY pending.text {order} LIMIT ?",
+            (model.id, count),
+        )
+    if not rows:
+        return 0
+    texts = [dense_text_of(source, readable(heading), readable(text)) for _, _, source, heading, text in rows]
+    made = vectors_of(embedder, texts)
+    with immediate(connection):
+        _learn(connection, embedder)  # its dimensions, if this was its first answer
+        now = known_model(connection, embedder)
+        if now is None or (born(connection), now.id) != before:
+            return None
+        numbers = listed(int(row[0]) for row in rows)
+        # another process may have embedded them too, or the passages may be gone by now
+        connection.executemany(
+            "INSERT OR IGNORE INTO embeddings (model, text, vector) SELECT ?, id, ? FROM texts WHERE id=?",
+            [(model.id, vector, row[0]) for row, vector in zip(rows, made, strict=True)],
+        )
+        connection.execute(
+            "DELETE FROM pending WHERE model=? AND text IN (SELECT value FROM json_each(?))", (model.id, numbers)
+        )
+    return len(rows)

@@ -75,13 +75,7 @@ class Stamp(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Rows as they stand in a file.
-
-    Attributes:
-        texts: Text of each row, int64.
-        runs: How many rows with which unit.
-        high, low: The halves of all rows, a byte a number.
-    """
+    """Rows as stored in a file: text ids (int64), runs of rows with one unit, high and low bytes of all rows."""
 
     texts: memoryview[int]
     runs: Sequence[tuple[int, float]]
@@ -95,15 +89,7 @@ class Block(NamedTuple):
 
 
 class Scan(NamedTuple):
-    """Rows compared with a question.
-
-    Attributes:
-        rows: Where they can be had.
-        start: Place of the first of them.
-        texts: The text of each.
-        dots: The similarity of each is about `dot * unit + offset`.
-        unit, offset: See `dots`.
-    """
+    """Rows compared with a question: the similarity of each is about `dot * unit + offset`."""
 
     rows: VectorFile | FloatRows
     start: int
@@ -114,11 +100,7 @@ class Scan(NamedTuple):
 
 
 class Question:
-    """A unit vector to compare with others.
-
-    Args:
-        vector: float32.
-    """
+    """A unit vector (float32) to compare with others."""
 
     def __init__(self, vector: bytes) -> None:
         numbers = memoryview(vector).cast("f")
@@ -131,7 +113,7 @@ class Question:
 
 
 def stamp_of(path: str) -> Stamp | None:
-    """The file's stamp; None if there is none."""
+    """Return the file's stamp; None if there is none."""
     try:
         status = os.stat(path)
     except OSError:
@@ -140,16 +122,7 @@ def stamp_of(path: str) -> Stamp | None:
 
 
 class VectorFile:
-    """A mapped vector file.
-
-    Args:
-        path: The file.
-        dimensions: What its rows must have.
-
-    Raises:
-        OSError: It is not there.
-        ValueError: It is no vector file, was cut short, or has rows of another length.
-    """
+    """A mapped vector file. Raises OSError if it is missing, ValueError if it is cut short or has other dimensions."""
 
     def __init__(self, path: str, dimensions: int) -> None:
         from mmap import ACCESS_READ, mmap
@@ -173,7 +146,7 @@ class VectorFile:
         self._lower = whole[low:].cast("B", (rows, dimensions))
 
     def scan(self, question: Question) -> list[Scan]:
-        """All its rows compared with the question."""
+        """Return all its rows compared with the question."""
         dots, start, scans = _compare(self._matrix, question.packed, "dot"), 0, []
         for rows, unit in self.block.runs:
             upto = start + rows
@@ -204,7 +177,7 @@ class VectorFile:
         return b"".join(block.low[cut] for cut in cuts), b"".join(block.high[cut] for cut in cuts)
 
     def floats(self, places: Sequence[int]) -> bytes:
-        """The rows at these places as float32, each number divided by its unit."""
+        """Return the rows at these places as float32, each number divided by its unit."""
         numpy = arrays(len(places) * self._width * _JOINED)
         if numpy is not None:
             high, low = (numpy.asarray(matrix)[places] for matrix in (self._matrix, self._lower))
@@ -241,7 +214,7 @@ class Tail:
             )
 
     def scan(self, question: Question) -> list[Scan]:
-        """All rows that it holds now compared with the question."""
+        """Return all rows that it holds now compared with the question."""
         _, texts, data = self._held
         if not texts:
             return []
@@ -257,7 +230,7 @@ class FloatRows:
         self._data, self._size = data, size
 
     def floats(self, places: Sequence[int]) -> bytes:
-        """The rows at these places."""
+        """Return the rows at these places."""
         size = self._size
         return b"".join(self._data[place * size : (place + 1) * size] for place in places)
 
@@ -266,13 +239,7 @@ class FloatRows:
 
 
 def best(scans: Sequence[Scan], count: int, allowed: set[int] | None = None) -> list[Chosen]:
-    """The `count` rows that seem most similar, best first; fewer only if there are no more.
-
-    Args:
-        scans: All that was compared.
-        count: At most so many.
-        allowed: Texts that may take part; None all.
-    """
+    """Return the `count` rows that seem most similar, best first, of texts that are `allowed`."""
     held = sum(len(scan.dots) for scan in scans)
     step = min(_STEPS[1], max(_STEPS[0], held // _SAMPLED))
     sample = _sample(scans, step)
@@ -292,7 +259,7 @@ def best(scans: Sequence[Scan], count: int, allowed: set[int] | None = None) -> 
 
 
 def _sample(scans: Sequence[Scan], step: int) -> list[float]:
-    """Every so many of the similarities, the largest first."""
+    """Return every so many of the similarities, the largest first."""
     numpy = arrays(sum(len(scan.dots) for scan in scans) // step * _SORTED)
     if numpy is None:
         return sorted((dot * s.unit + s.offset for s in scans for dot in s.dots[::step].tolist()), reverse=True)
@@ -302,7 +269,7 @@ def _sample(scans: Sequence[Scan], step: int) -> list[float]:
 
 
 def _reaching(scan: Scan, floor: float, allowed: set[int] | None) -> list[Chosen]:
-    """The rows of at least that similarity whose texts are allowed."""
+    """Return the rows of at least that similarity whose texts are allowed."""
     rows, start, texts, dots, unit, offset = scan
     if floor > -inf:
         places: Iterable[int] = _at_least(dots, (floor - offset) / unit)
@@ -394,7 +361,7 @@ def block_of(texts: Iterable[int], rows: bytes) -> Block:
 
 
 def _peak(data: bytes) -> float:
-    """The largest absolute value of these float32 numbers."""
+    """Return the largest absolute value of these float32 numbers."""
     numbers = memoryview(data).cast("f")
     numpy = arrays(len(numbers) * _LOST)
     if numpy is None:
@@ -404,10 +371,7 @@ def _peak(data: bytes) -> float:
 
 
 def write(path: str, dimensions: int, blocks: Sequence[Block]) -> Stamp:
-    """Write a vector file of at least one row; returns what vouches for it.
-
-    Raises OSError; nothing is left behind then.
-    """
+    """Write a vector file of at least one row; return its checksum. Raises OSError and leaves nothing behind."""
     from struct import pack
 
     runs: list[tuple[int, float]] = []

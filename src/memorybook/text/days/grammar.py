@@ -67,7 +67,7 @@ class When(NamedTuple):
     until: Any = None  # what ends a range
 
     def but(self, **fields: Any) -> When:
-        """The same with other values in these fields."""
+        """Return the same with other values in these fields."""
         values = list(self)
         for name, value in fields.items():
             values[_FIELDS[name]] = value
@@ -88,7 +88,7 @@ _HAN_WORDS = tuple({word for rule in _RULES for word in (*rule.words, *rule.also
 
 
 def _fitting(text: str) -> Iterator[Rule]:
-    """The rules whose words the text has: a look that costs a hundredth of trying the patterns."""
+    """Yield the rules whose words the text has: a look that costs a hundredth of trying the patterns."""
     lower = text.lower()
     if not text.isascii():
         lower = lower.replace("i̇", "i").replace("ı", "i").replace("ſ", "s")  # patterns take them for i and s
@@ -111,7 +111,7 @@ def _fitting(text: str) -> Iterator[Rule]:
 
 
 def may_name_days(text: str) -> bool:
-    """Whether a text may name days, without compiling a pattern: says yes too often, never no too often."""
+    """Return whether a text may name days, without compiling a pattern: says yes too often, never no too often."""
     return any(rule.level < BESIDE for rule in _fitting(text if text.isascii() else plain(text)))
 
 
@@ -125,12 +125,12 @@ def plain(text: str) -> str:
 
 
 def every(text: str) -> list[When]:
-    """All that phrases of a text may mean, those within longer ones too."""
+    """Return all that phrases of a text may mean, those within longer ones too."""
     return [one for rule in _fitting(text) for one in _found(rule, text)]
 
 
 def phrases(text: str, found: Iterable[When] | None = None) -> list[When]:
-    """The phrases of a text in order, the longer of two that overlap; neighbours that mean one day are one."""
+    """Return the phrases of a text in order, the longer of two that overlap; neighbours that mean one day are one."""
     chosen: list[When] = []
     for one in sorted(every(text) if found is None else found, key=lambda one: one.start - one.end):
         if not any(one.start < other.end and other.start < one.end for other in chosen):
@@ -163,7 +163,7 @@ def ranges(text: str, found: Iterable[When]) -> list[When]:
 
 
 def without_recurring(text: str) -> str:
-    """The text with spaces for what comes again and again: it names no one day."""
+    """Return the text with spaces for what comes again and again: it names no one day."""
     return _RECURRING.sub(lambda match: " " * len(match[0]), text)
 
 
@@ -245,7 +245,7 @@ def _led(one: When, text: str) -> When:
 
 
 def _as_one(one: When, other: When, text: str) -> When | None:
-    """What two neighbours mean together; None if each means something by itself."""
+    """Return what two neighbours mean together; None if each means something by itself."""
     if other.start - one.end > SHORT or not _GAP.fullmatch(text, one.end, other.start):
         return None
     both = (_within(one, other) if "," not in text[one.end : other.start] else None) or _within(other, one)
@@ -253,7 +253,7 @@ def _as_one(one: When, other: When, text: str) -> When | None:
 
 
 def _says(one: When) -> set[str]:
-    """The fields that a phrase fills."""
+    """Return the fields that a phrase fills."""
     return {name for name, value, left in zip(When._fields[3:], one[3:], _BARE[3:], strict=True) if value != left}
 
 
@@ -284,7 +284,7 @@ def _within(large: When, small: When) -> When | None:
 
 
 def _leads(text: str, conjunction: str | None, start: int, end: int) -> bool:
-    """Whether "and" joins the ends of a range."""
+    """Return whether "and" joins the ends of a range."""
     between = _BETWEEN.search(text[max(0, start - 60) : start])
     return not conjunction or between is not None or text[end:].lstrip()[:2] == "之间"
 
@@ -306,7 +306,7 @@ def _from_to(one: When, other: When, text: str) -> When | None:
 
 
 def _beside(one: When, other: When, direction: int) -> When | None:
-    """A day told by its number or day of the week alone, in the month or week of the other end of the range."""
+    """Return a day told by its number or day of the week alone, in the month or week of the other end of the range."""
     if one.day is not None and other.day is not None and other.month is not None:
         fits = (one.day - other.day) * direction > 0
         return other.but(start=one.start, end=one.end, day=one.day) if fits else None
@@ -317,7 +317,7 @@ def _beside(one: When, other: When, direction: int) -> When | None:
 
 
 def _borrowed(one: When, text: str) -> When:
-    """A range, one end of which says only its day, of the month or the week of the other end."""
+    """Return a range, one end of which says only its day, of the month or the week of the other end."""
     end = _END.match(text, one.end)
     if end and _leads(text, end["and"], one.start, end.end()):
         day = int(number(end["day"] or end["han"] or "0"))

@@ -25,13 +25,9 @@ WEEKEND = 7
 
 
 class Rule(NamedTuple):
-    """A line of the table: words, level and fields, pattern.
+    """A line of the table.
 
-    Attributes:
-        words: One of these is in each text that fits; Chinese ones anywhere, English ones as words.
-        also: One of these too, which stand after a `&`, if there are any.
-        pattern: Its groups are fields of a phrase.
-        told: How sure it is, and the fields that it fills in any case: `sure days=-1,-1`.
+    Words of which a text must hold one, `also` of these, pattern, sure fields (`sure days=-1,-1`).
     """
 
     words: frozenset[str]
@@ -167,7 +163,7 @@ def _part(text: str) -> str:
 
 
 def _away(text: str) -> tuple[float, float]:
-    """The least and the most that a number in words may be."""
+    """Return the least and the most that a number in words may be."""
     if "couple" in text:
         return 2, 2
     if "few" in text or text in ("several", "几", "数", "好几", "好数"):
