@@ -22,7 +22,7 @@ from uuid import uuid4
 
 import memorybook
 from benchmarks import corpus, measure
-from memorybook.hooks import install
+from memorybook.hooks import hosts
 
 HOST = "claude-code"
 BARE = (sys.executable, "-c", "pass")
@@ -56,7 +56,7 @@ def measured(folder: Path, runs: int) -> dict[str, dict[str, object]]:
     named = shutil.which("memorybook-hook", path=os.path.dirname(sys.executable)) or ""
     found: dict[str, dict[str, object]] = {}
     for event, inputs in events(folder).items():
-        installed = shlex.split(install.started(HOST, event, str(folder / "book"), ingest=False))
+        installed = shlex.split(hosts.hook_command(HOST, event, str(folder / "book"), ingest=False))
         by_name = [named, event, "--host", HOST, "--book", str(folder / "book")]
         for told, given in inputs.items():
             found[told] = {

@@ -61,7 +61,7 @@ async def asked(
     """The status and the JSON of one request."""
     body = json.dumps({"text": line}).encode()
     head = (
-        f"POST /api/v1/memory/append HTTP/1.1\r\nHost: {address[0]}:{address[1]}\r\nAuthorization: Bearer {TOKEN}\r\n"
+        f"POST /api/v1/notes HTTP/1.1\r\nHost: {address[0]}:{address[1]}\r\nAuthorization: Bearer {TOKEN}\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     writer.write(head.encode() + body)

@@ -11,14 +11,16 @@ from typing import Any, NamedTuple
 
 import httpx2
 import pytest
+import uvicorn
 from fastapi import FastAPI
 
 from memorybook.config.settings import Config, ServerSettings
 from memorybook.http import uvicorn_server
 from memorybook.http.access import Logins
 from memorybook.http.api_tokens import Tokens
-from memorybook.http.app import API, build_app
+from memorybook.http.app import build_app
 from memorybook.http.books import Books
+from memorybook.http.rest_api import API
 
 OWNER = "the-owner-of-all-of-it"
 
@@ -41,7 +43,7 @@ class Served(NamedTuple):
     books: Books
     app: FastAPI
     logins: Logins
-    server: uvicorn_server.Server
+    server: uvicorn.Server
 
     def asking(self, token: str | None = None, **headers: str) -> httpx2.Client:
         """A client with another token, or none, on the API."""
@@ -63,12 +65,11 @@ def serving(
     """A server of the book, or with `many` of the workspace, at `root`."""
     books, logins = books_at(root, many=many, llm=llm, **settings), Logins()
     server = books.config.server
-    app, listening, started = build_app(books, logins), uvicorn_server.listen(server), threading.Event()
-    runs = uvicorn_server.Server(app, server, started.set)
+    app, listening = build_app(books, logins), uvicorn_server.listen(server)
+    runs = uvicorn_server.server_of(app, server)
     thread = threading.Thread(target=lambda: runs.run(sockets=[listening]))
     thread.start()
     try:
-        assert started.wait(30)
         url = uvicorn_server.url_of(listening, server)
         bearer = {"Authorization": f"Bearer {OWNER}"}
         with httpx2.Client(base_url=url + API, headers=bearer, verify=TLS, timeout=30) as client:

@@ -17,7 +17,7 @@ LAYERS = [
     "entries sessions forget exchange prompt providers",
     "memory aio",
     "tools agent",
-    "shapes values client testing cli chat http mcp hooks frameworks __init__ __main__",
+    "client testing cli chat http mcp hooks frameworks __init__ __main__",
 ]
 """The parts of the package, lowest first; a part imports those of its own layer and of the layers below it."""
 

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any, cast
 
 import httpx2
+import jsonschema
 import pytest
 
 from agent.model import extracting
-from memorybook import errors, values
+from memorybook import errors, results
 from memorybook.client import Client, connect
 from memorybook.config.settings import Config
 from memorybook.errors import (
@@ -27,7 +28,7 @@ from memorybook.errors import (
     Unavailable,
     error_of,
 )
-from memorybook.http import memory_routes
+from memorybook.http.rest_api import BY_VERB
 from memorybook.memory import Memory
 from memorybook.memory import open as open_memory
 from serving import OWNER, Served, serving
@@ -200,7 +201,7 @@ def plain(value: Any, root: str) -> Any:
             text = text.replace(day.isoformat(), "TODAY")
         return IDS.sub("ID", text)
     kind: Any = type(value)
-    names = values._fields(kind)
+    names = results._fields(kind)
     if names is not None:
         found = {name: plain(getattr(value, name), root) for name in names if name not in OWN}
         return kind, found
@@ -221,11 +222,14 @@ def test_a_served_memory_answers_as_one_at_hand(served: Served, far: Client, tmp
             assert plain(there, served.books.root) == plain(here, near.root), verb
             if verb != "error":
                 told.add(verb)
-                kind, sent = values.answer_of(getattr(Memory, verb)), json.dumps(values.to_json(here))
-                assert values.from_json(kind, json.loads(sent)) == here, "nothing is lost on the way"
+                kind, sent = results.hints_of(getattr(Memory, verb))["return"], json.dumps(results.to_json(here))
+                assert results.from_json(kind, json.loads(sent)) == here, "nothing is lost on the way"
+                records: dict[str, Any] = {}
+                schema = results.schema_of(kind, records)
+                jsonschema.validate(json.loads(sent), {**schema, "components": {"schemas": records}})
         status = far.status()
         assert status.keys() == near.status().keys()
-    assert told | {"status"} == set(memory_routes.VERBS)
+    assert told | {"status"} == set(BY_VERB)
 
 
 # --- what there is -----------------------------------------------------------------------------------
@@ -259,7 +263,7 @@ def test_the_client_has_every_verb_as_memory_has_it() -> None:
     near, far = verbs_of(Memory), verbs_of(Client)
     assert near.keys() - far.keys() == AT_HAND & near.keys()
     assert far.keys() <= near.keys()
-    assert set(memory_routes.VERBS) <= far.keys()
+    assert set(BY_VERB) <= far.keys()
     for name, signature in far.items():
         known = near[name]
         kept = [each for each in known.parameters.values() if each.name not in NEEDS_A_FUNCTION]
@@ -316,7 +320,7 @@ def test_files_of_this_machine_come_and_go(far: Client, served: Served, tmp_path
 def test_finished_tasks_are_remembered(served: Served) -> None:
     with connect(served.url, OWNER) as far, far.task("Find out why the nightly build broke 构建", session="ci") as task:
         task.result = "The root cause was a full disk on the runner."
-    done = served.client.post("/memory/history", json={"limit": 1}).json()["operations"][0]
+    done = served.client.get("/operations?limit=1").json()["operations"][0]["operation"]
     assert (done["kind"], done["session"]) == ("store", "ci")
 
 
@@ -371,7 +375,7 @@ def busy(code: str = "busy", status: int = 503) -> httpx2.Response:
 
 
 def fine(request: httpx2.Request) -> httpx2.Response:
-    return httpx2.Response(200, content=json.dumps({}), headers={"Content-Type": values.KIND})
+    return httpx2.Response(200, content=json.dumps({}))
 
 
 Scripted = Sequence[httpx2.Response | Exception | None]
@@ -392,9 +396,8 @@ Scripted = Sequence[httpx2.Response | Exception | None]
         ("sync", [busy("late", 504)], Unavailable, 1),
         ("status", [busy("book_locked")], errors.BookLocked, 1),
         ("status", [httpx2.Response(502, text="<html>")], Unavailable, 1),
-        ("status", [httpx2.Response(200, json={})], Unavailable, 1),
         ("entries", [None], Unavailable, 1),
-        ("entries", [httpx2.Response(200, text="[" * 50_000, headers={"content-type": values.KIND})], Unavailable, 1),
+        ("entries", [httpx2.Response(200, text="[" * 50_000)], Unavailable, 1),
     ],
 )  # fmt: skip
 def test_nothing_is_asked_twice_that_may_have_been_done(

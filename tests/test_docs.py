@@ -18,7 +18,8 @@ import llm_server
 from inference.server import Service
 from memorybook import tools
 from memorybook.agent.toolset import LOAD
-from memorybook.cli import VERBS, main
+from memorybook.cli import main
+from memorybook.cli.verbs import VERBS
 from memorybook.config import settings
 
 ROOT = Path(__file__).parent.parent

@@ -182,8 +182,8 @@ def test_the_server_says_so_and_a_tenant_has_an_empty_book_before_its_first_word
             served.client.get("/documents"),
             served.client.get("/documents/MEMORY.md"),
             served.client.get("/sessions"),
-            served.client.post("/tools/memory_search", json={"query": "茶"}),
-            served.client.post("/memory/recall", json={"query": "tea"}),
+            served.client.get("/search?query=茶"),
+            served.client.post("/prompt", json={"query": "tea"}),
         ):
             assert found.status_code == 404, found.text
             assert "there is no book at" in found.text
@@ -192,7 +192,7 @@ def test_the_server_says_so_and_a_tenant_has_an_empty_book_before_its_first_word
         token = served.client.post("/tokens", headers={"X-Memorybook-Tenant": "ann"}, json={}).json()["token"]
         with served.asking(token) as ann:
             assert ann.get("/entries").json()["entries"] == []
-            assert ann.post("/tools/memory_search", json={"query": "tea"}).json()["results"] == []
+            assert ann.post("/search", json={"query": "tea"}).json()["hits"] == []
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from memorybook.cli import main
 from memorybook.client import connect
 from memorybook.config.settings import Config
 from memorybook.errors import InvalidInput
+from memorybook.http.rest_api import BY_VERB
 from memorybook.mcp.tool_catalog import OFFERS
 from memorybook.memory import Memory
 from memorybook.validate import renamed
@@ -83,7 +84,17 @@ def mcp(root: Path) -> Iterator[Ask]:
 
 def http(root: Path) -> Iterator[Ask]:
     with serving(root) as served:
-        yield lambda verb, **given: served.client.post(f"/memory/{verb}", json=given).raise_for_status().json()
+
+        def ask(verb: str, **given: Any) -> dict[str, Any]:
+            resource = BY_VERB[verb]
+            id = given.pop("memory_id", "") if "{id}" in resource.path else ""
+            path = resource.path.replace("{id}", id)
+            named = {"pinned": True} if verb == "pin" else given
+            more = {"params": named} if resource.method == "GET" else {"json": named, "headers": {"If-Match": "*"}}
+            found: dict[str, Any] = served.client.request(resource.method, path, **more).raise_for_status().json()
+            return found
+
+        yield ask
 
 
 def client(root: Path) -> Iterator[Ask]:

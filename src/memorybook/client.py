@@ -1,7 +1,7 @@
-"""A memory that is served elsewhere, with the verbs of `Memory`: `connect(url, token)` where `open()` stood.
+"""A client for a served book, with the verbs of `Memory`: `connect(url, token)` instead of `open()`.
 
-Every verb takes what it takes there, answers the same frozen values and raises the same errors with the same sentence.
-What needs the book at hand is not here: `docs/client.md` says what that is.
+Every verb takes the same parameters, returns the same frozen values and raises the same errors. What needs the book at
+hand is left out; `docs/client.md` lists it.
 """
 
 from __future__ import annotations
@@ -10,16 +10,17 @@ import inspect
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from datetime import date
 from functools import cache, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar, cast
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
-from memorybook import values
+from memorybook import results
 from memorybook.entries.background_tasks import Finished, Keeper, Running
 from memorybook.errors import Conflict, InvalidInput, MemoryBookError, NotFound, Unavailable, error_of
 from memorybook.exchange.output_file import put_in_place, refusals
+from memorybook.http.rest_api import API, BY_VERB, Resource
 from memorybook.memory import Memory
 from memorybook.validate import day_of, renamed
 
@@ -28,14 +29,12 @@ if TYPE_CHECKING:
 
     import httpx2
 
-    from memorybook import results
+    from memorybook.entries.documents import Written
     from memorybook.exchange.backup import Backup
     from memorybook.exchange.export import Export
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-API = "api/v1"
 
 _CONNECTING = 10.0
 _KEPT = 2.0
@@ -47,16 +46,16 @@ _NOT_BEGUN = frozenset({"busy", "too_many"})
 """Codes of refusals before anything was done."""
 
 _NO_PLACE = "there is no such place"
-"""How a server says that it knows no such address, as against no such entry or document."""
+"""Message of a 404 for an unknown path, as opposed to an unknown entry or document."""
 
 
-def _verb(method: Callable[Concatenate[Any, P], R], *, reads: bool = False) -> Callable[Concatenate[Client, P], R]:
-    """The verb of `Memory`, asked of the server; one that only reads may be asked again if the connection breaks."""
+def _verb(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Client, P], R]:
+    """Return the verb of `Memory` as a request."""
 
     @wraps(method)
     def asked(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> R:
         given = _signature(method).bind(self, *args, **renamed(_signature(method).parameters, kwargs)).arguments
-        return cast("R", self._ask(method, {name: given[name] for name in list(given)[1:]}, reads=reads))
+        return cast("R", self._ask(method, {name: given[name] for name in list(given)[1:]}))
 
     return cast("Callable[Concatenate[Client, P], R]", asked)
 
@@ -86,15 +85,15 @@ class Client:
 
     # --- finding -------------------------------------------------------------------------------
 
-    search = _verb(Memory.search, reads=True)
-    recall_memory = _verb(Memory.recall_memory, reads=True)
-    get = _verb(Memory.get, reads=True)
-    entries = _verb(Memory.entries, reads=True)
+    search = _verb(Memory.search)
+    recall_memory = _verb(Memory.recall_memory)
+    get = _verb(Memory.get)
+    entries = _verb(Memory.entries)
     recall = _verb(Memory.recall)
     retrieve_and_inject = _verb(Memory.retrieve_and_inject)
-    get_prompt_memories = _verb(Memory.get_prompt_memories, reads=True)
-    get_prompt_memories_text = _verb(Memory.get_prompt_memories_text, reads=True)
-    summarize_existing = _verb(Memory.summarize_existing, reads=True)
+    get_prompt_memories = _verb(Memory.get_prompt_memories)
+    get_prompt_memories_text = _verb(Memory.get_prompt_memories_text)
+    summarize_existing = _verb(Memory.summarize_existing)
 
     # --- writing -------------------------------------------------------------------------------
 
@@ -114,7 +113,7 @@ class Client:
         return Running(self, goal, session=session, metadata=metadata)
 
     def _finish(self, task: Finished) -> None:
-        """Have what a finished task taught stored in the background."""
+        """Queue a finished task for storing in the background."""
         self._keeper.add(task)
 
     def _store(self, task: Finished) -> None:
@@ -124,10 +123,10 @@ class Client:
 
     # --- what was done, what waits for a person's word -------------------------------------------
 
-    history = _verb(Memory.history, reads=True)
-    why = _verb(Memory.why, reads=True)
+    history = _verb(Memory.history)
+    why = _verb(Memory.why)
     undo = _verb(Memory.undo)
-    review = _verb(Memory.review, reads=True)
+    review = _verb(Memory.review)
     accept = _verb(Memory.accept)
     reject = _verb(Memory.reject)
     tidy = _verb(Memory.tidy)
@@ -139,13 +138,13 @@ class Client:
     end_session = _verb(Memory.end_session)
     retry_parked = _verb(Memory.retry_parked)
     close_idle = _verb(Memory.close_idle)
-    sessions = _verb(Memory.sessions, reads=True)
-    recall_history = _verb(Memory.recall_history, reads=True)
-    recall_topic = _verb(Memory.recall_topic, reads=True)
-    recall_session = _verb(Memory.recall_session, reads=True)
-    recall_within = _verb(Memory.recall_within, reads=True)
-    detect = _verb(Memory.detect, reads=True)
-    recollect = _verb(Memory.recollect, reads=True)
+    sessions = _verb(Memory.sessions)
+    recall_history = _verb(Memory.recall_history)
+    recall_topic = _verb(Memory.recall_topic)
+    recall_session = _verb(Memory.recall_session)
+    recall_within = _verb(Memory.recall_within)
+    detect = _verb(Memory.detect)
+    recollect = _verb(Memory.recollect)
 
     def process_session_end(
         self, messages: Sequence[Mapping[str, Any]] = (), session_id: str | None = None, *, model: str = ""
@@ -156,11 +155,29 @@ class Client:
 
     # --- documents -----------------------------------------------------------------------------
 
-    documents = _verb(Memory.documents, reads=True)
-    document = _verb(Memory.document, reads=True)
-    write_document = _verb(Memory.write_document)
+    documents = _verb(Memory.documents)
+    document = _verb(Memory.document)
     rename_document = _verb(Memory.rename_document)
-    remove_document = _verb(Memory.remove_document)
+
+    def write_document(self, path: str, text: str, *, expect: str | None = None) -> Written:
+        """As `Memory.write_document`."""
+        try:
+            content = text.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError as error:
+            raise InvalidInput(f"write_document was given what cannot be sent to a server: {error}") from None
+        place, headers = _place(BY_VERB["write_document"], {"path": path}), {"Content-Type": "text/markdown"}
+        if expect is None:
+            place += "?overwrite=true"
+        else:
+            headers |= {"If-None-Match": "*"} if expect == "" else _if_match(expect)
+        response = self._sent("PUT", place, content=content, headers=headers)
+        return cast("Written", self._read(Memory.write_document, response))
+
+    def remove_document(self, path: str, *, expect: str | None = None) -> Written:
+        """As `Memory.remove_document`."""
+        place = _place(BY_VERB["remove_document"], {"path": path})
+        response = self._sent("DELETE", place, headers=_if_match(expect))
+        return cast("Written", self._read(Memory.remove_document, response))
 
     # --- files of this machine -----------------------------------------------------------------
 
@@ -189,8 +206,7 @@ class Client:
             content = file.read()
         name = os.path.basename(path).lstrip(".-") or "upload"  # a server takes no hidden ones
         place = f"import?{urlencode({'name': name, **query}, errors='replace')}"
-        response = self._sent("POST", place, content=content, headers={"Accept": values.KIND})
-        return cast("results.Imported", self._read(Memory.import_file, response))
+        return cast("results.Imported", self._read(Memory.import_file, self._sent("POST", place, content=content)))
 
     def export(self, path: str, *, session: str | None = None) -> Export:
         """As `Memory.export`, into a new file of this machine; raises Conflict if something stands there."""
@@ -201,14 +217,14 @@ class Client:
         counts = self._downloaded(
             "export" if session is None else f"export?{urlencode({'session': session}, errors='replace')}", path
         )
-        return cast("Export", values.from_json(Export, {**counts, "path": path}))
+        return cast("Export", results.from_json(Export, {**counts, "path": path}))
 
     def backup(self, path: str) -> Backup:
         """As `Memory.backup`, into a file of this machine; `left_out` is not told."""
         from memorybook.exchange.backup import Backup, check_place
 
         check_place(path)
-        return cast("Backup", values.from_json(Backup, {**self._downloaded("backup", path), "path": path}))
+        return cast("Backup", results.from_json(Backup, {**self._downloaded("backup", path), "path": path}))
 
     def _downloaded(self, place: str, path: str) -> Mapping[str, Any]:
         """Put the file of that place of the API where it is wanted; the server's counts of what is in it."""
@@ -231,7 +247,7 @@ class Client:
     # --- upkeep --------------------------------------------------------------------------------
 
     init = _verb(Memory.init)
-    status = _verb(Memory.status, reads=True)
+    status = _verb(Memory.status)
 
     def sync(self) -> dict[str, Any]:
         """As `Memory.sync`."""
@@ -243,25 +259,33 @@ class Client:
 
     # --- asking --------------------------------------------------------------------------------
 
-    def _ask(self, method: Callable[..., Any], given: Mapping[str, Any], *, reads: bool = False) -> Any:
-        """What the verb answers on the server."""
-        body = _body(method.__name__, given)
-        headers = {"Accept": values.KIND, "Content-Type": "application/json"}
-        response = self._sent("POST", f"memory/{method.__name__}", again=reads, content=body, headers=headers)
+    def _ask(self, method: Callable[..., Any], given: Mapping[str, Any]) -> Any:
+        """Return what the verb returns on the server."""
+        resource = BY_VERB[method.__name__]
+        rest, headers = dict(given), {"Accept": "application/json"}
+        if method.__name__ in ("pin", "unpin"):
+            rest = {"pinned": method.__name__ == "pin", **rest}
+        place = _place(resource, rest)
+        query = _query(resource, rest) if resource.method == "GET" else None
+        if query is not None:
+            response = self._sent("GET", f"{place}?{query}" if query else place, again=True, headers=headers)
+        else:
+            headers |= {"Content-Type": "application/json"} | (_if_match(None) if resource.method == "PATCH" else {})
+            verb = "POST" if resource.reads else resource.method
+            body = _body(method.__name__, rest)
+            response = self._sent(verb, place, again=resource.reads, content=body, headers=headers)
         return self._read(method, response)
 
     def _read(self, method: Callable[..., Any], response: httpx2.Response) -> Any:
-        """The value in the answer of that method."""
+        """Return the value in the answer of that method."""
         try:
-            if response.headers.get("content-type") != values.KIND:
-                raise ValueError("it does not speak of values")
-            return values.from_json(_answer(method), response.json())
+            return results.from_json(_answer(method), response.json())
         except (ValueError, RecursionError) as error:
             told = f"{method.__name__} cannot be read from {self.url}, which may be of another version: {error}"
             raise Unavailable(told) from None
 
     def _sent(self, verb: str, path: str, *, again: bool = False, **request: Any) -> httpx2.Response:
-        """The answer of a server that did it; asks again only where nothing can have been done, or with `again`."""
+        """Send a request and return its response. Retries only if nothing can have been done, or with `again`."""
         import httpx2
 
         self._check_open()
@@ -299,7 +323,7 @@ class Client:
         return f"the connection to {self.url} broke ({error}): what was asked of it may be done all the same"
 
     def _failed(self, response: httpx2.Response) -> MemoryBookError:
-        """The error that the server tells of."""
+        """Return the error that a response describes."""
         status = response.status_code
         try:
             told = response.json()["error"]
@@ -318,7 +342,7 @@ class Client:
 def connect(
     url: str, token: str, *, tenant: str | None = None, timeout: float = 150.0, ca: str | None = None
 ) -> Client:
-    """A memory on a server; nothing is asked before the first verb.
+    """Return a memory on a server. Nothing is sent before the first verb.
 
     Args:
         url: Where `memorybook serve` says that it is, `http://127.0.0.1:8765`.
@@ -342,19 +366,17 @@ def connect(
     verify = place.startswith("https:") and _trusted(ca)  # reading certificates takes time that plain HTTP need not
     pool = httpx2.Limits(keepalive_expiry=_KEPT)
     http = httpx2.Client(
-        base_url=f"{place}/{API}/", headers=headers, timeout=wait, limits=pool, verify=verify, trust_env=False
+        base_url=f"{place}{API}/", headers=headers, timeout=wait, limits=pool, verify=verify, trust_env=False
     )
     return Client(place, http)
 
 
 def _together(parts: Sequence[results.Imported]) -> results.Imported:
-    """What several imports brought, as one."""
-    from memorybook.results import Imported
-
+    """Add up several imports."""
     found = parts[0]
     for part in parts[1:]:
         pairs: Any = zip(found, part, strict=True)
-        found = Imported._make(mine if isinstance(mine, bool) else mine + other for mine, other in pairs)
+        found = results.Imported._make(mine if isinstance(mine, bool) else mine + other for mine, other in pairs)
     return found._replace(formats=tuple(dict.fromkeys(found.formats)))
 
 
@@ -368,7 +390,7 @@ def _trusted(ca: str | None) -> ssl.SSLContext | bool:
 
 
 def _address(url: str) -> str:
-    """The address in its plainest form, without a slash at its end."""
+    """Normalise the address, without a trailing slash."""
     place = url.strip().rstrip("/") if isinstance(url, str) else ""
     try:
         parts = urlsplit(place)
@@ -388,12 +410,12 @@ def _sendable(value: str, name: str) -> str:
 
 
 def _is_stranger(error: Exception) -> bool:
-    """Whether the server's certificate is not one that is trusted."""
+    """Return whether the server's certificate is not trusted."""
     return "CERTIFICATE_VERIFY_FAILED" in str(error)
 
 
 def _seconds(response: httpx2.Response) -> float:
-    """How long the server asks to wait."""
+    """Return the seconds of `Retry-After`."""
     told = response.headers.get("retry-after", "")
     return min(float(told), _LONGEST_WAIT) if told.isdecimal() else 0.0
 
@@ -405,11 +427,55 @@ def _signature(method: Callable[..., Any]) -> inspect.Signature:
 
 @cache
 def _answer(method: Callable[..., Any]) -> Any:
-    return values.answer_of(method)
+    return results.hints_of(method)["return"]
+
+
+_LONGEST_QUERY = 4000
+"""Characters of a query that is sent in an address; a longer one goes into a body."""
+
+
+def _place(resource: Resource, given: MutableMapping[str, Any]) -> str:
+    """Return the path of a resource below the API; what stands in it is taken out of `given`."""
+    parts = []
+    for part in resource.path.split("/")[1:]:
+        if part.startswith("{"):
+            value = given.pop(part.strip("{}").removesuffix(":path"))
+            try:
+                part = quote(str(value), safe="/" if ":" in part else "")
+            except UnicodeEncodeError:
+                raise InvalidInput(f"{value!r:.80} is not UTF-8 and cannot stand in an address") from None
+        parts.append(part)
+    dots = {".": "%2E", "..": "%2E%2E"}  # which clients would resolve
+    return "/".join(dots.get(part, part) for part in "/".join(parts).split("/"))
+
+
+def _query(resource: Resource, given: Mapping[str, Any]) -> str | None:
+    """Return the arguments as a query; None if they have to go into a body."""
+    sent = {}
+    for name, value in given.items():
+        default = _signature(getattr(Memory, resource.verb)).parameters[name].default
+        if value is None and default is None:
+            continue
+        sent[name] = "" if value is None else str(value).lower() if isinstance(value, bool) else _text(value)
+    try:
+        query = urlencode(sent, doseq=True)
+    except UnicodeEncodeError:
+        if resource.long:
+            return None
+        raise InvalidInput(f"{resource.verb} was given text that is not UTF-8") from None
+    return None if resource.long and len(query) > _LONGEST_QUERY else query
+
+
+def _text(value: Any) -> Any:
+    return value if isinstance(value, str | int | float) else _plain(value)
+
+
+def _if_match(revision: str | None) -> dict[str, str]:
+    return {"If-Match": "*" if revision is None else f'"{_sendable(revision, "expect")}"'}
 
 
 def _body(name: str, given: Mapping[str, Any]) -> str:
-    """The arguments as JSON. Raises InvalidInput for what JSON cannot hold."""
+    """Return the arguments as JSON. Raises InvalidInput for what JSON cannot hold."""
     try:
         return json.dumps(given, default=_plain, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:

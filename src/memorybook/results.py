@@ -1,26 +1,35 @@
-"""What the verbs of `Memory` answer, besides a search's `memorybook.search.types.Answer`.
+"""What the verbs of `Memory` return, besides a search's `memorybook.search.types.Answer`, and their JSON.
 
-Frozen values with a `json()` that every door shows as it is.
+Each is a frozen value. Its `json()` is what tools and the command line show. `to_json`, `from_json` and `schema_of`
+walk the annotations of any of them: the lossless form that the server and `memorybook.client` speak, in which a record
+is the object of its fields, a tuple an array, a time its ISO form. Unknown fields are ignored and missing ones take
+their default, so that a server and a client may be of different versions.
 """
 
 from __future__ import annotations
 
+import types
+import typing
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from datetime import date, datetime
+from functools import cache
+from importlib import import_module
+from sys import modules
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from memorybook.formats.llm_messages import Usage
     from memorybook.model import Applied, Entry, Operation, Shown, Turn
     from memorybook.search.types import Hit
 
 
 NAMED = "named"
-"""Under this name an entry keeps the alias that its category was given by."""
+"""Field in which an entry keeps the alias its category was given by."""
 
 
 def entry_json(entry: Entry, *, strength: float, access_count: int = 0) -> dict[str, Any]:
-    """An entry with all its fields; `score` is its strength today (0..1), fading applied."""
+    """Return an entry with all its fields; `score` is its strength today (0..1), fading applied."""
     return {
         "id": entry.id,
         "text": entry.text,
@@ -46,7 +55,7 @@ def entry_json(entry: Entry, *, strength: float, access_count: int = 0) -> dict[
 
 
 def named(entry: Entry) -> str:
-    """The category of an entry under the name it was given: `skill` and `pattern` are aliases."""
+    """Return the category of an entry as it was given: `skill` and `pattern` are aliases."""
     from memorybook.model import CATEGORY_ALIASES
 
     names = (value for key, value in entry.unknown if key == NAMED and CATEGORY_ALIASES.get(value) == entry.category)
@@ -75,7 +84,7 @@ class Known(NamedTuple):
 
 
 class Remembered(NamedTuple):
-    """What `remember` did.
+    """The result of `remember`.
 
     Attributes:
         known: The entry as it stands afterwards.
@@ -115,7 +124,7 @@ class Appended(NamedTuple):
 
 
 class Flushed(NamedTuple):
-    """What `flush` wrote (`path`, 1-based `line`) and skipped (`text`, `reason`)."""
+    """The result of `flush`: places written (`path`, 1-based `line`) and texts skipped (`text`, `reason`)."""
 
     written: tuple[tuple[str, int], ...]
     skipped: tuple[tuple[str, str], ...]
@@ -125,10 +134,9 @@ class Flushed(NamedTuple):
     def json(self) -> dict[str, Any]:
         """`{"written": [{"path", "line"}], "skipped": [{"text", "reason"}], "redacted", "operation"}`."""
         return {
+            **self._asdict(),
             "written": [{"path": path, "line": line} for path, line in self.written],
             "skipped": [{"text": text, "reason": reason} for text, reason in self.skipped],
-            "redacted": self.redacted,
-            "operation": self.operation,
         }
 
 
@@ -143,13 +151,8 @@ class Lines(NamedTuple):
 
     def json(self) -> dict[str, Any]:
         """`{"path", "from", "lines", "total_lines", "text"}`."""
-        return {
-            "path": self.path,
-            "from": self.start,
-            "lines": self.length,
-            "total_lines": self.total,
-            "text": self.text,
-        }
+        names = ("path", "from", "lines", "total_lines", "text")
+        return dict(zip(names, self, strict=True))
 
 
 class Said(NamedTuple):
@@ -194,7 +197,7 @@ class Listed(NamedTuple):
 
 
 class Receipt(NamedTuple):
-    """What `forget` or `purge` took away, or would.
+    """What `forget` or `purge` removed, or would remove.
 
     Attributes:
         dry_run: True if nothing was done.
@@ -232,12 +235,11 @@ class Receipt(NamedTuple):
 
     def json(self) -> dict[str, Any]:
         """`{"receipt": {…}}`."""
-        shown = self._asdict()
-        return {"receipt": {name: list(value) if isinstance(value, tuple) else value for name, value in shown.items()}}
+        return {"receipt": to_json(self)}
 
 
 class Undone(NamedTuple):
-    """What `undo` did, or would.
+    """The result of `undo`.
 
     Attributes:
         undone: Id of the operation that was taken back.
@@ -262,26 +264,8 @@ class Undone(NamedTuple):
 
     def json(self) -> dict[str, Any]:
         """`{"undone", "kind", "operation", "dry_run", "changes": [{"kind", "target", …}], "told", "exact", …}`."""
-        return {
-            **self._asdict(),
-            "changes": [change_json(change) for change in self.changes],
-            "told": list(self.told),
-            "exact": list(self.exact),
-            "adapted": list(self.adapted),
-            "remains": list(self.remains),
-        }
-
-
-def change_json(change: Applied) -> dict[str, Any]:
-    """A change as the journal keeps it; `purged` means that its texts were erased."""
-    return {
-        "kind": change.kind,
-        "target": change.target,
-        "before": change.before,
-        "after": change.after,
-        "reason": change.reason,
-        "purged": change.purged,
-    }
+        shown: dict[str, Any] = to_json(self)
+        return shown
 
 
 class Happened(NamedTuple):
@@ -308,8 +292,8 @@ class Happened(NamedTuple):
             "kind": operation.kind,
             "session": operation.session,
             "told": list(self.told),
-            "changes": [change_json(change) for change in operation.changes],
-            "discarded": [{"text": d.text, "reason": d.reason, "quote": d.quote} for d in operation.discarded],
+            "changes": to_json(operation.changes),
+            "discarded": to_json(operation.discarded),
             "usage": None if operation.usage is None else dict(operation.usage),
             "undoes": operation.undoes,
             "undone_by": self.undone_by,
@@ -328,7 +312,7 @@ class History(NamedTuple):
 
 
 class Ground(NamedTuple):
-    """What an entry rests on.
+    """The evidence of an entry.
 
     Attributes:
         source: `path#L3-L5`, `turn:ID`, or `turn:SESSION/ID` where several sessions have a turn of that id.
@@ -394,7 +378,7 @@ class Why(NamedTuple):
 
 
 def moment(time: datetime | None) -> str | None:
-    """A time as every answer shows it, `2026-02-24T10:12:33Z`."""
+    """Return a time as answers show it, `2026-02-24T10:12:33Z`."""
     return None if time is None else time.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
@@ -430,7 +414,7 @@ class Left(NamedTuple):
 
 
 class Memorized(NamedTuple):
-    """What the end of a session brought.
+    """The result of memorizing a session.
 
     Attributes:
         session: Its uuid.
@@ -473,17 +457,14 @@ class Memorized(NamedTuple):
         """`{"session", "new", "updated", "archived", "removed", …, "discarded": [{"text", "reason"}], "memories"}`."""
         names = ("action", "id", "text", "reason")
         return {
-            **self._asdict(),
-            "discarded": [each._asdict() for each in self.discarded],
+            **to_json(self),
             "memories": [dict(zip(names, each, strict=True)) for each in self.memories],
-            "proposals": list(self.proposals),
             "usage": None if self.usage is None else self.usage.json(),
-            "degraded": list(self.degraded),
         }
 
 
 class Imported(NamedTuple):
-    """What an import brought, or would bring: counts, what was skipped and why, and the summaries written.
+    """The result of an import, also of a dry run.
 
     Attributes:
         sessions, turns: In the files; turns not stored before are `new_turns`.
@@ -515,9 +496,137 @@ class Imported(NamedTuple):
     def json(self) -> dict[str, Any]:
         """The counts, `"skipped": [{"text", "reason"}]`, `"warnings"`, `"summaries"`, `"formats"`, `"dry_run"`."""
         return {
-            **self._asdict(),
+            **to_json(self),
             "skipped": [{"text": text, "reason": reason} for text, reason in self.skipped],
-            "warnings": list(self.warnings),
-            "summaries": list(self.summaries),
-            "formats": list(self.formats),
         }
+
+
+# --- JSON by annotations -----------------------------------------------------------------------------
+
+_MODULES = (
+    "results formats.document search.types model text.days.readers sessions.detect sessions.recall_types "
+    "formats.llm_messages entries.documents prompt.inject entries.review entries.revise entries.store_task "
+    "entries.tidy entries.match exchange.export exchange.backup protocols"
+)
+"""Modules with the types that annotations name, also those that are imported for type checkers only."""
+
+
+def to_json(value: Any) -> Any:
+    """Return the value as JSON holds it. Raises TypeError for one that no verb returns."""
+    if value is None or isinstance(value, str | int | float):
+        return value
+    kind: Any = type(value)
+    if (names := _fields(kind)) is not None:
+        return {name: to_json(getattr(value, name)) for name in names}
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return {str(name): to_json(each) for name, each in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
+        return [to_json(each) for each in value]
+    raise TypeError(f"a {kind.__name__} cannot be sent as JSON")
+
+
+def from_json(kind: Any, value: Any) -> Any:
+    """Return the value of that type that `to_json` wrote. Raises ValueError for anything else."""
+    try:
+        return _reader(kind)(value)
+    except (AttributeError, LookupError, TypeError) as error:
+        raise ValueError(f"{value!r:.80} is no {getattr(kind, '__name__', kind)} ({error!r})") from None
+
+
+def schema_of(kind: Any, records: MutableMapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON Schema of what `to_json` writes of a type; the records it refers to are added to `records`."""
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (types.UnionType, typing.Union):
+        return {"anyOf": [schema_of(each, records) for each in arguments]}
+    if origin is Literal:
+        return {"type": "string", "enum": list(arguments)}
+    if origin in (tuple, list, Sequence):
+        if origin is tuple and arguments[-1] is not ...:
+            parts = [schema_of(each, records) for each in arguments]
+            return {"type": "array", "prefixItems": parts, "minItems": len(parts), "maxItems": len(parts)}
+        return {"type": "array", "items": schema_of(arguments[0], records)}
+    if origin in (dict, Mapping):
+        return {"type": "object", "additionalProperties": schema_of(arguments[1], records)}
+    if isinstance(kind, type) and issubclass(kind, date):
+        return {"type": "string"}
+    if (names := _fields(kind)) is not None:
+        name = f"{kind.__module__.removeprefix('memorybook.')}.{kind.__name__}"
+        if name not in records:
+            records[name] = {}  # a record may contain itself
+            hints = hints_of(kind)
+            properties = {each: schema_of(hints[each], records) for each in names}
+            records[name] = {"type": "object", "properties": properties, "required": list(names)}
+        return {"$ref": f"#/components/schemas/{name}"}
+    simple = {str: "string", int: "integer", float: "number", bool: "boolean", types.NoneType: "null"}
+    return {"type": simple[kind]} if kind in simple else {}
+
+
+def hints_of(annotated: Any) -> dict[str, Any]:
+    """Return the types that a record or a method is annotated with."""
+    own = vars(modules[annotated.__module__])
+    return typing.get_type_hints(annotated, own, {**_names(), **own})
+
+
+@cache
+def _names() -> dict[str, Any]:
+    found: dict[str, Any] = {"Mapping": Mapping, "date": date, "datetime": datetime, "results": modules[__name__]}
+    found |= {"Action": str, "Scene": str, "Source": str, "Function": Any}  # only type checkers see what these are
+    for module in _MODULES.split():
+        found = vars(import_module(f"memorybook.{module}")) | found
+    return found
+
+
+@cache
+def _reader(kind: Any) -> Callable[[Any], Any]:
+    """Return the function that makes a value of that type from its JSON."""
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (types.UnionType, typing.Union):
+        return _union_reader(arguments)
+    if origin is tuple:
+        readers = [_reader(each) for each in arguments if each is not ...]
+        if arguments[-1] is ...:
+            return lambda value: tuple(map(readers[0], value))
+        return lambda value: tuple(reader(found) for reader, found in zip(readers, value, strict=True))
+    if origin in (dict, Mapping):
+        each = _reader(arguments[1])
+        return lambda value: {name: each(found) for name, found in value.items()}
+    if isinstance(kind, type) and issubclass(kind, date):
+        return kind.fromisoformat
+    if (names := _fields(kind)) is not None:
+        hints = hints_of(kind)
+        known = {name: _reader(hints[name]) for name in names}
+        return lambda value: kind(**{name: known[name](value[name]) for name in known.keys() & value.keys()})
+    return float if kind is float else lambda value: value
+
+
+def _union_reader(kinds: Sequence[Any]) -> Callable[[Any], Any]:
+    """Read None, a record whose required fields are all there, or else the type that is no record."""
+    records = [(_required(kind), _reader(kind)) for kind in kinds if _fields(kind) is not None]
+    others = [_reader(kind) for kind in kinds if _fields(kind) is None and kind is not types.NoneType]
+
+    def read(value: Any) -> Any:
+        if value is None:
+            return None
+        fit = [reader for required, reader in records if isinstance(value, dict) and required <= value.keys()]
+        if not fit and not others:
+            raise TypeError("its fields are those of no record")
+        return (fit or others)[0](value)
+
+    return read
+
+
+@cache
+def _fields(kind: Any) -> tuple[str, ...] | None:
+    """Return the names of a record's fields; None for any other type."""
+    if isinstance(kind, type) and is_dataclass(kind):
+        return tuple(field.name for field in fields(kind))
+    return getattr(kind, "_fields", None) if isinstance(kind, type) and issubclass(kind, tuple) else None
+
+
+def _required(kind: Any) -> frozenset[str]:
+    """Return the fields without a default."""
+    if is_dataclass(kind):
+        return frozenset(field.name for field in fields(kind) if field.default is field.default_factory is MISSING)
+    return frozenset(name for name in _fields(kind) or () if name not in kind._field_defaults)

@@ -1,14 +1,11 @@
 from __future__ import annotations
 
-import json
-import os
-from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from memorybook.cli import demo_story
+from memorybook.cli import demo as demo_story
 from memorybook.cli.demo import _Stage
 from memorybook.errors import Unavailable
 
@@ -17,16 +14,6 @@ from memorybook.errors import Unavailable
 def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path]:
     folder = tmp_path_factory.mktemp("demo")
     return _Stage(str(folder), str(folder / "book"), True).play(None), folder / "book"
-
-
-def test_the_stories_are_two_long_conversations_in_two_languages() -> None:
-    for story in (demo_story.FIRST, demo_story.SECOND):
-        assert 12 <= len(story) <= 16
-        assert {role for role, _ in story} == {"user", "assistant"}
-        text = "".join(said for _, said in story)
-        assert any("\u4e00" <= char <= "\u9fff" for char in text)
-        assert "the" in text
-    assert any(demo_story.SECRET in said for _, said in demo_story.FIRST)
 
 
 def test_the_demo_remembers_what_matters(played: tuple[dict[str, Any], Path]) -> None:
@@ -51,12 +38,6 @@ def test_the_demos_questions_are_answered_and_unrelated_ones_are_not(played: tup
     assert relevant == [True, True, True, False, False]
     assert "7654" in story["searches"][0]["results"][0]["snippet"]
     assert "周四" in story["searches"][1]["results"][0]["snippet"]
-
-
-def test_the_sessions_are_a_week_apart(played: tuple[dict[str, Any], Path]) -> None:
-    _, book = played
-    first, second = sorted(os.listdir(book / "sessions"))
-    assert first[:10] < second[:10]
 
 
 def test_a_memory_fades_step_by_step(played: tuple[dict[str, Any], Path]) -> None:
@@ -86,18 +67,6 @@ def test_a_directory_in_use_is_not_written_to(shell: Any, tmp_path: Path) -> Non
         assert "is not empty" in done.err
 
 
-def test_the_demo_as_one_document(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_Stage, "play", lambda stage, page: {"book": stage.book, "kept": stage.kept, "page": page})
-    answer = json.loads(shell("demo", "--json").out)
-    assert (answer["kept"], answer["page"]) == (False, None)
-    assert not os.path.exists(answer["book"])
-
-
 def test_a_command_that_fails_ends_the_demo_with_its_message(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match=r"'get nothing\.md' failed: .*there is no book"):
         _Stage(str(tmp_path), str(tmp_path / "book"), False).run("get", "nothing.md")
-
-
-def test_nothing_remembered_has_nothing_to_fade(tmp_path: Path) -> None:
-    stage = _Stage(str(tmp_path), str(tmp_path / "book"), False)
-    assert stage.fading([], date(2026, 2, 24)) == []

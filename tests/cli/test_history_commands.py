@@ -11,9 +11,8 @@ from typing import Any, cast
 import pytest
 
 import memorybook
-from memorybook.cli import forget_commands, history_commands
+from memorybook.cli import review_commands, write
 from memorybook.cli.call import Call, Declined, Options, Parser, Wording
-from memorybook.cli.full_parser import parse
 from memorybook.cli.show import Page
 from memorybook.config.settings import Config
 from memorybook.entries import history as told
@@ -47,7 +46,7 @@ def run(memory: Memory, capsys: pytest.CaptureFixture[str]) -> Run:
     }
 
     def done(verb: str, *words: str, confirmed: bool = True) -> tuple[str, str]:
-        module = forget_commands if verb == "purge" else history_commands
+        module = write if verb == "purge" else review_commands
         arguments, command = module.COMMANDS[verb]
         parser = Parser(f"memorybook {verb}")
         arguments(parser)
@@ -63,7 +62,7 @@ def run(memory: Memory, capsys: pytest.CaptureFixture[str]) -> Run:
 
         call = SimpleNamespace(
             verb=verb,
-            options=parse(parser, words),
+            options=parser.parse(words),
             words=Wording(),
             tool=tool,
             warn=warnings.append,

@@ -13,6 +13,7 @@ from cli.conftest import Shell
 from memorybook.cli.review_commands import seconds
 from memorybook.config.settings import Config
 from memorybook.entries.tidy import Tidied
+from memorybook.errors import InvalidInput
 from memorybook.memory import Memory
 
 CONFIG = Config(timezone="UTC", vector_enabled=False)
@@ -111,11 +112,9 @@ def test_what_cannot_be_meant_is_refused(shell: Shell, book: str, words: list[st
 
 
 def test_times_are_read() -> None:
-    from argparse import ArgumentTypeError
-
     assert [seconds(text) for text in ("90s", "30m", "6h", "1.5d")] == [90, 1800, 21600, 129600]
     for text in ("", "6", "h", "-1h", "0m", "1w"):
-        with pytest.raises(ArgumentTypeError):
+        with pytest.raises(InvalidInput):
             seconds(text)
 
 

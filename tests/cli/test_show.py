@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.cli import VERBS, show
+from memorybook.cli import show
 from memorybook.cli.call import Call, terminal_width
+from memorybook.cli.verbs import VERBS
 from memorybook.text.visible import visible
 
 HIT = {
@@ -112,12 +113,6 @@ def test_get_shows_the_lines_and_says_when_they_are_not_all(said: Any) -> None:
     assert said("get", lines | {"from": 3, "total_lines": 9})[1] == "memorybook: lines 3 to 4 of 9\n"
 
 
-def test_lines_after_the_end_are_none_and_the_length_is_told(said: Any) -> None:
-    past = {"path": "a.md", "from": 9999, "lines": 0, "total_lines": 286, "text": ""}
-    assert said("get", past) == ("", "memorybook: the document has 286 lines\n")
-    assert said("get", past | {"from": 2, "total_lines": 1}) == ("", "memorybook: the document has 1 line\n")
-
-
 def test_get_shows_a_turn_with_its_speaker(said: Any) -> None:
     turn = {"speaker": "", "role": "user", "time": None, "session": "u1", "session_name": "S1"}
     shown = {"turn": turn, "from": 1, "lines": 1, "total_lines": 1, "text": "hello"}
@@ -135,18 +130,6 @@ def test_list_is_one_line_an_entry(said: Any) -> None:
     out, err = said("list", {"entries": [ENTRY, ENTRY | {"id": "b2", "pinned": True}], "total": 3})
     assert out == "a1       0.60  preference  Likes tea.\nb2       0.60* preference  Likes tea.\n"
     assert err == "memorybook: 2 of 3 entries; more with --limit\n"
-
-
-def test_what_was_put_away_is_marked_in_a_list(said: Any) -> None:
-    away = [ENTRY | {"state": "archived"}, ENTRY | {"id": "b2", "state": "superseded"}]
-    out, _ = said("list", {"entries": away, "total": 2})
-    assert out == (
-        "a1       0.60  preference  (archived) Likes tea.\nb2       0.60  preference  (superseded) Likes tea.\n"
-    )
-
-
-def test_an_empty_list_says_so(said: Any) -> None:
-    assert said("list", {"entries": [], "total": 0})[0] == "No entries.\n"
 
 
 # --- writing -------------------------------------------------------------------------------------
@@ -185,11 +168,6 @@ def test_a_receipt_lists_what_went_and_what_remains(said: Any) -> None:
     out, err = said("forget", {"receipt": receipt})
     assert out == "forgot 1 entry, 1 note, 1 session\n  entries   a1\n  notes     d.md: x\n"
     assert err == "memorybook: MEMORY.md.bak keeps the text until the next write\n"
-
-
-def test_a_receipt_of_nothing(said: Any) -> None:
-    empty = {"dry_run": True, "entries": [], "notes": [], "documents": [], "sessions": 0, "turns": 0, "remains": []}
-    assert said("forget", {"receipt": empty})[0] == "would forget nothing\n"
 
 
 def test_what_an_import_brought(said: Any) -> None:
@@ -237,12 +215,6 @@ def test_a_status_is_names_and_values(said: Any) -> None:
         "root                   /b\nexists                 yes\nindex\n"
         "  bytes                10\n  ratio                0.1235\n"
         "warnings: a\nwarnings: b\nparts                  x, y\n"
-    )
-
-
-def test_the_status_of_a_switched_off_memory_is_still_told(said: Any) -> None:
-    assert (
-        said("status", {"disabled": True, "root": "/b"})[0] == "disabled               yes\nroot                   /b\n"
     )
 
 

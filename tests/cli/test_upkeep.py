@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from memorybook.cli import ALIASES, VERBS
 from memorybook.cli.call import Call
+from memorybook.cli.verbs import ALIASES, VERBS
 from memorybook.config.settings import OFF
 
 
@@ -63,16 +63,6 @@ def memory(monkeypatch: pytest.MonkeyPatch) -> Upkept:
 def test_the_index_is_brought_up_to_date_without_a_bar_in_a_pipe(shell: Any, verb: str) -> None:
     assert json.loads(shell(verb, "--json").out) == {"checked": 2, "progress": False}
     assert "checked                2\n" in shell(verb).out
-
-
-@pytest.mark.usefixtures("memory")
-def test_init(shell: Any) -> None:
-    assert shell("init").out == "made /the/book/MEMORY.md\n"
-
-
-def test_status(shell: Any, tools: Any) -> None:
-    shell("status")
-    assert tools.last == ("memory_status", {})
 
 
 def test_watch_tells_each_change_until_ctrl_c(shell: Any, memory: Upkept) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import memorybook
 from books import CONFIG, NOW, Reopen, files
-from memorybook.cli import import_commands as cli
+from memorybook.cli import conversations as cli
 from memorybook.errors import InvalidInput, NotFound
 from memorybook.exchange.importers import NAMES
 from memorybook.memory import Memory

@@ -214,7 +214,7 @@ TABLES = st.dictionaries(
 @settings(max_examples=settings().max_examples // 2)
 @given(TABLES)
 def test_any_toml_file_keeps_its_meaning(tables: dict[str, dict[str, Any]]) -> None:
-    from memorybook.hooks.toml_table import with_entry
+    from memorybook.hooks.host_files import toml_with
 
     text = "".join(
         f"[{name}]\n" + "".join(f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in table.items())
@@ -222,13 +222,13 @@ def test_any_toml_file_keeps_its_meaning(tables: dict[str, dict[str, Any]]) -> N
     ).replace("\x7f", "\\u007f")
     before = tomllib.loads(text)
     keys, new = ("mcp_servers", "memorybook"), {"command": "c", "args": ['茶\x7f"\\']}
-    after = with_entry(text, keys, new, frozenset({"command", "args"}))
+    after = toml_with(text, keys, new, frozenset({"command", "args"}))
     found = tomllib.loads(after)
     server = found["mcp_servers"].pop("memorybook")
     old = before.get("mcp_servers", {}).pop("memorybook", {})
     assert server == {**{key: value for key, value in old.items() if key not in new}, **new}
     assert {**found, "mcp_servers": found["mcp_servers"]} == {**before, "mcp_servers": before.get("mcp_servers", {})}
-    without = tomllib.loads(with_entry(after, keys, None, frozenset()))
+    without = tomllib.loads(toml_with(after, keys, None, frozenset()))
     assert {**without, "mcp_servers": without.get("mcp_servers", {})} == found
 
 

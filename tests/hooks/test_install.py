@@ -14,7 +14,7 @@ import pytest
 from hosted import SESSION
 from memorybook.cli import main
 from memorybook.errors import InvalidInput
-from memorybook.hooks import event, install
+from memorybook.hooks import event, hosts
 from memorybook.hooks.hosts import HOOKED, file_of, places
 from memorybook.sessions import event_queue
 
@@ -94,7 +94,7 @@ def test_a_file_that_cannot_be_changed_without_loss_is_left_as_it_is(tmp_path: P
     path = tmp_path / "settings.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InvalidInput, match="left as it is"):
-        install.install(str(path), install.hooks_of("claude-code", "memorybook-hook {}".format))
+        hosts.install_hooks(str(path), hosts.hooks_of("claude-code", "memorybook-hook {}".format))
     assert path.read_text(encoding="utf-8") == text
 
 
@@ -123,7 +123,7 @@ def test_what_cannot_be_meant_is_refused(words: str) -> None:
 
 def test_a_path_that_no_settings_file_can_hold_is_refused() -> None:
     with pytest.raises(InvalidInput, match="not UTF-8"):
-        install.started("codex", "SessionStart", "/b\udcff")
+        hosts.hook_command("codex", "SessionStart", "/b\udcff")
     at = places({"HOME": "/h", "CODEX_HOME": "/c"})
     assert file_of("codex", "user", at=at, folder="/", among=HOOKED) == "/c/hooks.json"
 

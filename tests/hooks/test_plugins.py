@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 
 from memorybook import tools
-from memorybook.hooks import event, install
+from memorybook.hooks import event, hosts
 from memorybook.hooks.hosts import HOOKED
 
 ROOT = Path(__file__).parent.parent.parent
@@ -77,9 +77,9 @@ def test_manifests_point_to_what_is_there_and_agree() -> None:
 
 @pytest.mark.parametrize("host", HOOKED)
 def test_hooks_of_a_plugin_are_those_that_would_be_installed(host: str) -> None:
-    hooks = install.hooks_of(host, partial(install.shipped, host))
+    hooks = hosts.hooks_of(host, partial(hosts.plugin_command, host))
     assert read(f"plugins/{host}/hooks/hooks.json") == {"hooks": hooks}
-    check({"hooks": install.hooks_of(host, lambda name: install.started(host, name, "/b"))}, f"{host} hooks")
+    check({"hooks": hosts.hooks_of(host, lambda name: hosts.hook_command(host, name, "/b"))}, f"{host} hooks")
     for [group] in hooks.values():
         words = shlex.split(group["hooks"][0]["command"].removesuffix(" || exit 0"))
         assert words[0] == "memorybook-hook"

@@ -17,7 +17,7 @@ from memorybook.errors import ConfigError, InvalidInput, NotFound
 from memorybook.http import uvicorn_server
 from memorybook.http.access import PUBLIC, Logins, names_of
 from memorybook.http.api_tokens import owner_token
-from memorybook.http.app import API
+from memorybook.http.rest_api import API
 from serving import OWNER, Served
 
 SECRET = "Her safe is behind the third painting."
@@ -25,7 +25,7 @@ SECRET = "Her safe is behind the third painting."
 
 @pytest.fixture(scope="module")
 def book(one: Served) -> Served:
-    one.client.post("/memory/remember", json={"text": SECRET})
+    one.client.post("/entries", json={"text": SECRET})
     one.client.put("/documents/secret.md", content=SECRET, headers={"If-None-Match": "*"})
     return one
 
@@ -75,13 +75,13 @@ WRONG: list[tuple[str, dict[str, str], int]] = [
 ]
 
 
-SOMEWHERE = {"/mcp", "/metrics", f"{API}/documents/secret.md", f"{API}/memory/search", *PUBLIC}
+SOMEWHERE = {"/mcp", "/metrics", f"{API}/documents/secret.md", f"{API}/search", *PUBLIC}
 """A place of each kind."""
 
 
 def test_no_route_tells_anything_to_who_may_not_ask(book: Served) -> None:
     asked = list(routes(book))
-    assert len(asked) > 80
+    assert len(asked) > 70
 
     async def everywhere() -> None:
         for what, headers, status in WRONG:
@@ -208,27 +208,25 @@ def issued(served: Served, tenant: str | None = None, **more: str) -> dict[str, 
 
 
 def test_what_waits_for_a_person_is_not_done_at_an_agents_word(book: Served) -> None:
-    made = book.client.post("/memory/remember", json={"text": "The shed is green."}).json()
-    assert made["entry"]["trust"] == "user"
+    made = book.client.post("/entries", json={"text": "The shed is green."}).json()
+    assert made["known"]["entry"]["trust"] == "user"
     with book.asking(issued(book, label="bot")["token"]) as agent:
-        assert agent.post("/memory/remember", json={"text": "The gate is red."}).json()["entry"]["trust"] == "agent"
+        assert agent.post("/entries", json={"text": "The gate is red."}).json()["known"]["entry"]["trust"] == "agent"
         for path, given in (
-            ("/memory/accept", {"every": True}),
-            ("/memory/reject", {"every": True}),
-            ("/memory/purge", {"target": made["entry"]["id"]}),
-            ("/tools/memory_purge", {"target": made["entry"]["id"]}),
-            ("/memory/undo", {"operation": made["operation"]}),
-            ("/tools/memory_undo", {"operation": made["operation"]}),
-            ("/memory/tidy", {"apply": ["remove"]}),
+            ("/proposals/accept", {"every": True}),
+            ("/proposals/reject", {"every": True}),
+            ("/purge", {"target": made["known"]["entry"]["id"]}),
+            (f"/operations/{made['operation']}/undo", {}),
+            ("/tidy", {"apply": ["remove"]}),
         ):
             refused = agent.post(path, json=given)
             assert (refused.status_code, refused.json()["error"]["code"]) == (403, "person_only"), path
-        assert agent.post("/memory/purge", json={"target": made["entry"]["id"], "dry_run": True}).status_code == 200
+        assert agent.post("/purge", json={"target": made["known"]["entry"]["id"], "dry_run": True}).status_code == 200
         for method, path in (("GET", "/tokens"), ("POST", "/tokens"), ("GET", "/tenants"), ("DELETE", "/tokens/x")):
             assert agent.request(method, path).json()["error"]["code"] == "forbidden"
         assert agent.get(f"{book.url}/metrics").status_code == 403
     with book.asking(issued(book, acts_as="user")["token"]) as person:
-        assert person.post("/memory/undo", json={"operation": made["operation"]}).status_code == 200
+        assert person.post(f"/operations/{made['operation']}/undo").status_code == 200
 
 
 def test_a_token_is_good_until_it_is_revoked_and_kept_as_a_digest(book: Served) -> None:
@@ -258,12 +256,12 @@ def test_each_tenant_has_a_book_and_sees_no_other(many: Served) -> None:
     amy = many.asking(issued(many, "amy")["token"])
     bob = many.asking(issued(many, "bob")["token"])
     with amy, bob:
-        assert amy.post("/memory/remember", json={"text": SECRET}).status_code == 200
-        assert bob.post("/memory/search", json={"query": "safe painting"}).json()["results"] == []
+        assert amy.post("/entries", json={"text": SECRET}).status_code == 200
+        assert bob.get("/search?query=safe+painting").json()["hits"] == []
         assert bob.get("/entries", headers={"X-Memorybook-Tenant": "amy"}).status_code == 403
         assert bob.get("/entries", headers={"X-Memorybook-Tenant": "bob"}).status_code == 200
         owned = many.client.get("/entries", headers={"X-Memorybook-Tenant": "amy"})
-        assert [entry["text"] for entry in owned.json()["entries"]] == [SECRET]
+        assert [known["entry"]["text"] for known in owned.json()["entries"]] == [SECRET]
         assert many.client.delete("/tenants/amy?erase=true").status_code == 204
         assert amy.get("/entries").status_code == 401
     assert not [name for name in os.listdir(many.books.root) if name.startswith("server-amy-")]
@@ -331,7 +329,7 @@ def test_a_book_in_use_is_closed_and_not_removed(many: Served, monkeypatch: pyte
     many.client.post("/tenants", json={"name": "max"})
     token = issued(many, "max")["token"]
     with many.asking(token) as client:
-        assert client.post("/memory/append", json={"text": SECRET}).status_code == 200
+        assert client.post("/notes", json={"text": SECRET}).status_code == 200
         with many.books.opened("max", person=False) as memory:
             refused = many.client.delete("/tenants/max?erase=true")
             assert (refused.status_code, refused.json()["error"]["code"]) == (503, "unavailable")

@@ -10,9 +10,8 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from memorybook.config.settings import ServerSettings
-from memorybook.http.error_responses import Refusal
-from memorybook.http.limits import Limits
-from memorybook.http.tracing import Metrics, Tracing
+from memorybook.http.http_messages import Refusal
+from memorybook.http.middleware import Limits, Metrics, Tracing
 
 
 async def unsent(message: Message) -> None:
@@ -74,7 +73,7 @@ def test_what_a_stop_waits_for_no_longer_is_told_so() -> None:
         sent.append(message)
 
     async def stopped() -> None:
-        task = asyncio.create_task(Tracing(app, Metrics())(request("/api/v1/memory/append"), receive, send))
+        task = asyncio.create_task(Tracing(app, Metrics())(request("/api/v1/notes"), receive, send))
         await begun.wait()
         task.cancel()
         await task

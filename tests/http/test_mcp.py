@@ -38,8 +38,10 @@ def test_a_host_is_served_the_book_of_its_token_and_acts_as_an_agent(many: Serve
     assert made["entry"]["trust"] == "agent"
     assert [hit["id"] for hit in found["results"]] == [made["entry"]["id"]]
     assert anyio.run(called, many, mode, others, ("memory_search", {"query": "green tea"}))[0]["results"] == []
-    history = many.client.post("/memory/history", json={}, headers={"X-Memorybook-Tenant": ours}).json()
-    assert [(each["door"], each["actor"]) for each in history["operations"]] == [("mcp", "agent")]
+    history = many.client.get("/operations", headers={"X-Memorybook-Tenant": ours}).json()
+    assert [(each["operation"]["door"], each["operation"]["actor"]) for each in history["operations"]] == [
+        ("mcp", "agent")
+    ]
     wanted = {"Authorization": f"Bearer {token}", "X-Memorybook-Tenant": other}
     assert httpx2.post(f"{many.url}/mcp", headers=wanted, json={}).status_code == 403
     stream = httpx2.get(f"{many.url}/mcp", headers=wanted | {"Accept": "text/event-stream"})

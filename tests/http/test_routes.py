@@ -9,14 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-import jsonschema
 import pytest
-from pydantic import TypeAdapter
 
-from memorybook import tools
-from memorybook.http import memory_routes
 from memorybook.memory import Memory
-from serving import OWNER, Served
+from serving import Served
 
 
 def user(text: str, **more: str) -> dict[str, str]:
@@ -39,142 +35,50 @@ def error_of(response: httpx2.Response, status: int) -> str:
     return str(error["code"])
 
 
-# --- tools and verbs -----------------------------------------------------------------------------
-
-
-def test_every_tool_is_a_route_that_answers_as_the_tool_does(one: Served) -> None:
-    made = posted(one.client, "/tools/memory_remember", text="Bob has a blue bike.", tags=["bike"])
-    with one.books.opened("", person=True) as memory:
-        for name, given in (
-            ("memory_get", {"target": made["entry"]["id"]}),
-            ("memory_list", {"category": "fact"}),
-            ("memory_search", {"query": "bike", "explain": True}),
-            ("memory_history", {"limit": 3}),
-        ):
-            assert posted(one.client, f"/tools/{name}", **given) == tools.call(memory, name, given)
-    paths = one.client.get("/openapi.json").json()["paths"]
-    assert {f"/api/v1/tools/{name}" for name in tools.TOOLS} <= paths.keys()
+# --- verbs ---------------------------------------------------------------------------------------
 
 
 def test_a_call_that_cannot_be_is_one_clear_sentence(one: Served) -> None:
-    assert error_of(one.client.post("/tools/memory_search", json={}), 400) == "invalid_input"
-    assert (
-        error_of(one.client.post("/tools/memory_search", json={"query": "x", "max_results": 0}), 400) == "invalid_input"
-    )
-    assert error_of(one.client.post("/tools/memory_search", content=b"{not json"), 400) == "invalid_input"
-    assert error_of(one.client.post("/tools/memory_search", content=b'{"query":' * 2000), 400) == "invalid_input"
-    assert error_of(one.client.post("/tools/memory_search", json=[1]), 400) == "invalid_input"
-    assert (
-        error_of(one.client.post("/memory/remember", content=b'{"text": "x", "importance": NaN}'), 400)
-        == "invalid_input"
-    )
-    assert error_of(one.client.post("/memory/why", json={"id": "nobody"}), 404) == "not_found"
-    for path in ("/memory/revise", "/tools/memory_update"):
-        assert error_of(one.client.post(path, json={"id": "x", "instruction": "y"}), 400) == "no_model"
+    for path in ("/search", "/search?query=x&max_results=0", "/search?query=x&colour=red", "/search?query=x&explain=2"):
+        assert error_of(one.client.get(path), 400) == "invalid_input"
+    for content in (b"{}", b"{not json", b'{"query":' * 2000, b"[1]"):
+        assert error_of(one.client.post("/search", content=content), 400) == "invalid_input"
+    nan = one.client.post("/entries", content=b'{"text": "x", "importance": NaN}')
+    assert error_of(nan, 400) == "invalid_input"
+    assert error_of(one.client.get("/entries/nobody/why"), 404) == "not_found"
+    assert error_of(one.client.post("/entries/x/revise", json={"instruction": "y"}), 400) == "no_model"
     assert error_of(one.client.post("/memory/backup", json={"path": "/tmp/x"}), 404) == "not_found"
     assert error_of(one.client.get("/entries?limit=many"), 400) == "invalid_input"
-    assert error_of(one.client.get("/memory/search"), 405) == "method_not_allowed"
+    assert error_of(one.client.delete("/search"), 405) == "method_not_allowed"
     for path, allowed in (
         ("/documents/a/b.md", "DELETE, GET, HEAD, PUT"),
         ("/sessions", "GET, HEAD, POST"),
         ("/sessions/a/b/end", "GET, HEAD, POST"),
-        ("/sync", ""),
+        ("/nowhere", ""),
     ):
         assert one.client.options(path).headers.get("Allow", "") == allowed
 
 
-def closed(schema: Any) -> Any:
-    """The schema, its objects with fields closed to any other."""
-    if isinstance(schema, list):
-        return [closed(each) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    shut = {"additionalProperties": False} if "properties" in schema else {}
-    return {name: closed(each) for name, each in schema.items()} | shut
-
-
-CALLS: list[tuple[str, dict[str, Any]]] = [
-    ("init", {}),
-    ("remember", {"text": "The user likes green tea in the morning.", "category": "preference", "importance": "high"}),
-    ("append", {"text": "Met at the harbour"}),
-    ("flush", {"text": "- We decided to ship on Friday."}),
-    ("entries", {"limit": None}),
-    ("update", {"id": "ID", "tags": ["tea"]}),
-    ("pin", {"id": "ID"}),
-    ("unpin", {"id": "ID"}),
-    ("revise", {"id": "ID", "instruction": "make it shorter"}),
-    ("get", {"target": "ID"}),
-    ("search", {"query": "green tea"}),
-    ("recall_memory", {"query": "green tea"}),
-    ("recall", {"query": "green tea", "max_tokens": 500}),
-    ("retrieve_and_inject", {"query": "the user likes green tea in the morning", "min_score": 0.1}),
-    ("get_prompt_memories", {"top_k": 5}),
-    ("get_prompt_memories_text", {"top_k": 5}),
-    ("summarize_existing", {}),
-    ("store_if_worthwhile", {"task_goal": "Fix the login test", "task_result": "The root cause was an expired token."}),
-    ("open_session", {"name": "tea"}),
-    ("add_messages", {"session": "tea", "messages": [user("I decided to buy a kettle on Saturday.")]}),
-    ("sessions", {"limit": None}),
-    ("recall_history", {"limit": 3, "max_tokens": 500}),
-    ("recall_topic", {"query": "kettle"}),
-    ("recall_session", {"which": "tea"}),
-    ("recall_within", {"session": "tea", "query": "kettle"}),
-    ("detect", {"text": "What did we decide about the kettle?"}),
-    ("detect", {"text": "Hello"}),
-    ("recollect", {"text": "What did we decide about the kettle?"}),
-    ("end_session", {"session": "tea", "messages": [{"role": "assistant", "content": "Noted."}]}),
-    ("process_session_end", {"messages": [user("I prefer trains to planes.")], "session_id": "trips"}),
-    ("retry_parked", {}),
-    ("close_idle", {"limit": 1}),
-    ("documents", {}),
-    ("write_document", {"path": "plans.md", "text": "# Plans\n", "expect": ""}),
-    ("document", {"path": "plans.md"}),
-    ("rename_document", {"path": "plans.md", "to": "plan.md"}),
-    ("remove_document", {"path": "plan.md"}),
-    ("sync", {}),
-    ("rebuild", {}),
-    ("status", {}),
-    ("tidy", {"dry_run": True}),
-    ("review", {}),
-    ("accept", {"every": True}),
-    ("reject", {"every": True}),
-    ("history", {"limit": None}),
-    ("why", {"id": "ID"}),
-    ("forget", {"target": "ID"}),
-    ("undo", {"operation": "OPERATION"}),
-    ("purge", {"target": "ID"}),
-]
-
-
-def test_every_verb_is_a_route_whose_answer_is_as_openapi_has_it(many: Served) -> None:
-    assert {name for name, _ in CALLS} == set(memory_routes.VERBS)
-    known: dict[str, str] = {}
-    many.client.post("/tenants", json={"name": "verbs"})
-    with many.asking(OWNER, **{"X-Memorybook-Tenant": "verbs"}) as client:
-        for name, given in CALLS:
-            body = {key: known.get(value, value) if isinstance(value, str) else value for key, value in given.items()}
-            found = posted(client, f"/memory/{name}", **body)
-            schema = closed(TypeAdapter(memory_routes.VERBS[name]).json_schema())
-            jsonschema.Draft202012Validator(schema).validate(found)
-            if name == "remember":
-                known["ID"] = found["entry"]["id"]
-            if name == "forget":
-                known["OPERATION"] = found["receipt"]["operation"]
-
-
-def test_null_says_what_none_says_to_the_verb(one: Served) -> None:
+def test_a_parameter_without_a_value_says_none(one: Served) -> None:
     for number in range(25):
-        posted(one.client, "/memory/append", text=f"line {number}")
-    assert len(posted(one.client, "/memory/history")["operations"]) == 20
-    assert len(posted(one.client, "/memory/history", limit=None)["operations"]) > 20
+        posted(one.client, "/notes", text=f"line {number}")
+    assert len(one.client.get("/operations").json()["operations"]) == 20
+    assert len(one.client.get("/operations?limit=").json()["operations"]) > 20
     for path in ("/entries", "/sessions"):
         assert one.client.get(path, params={"limit": 10**30}).status_code == 200
 
 
+def test_what_is_too_long_for_an_address_is_posted(one: Served) -> None:
+    posted(one.client, "/entries", text="Bob has a blue bike.")
+    found = one.client.get("/search", params={"query": "blue bike", "explain": "true"}).json()
+    assert "Bob has a blue bike" in found["hits"][0]["snippet"]
+    assert posted(one.client, "/search", query="blue bike", explain=True)["hits"] == found["hits"]
+
+
 def test_what_is_no_utf8_comes_through(one: Served) -> None:
     text = "caf\udce9 in Köln"
-    made = posted(one.client, "/memory/remember", text=text)
-    assert made["entry"]["text"] == text
+    made = posted(one.client, "/entries", text=text)
+    assert made["known"]["entry"]["text"] == text
     put = one.client.put("/documents/bytes.md", content=b"# caf\xe9\r\n", headers={"If-None-Match": "*"})
     assert put.status_code == 200
     assert one.client.get("/documents/bytes.md").content == b"# caf\xe9\r\n"
@@ -228,9 +132,9 @@ def test_no_path_leads_out_of_the_book(one: Served, path: str) -> None:
 
 def test_an_entry_is_changed_only_by_who_knows_how_it_stands(one: Served) -> None:
     client = one.client
-    id = posted(client, "/memory/remember", text="The kettle is red.")["entry"]["id"]
+    id = posted(client, "/entries", text="The kettle is red.")["known"]["entry"]["id"]
     tag = client.get(f"/entries/{id}").headers["ETag"]
-    posted(client, "/memory/remember", text="The kettle is red.")  # said again: stronger, but the same
+    posted(client, "/entries", text="The kettle is red.")  # said again: stronger, but the same
     assert client.get(f"/entries/{id}", headers={"If-None-Match": tag}).status_code == 304
     assert error_of(client.patch(f"/entries/{id}", json={"tags": ["red"]}), 428) == "precondition_required"
     changed = client.patch(f"/entries/{id}", json={"tags": ["red"], "pinned": True}, headers={"If-Match": tag})
@@ -251,7 +155,7 @@ def test_an_entry_is_changed_only_by_who_knows_how_it_stands(one: Served) -> Non
     assert error_of(client.patch(f"/entries/{id}", json={}, headers=current), 400) == "invalid_input"
     assert error_of(client.patch(f"/entries/{id}", json={"colour": "x"}, headers=current), 400) == "invalid_input"
     assert client.get("/entries?category=fact&limit=1").json()["entries"]
-    assert client.delete(f"/entries/{id}", headers=current).json()["receipt"]["entries"] == [id]
+    assert client.delete(f"/entries/{id}", headers=current).json()["entries"] == [id]
     assert error_of(client.get(f"/entries/{id}"), 404) == "not_found"
     assert error_of(client.get("/entries/MEMORY.md"), 404) == "not_found"
 
@@ -292,13 +196,13 @@ def test_a_session_that_nobody_ends_is_closed_by_the_servers_tick(one: Served, m
 def test_a_tenant_is_told_of_no_place_on_the_servers_disk(many: Served, tmp_path: Path) -> None:
     many.client.post("/tenants", json={"name": "nosy"})
     owner = {"X-Memorybook-Tenant": "nosy"}
-    shown = many.client.post("/memory/status", json={}, headers=owner).json()
+    shown = many.client.get("/status", headers=owner).json()
     assert shown["root"].startswith(many.books.root), "the owner may know"
     token = many.client.post("/tokens", json={}, headers=owner).json()["token"]
     with many.asking(token) as nosy:
-        posted(nosy, "/memory/remember", text="Likes tea. 喜欢喝茶。")
+        posted(nosy, "/entries", text="Likes tea. 喜欢喝茶。")
         [place] = Path(many.books.root).glob("server-nosy-*")
-        answers = [nosy.post(path, json={}) for path in ("/memory/status", "/tools/memory_status", "/memory/init")]
+        answers = [nosy.get("/status"), nosy.post("/init")]
         calling = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
         told = {"name": "memory_status", "arguments": {}}
         headers = {"Accept": "application/json, text/event-stream"}
@@ -308,14 +212,8 @@ def test_a_tenant_is_told_of_no_place_on_the_servers_disk(many: Served, tmp_path
         (place / "MEMORY.md").unlink()
         (place / "MEMORY.md").mkdir()  # whatever goes wrong names the document, not where it is
         (place / ".memorybook" / "journal.sqlite").write_bytes(b"no database at all")
-        failing = [
-            ("/memory/remember", {"text": "Likes rye. 喜欢黑麦。"}),
-            ("/memory/document", {"path": "MEMORY.md"}),
-            ("/memory/search", {"query": "tea 茶"}),
-            ("/memory/history", {}),
-            ("/memory/status", {}),
-        ]
-        failed = [nosy.post(path, json=body) for path, body in failing]
+        failing = ("/documents/MEMORY.md", "/search?query=tea", "/operations", "/status")
+        failed = [nosy.post("/entries", json={"text": "Likes rye. 喜欢黑麦。"}), *map(nosy.get, failing)]
         assert max(answer.status_code for answer in failed) >= 400
         for answer in (*answers, *failed):
             assert str(tmp_path.parents[1]) not in answer.text
@@ -324,7 +222,7 @@ def test_a_tenant_is_told_of_no_place_on_the_servers_disk(many: Served, tmp_path
 
 
 def test_a_book_is_taken_along_and_brought(one: Served, many: Served) -> None:
-    posted(one.client, "/memory/process_session_end", messages=[user("I prefer rye bread.")], session_id="bread")
+    posted(one.client, "/conversations", messages=[user("I prefer rye bread.")], session_id="bread")
     exported = one.client.get("/export?session=bread")
     assert exported.headers["Content-Type"] == "application/json"
     many.client.post("/tenants", json={"name": "baker"})

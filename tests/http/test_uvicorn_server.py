@@ -12,22 +12,19 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from functools import wraps
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
 
 import httpx2
 import pytest
-from fastapi import FastAPI
 
 import memorybook
 from memorybook.cli import main
 from memorybook.config.settings import Config, ServerSettings
-from memorybook.formats.document import Document
-from memorybook.http import uvicorn_server
-from memorybook.http.limits import Limits, Rates
-from memorybook.http.uvicorn_server import Connection, listen, url_of
+from memorybook.http.middleware import Limits, Rates
+from memorybook.http.uvicorn_server import listen, url_of
 from memorybook.memory import Memory
 from serving import OWNER, TLS, Served, books_at, serving
 
@@ -60,99 +57,20 @@ def another(served: Served) -> httpx2.Client:
 def test_a_body_is_taken_up_to_the_limit_whether_or_not_its_length_is_told(small: Served) -> None:
     with another(small) as client:
         long = json.dumps({"text": "x" * 3000})
-        assert client.post("/memory/append", content=long).status_code == 413
-        assert client.post("/memory/append", content=iter([long.encode()])).status_code == 413
-        assert client.post("/memory/append", content=iter([b'{"text": ', b'"short"}'])).status_code == 200
+        assert client.post("/notes", content=long).status_code == 413
+        assert client.post("/notes", content=iter([long.encode()])).status_code == 413
+        assert client.post("/notes", content=iter([b'{"text": ', b'"short"}'])).status_code == 200
 
 
 def test_a_body_that_never_ends_is_not_waited_for(small: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     hurry(small, monkeypatch)
-    more = "HTTP/1.1\r\nContent-Length: 100\r\nContent-Type: application/json\r\nAccept: application/json"
-    for path in ("/api/v1/memory/append", "/mcp"):
-        with connection(small, f"POST {path} {more}") as slow:
-            assert heard(slow).startswith(b"HTTP/1.1 408")
-
-
-def connection(served: Served, asked: str = "", room: int = 0) -> socket.socket:
-    """A connection on which this was asked, with the owner's token, of a peer that takes in so many bytes at a time."""
-    place, made = urlsplit(served.url), socket.socket()
-    if room:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, room)
-    made.settimeout(20)
-    made.connect((place.hostname, place.port))
-    if asked:
-        made.sendall(f"{asked}\r\nHost: {place.netloc}\r\nAuthorization: Bearer {OWNER}\r\n\r\n".encode())
-    return made
-
-
-def heard(connection: socket.socket) -> bytes:
-    """All that comes until the connection ends."""
-    found = b""
-    with suppress(ConnectionError):
-        while more := connection.recv(65536):
-            found += more
-    return found
-
-
-def awaited(served: Served) -> dict[object, str]:
-    """What the peers of its connections are to do."""
-    connections = cast("set[Connection]", served.server.server_state.connections)
-    return {each.client: each.awaited()[0] for each in list(connections)}
-
-
-def vast(memory: Memory, path: str) -> Document:
-    """A document that no system keeps on the way."""
-    return Document("x" * 8_000_000, "revision", 0.0)
-
-
-def test_a_peer_that_goes_quiet_is_not_waited_for_and_connections_are_not_without_number(
-    one: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(uvicorn_server, "_PATIENCE", 0.1)
-    monkeypatch.setattr(Memory, "document", vast)
-    with connection(one, "GET /healthz HTTP/1.1") as slow:
-        slow.sendall(b"GET /healthz HTTP/1.1\r\nX: ")
-        assert heard(slow).startswith(b"HTTP/1.1 200")
-    with connection(one, "GET /api/v1/documents/vast.md HTTP/1.1", room=4096) as deaf:
-        until(lambda: deaf.getsockname() in awaited(one))
-        until(lambda: deaf.getsockname() not in awaited(one))
-        assert len(heard(deaf)) < 8_000_000
-    monkeypatch.setattr("resource.getrlimit", lambda _: (0, 0))
-    with connection(one) as refused:
-        assert heard(refused) == b""
-
-
-def test_nonsense_is_cut_off_and_is_no_mistake_of_the_servers_own(
-    one: Served, caplog: pytest.LogCaptureFixture
-) -> None:
-    with connection(one, "POST /api/v1/memory/append HTTP/1.1\r\nTransfer-Encoding: chunked") as wild:
-        until(lambda: "sends" in awaited(one).values())
-        wild.sendall(b"nonsense\r\n")
-        assert heard(wild).startswith(b"HTTP/1.1 400")
-    with connection(one, "POST /api/v1/nowhere HTTP/1.1\r\nTransfer-Encoding: chunked") as wild:
-        assert wild.recv(1, socket.MSG_PEEK), "it is answered before it has ended"
-        wild.sendall(b"nonsense\r\n")
-        assert heard(wild).startswith(b"HTTP/1.1 404")
-    assert not [record for record in caplog.records if record.levelname == "ERROR"]
-
-
-def test_a_stop_waits_for_nobody_who_has_gone_quiet(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(uvicorn_server, "_QUIET", 0.05)
-    monkeypatch.setattr(Memory, "document", vast)
-    with ExitStack() as held, serving(tmp_path / "book") as served:
-        for asked in (
-            "",
-            "GET /healthz HTTP/1.1",
-            "POST /api/v1/memory/append HTTP/1.1\r\nContent-Length: 100",
-            "GET /api/v1/documents/vast.md HTTP/1.1",
-        ):
-            held.enter_context(connection(served, asked, room=4096))
-        until(lambda: {"asks", "reads", "sends"} == set(awaited(served).values()))
-        begun = time.monotonic()
-    assert time.monotonic() - begun < 5
-    assert not caplog.records
+    place = urlsplit(small.url)
+    for path in ("/api/v1/notes", "/mcp"):
+        with socket.create_connection((place.hostname, place.port), timeout=20) as slow:
+            head = f"POST {path} HTTP/1.1\r\nHost: {place.netloc}\r\nAuthorization: Bearer {OWNER}\r\n"
+            more = "Content-Length: 100\r\nContent-Type: application/json\r\nAccept: application/json\r\n\r\n"
+            slow.sendall((head + more).encode())
+            assert slow.recv(65536).startswith(b"HTTP/1.1 408")
 
 
 def test_a_token_has_a_rate(small: Served) -> None:
@@ -177,6 +95,7 @@ def test_a_bucket_fills_again() -> None:
 def test_what_takes_too_long_is_told_to_go_on_and_does(small: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     append, go = Memory.append, threading.Event()
 
+    @wraps(append)
     def slowly(memory: Memory, text: str, **more: Any) -> Any:
         assert go.wait(20)
         return append(memory, text, **more)
@@ -184,7 +103,7 @@ def test_what_takes_too_long_is_told_to_go_on_and_does(small: Served, monkeypatc
     monkeypatch.setattr(Memory, "append", slowly)
     hurry(small, monkeypatch)
     with another(small) as client:
-        late = client.post("/memory/append", json={"text": "late"}, headers={"X-Request-ID": "mine-1"})
+        late = client.post("/notes", json={"text": "late"}, headers={"X-Request-ID": "mine-1"})
         assert (late.status_code, late.json()["error"]["code"]) == (504, "late")
         assert late.json()["error"]["request_id"] == late.headers["X-Request-ID"] == "mine-1"
         called = {"name": "memory_append", "arguments": {"text": "tool"}}
@@ -206,12 +125,12 @@ def test_so_many_requests_are_taken_at_a_time(small: Served, monkeypatch: pytest
 
     monkeypatch.setattr(Memory, "status", slowly)
     with another(small) as client, another(small) as second, another(small) as third:
-        threads = [threading.Thread(target=each.post, args=["/memory/status"]) for each in (client, second)]
+        threads = [threading.Thread(target=each.get, args=["/status"]) for each in (client, second)]
         for thread in threads:
             thread.start()
         assert all(begun.acquire(timeout=20) for _ in threads)
         hurry(small, monkeypatch)
-        refused = third.post("/memory/status")
+        refused = third.get("/status")
         go.set()
         for thread in threads:
             thread.join(20)
@@ -265,6 +184,7 @@ def until(holds: Any, seconds: float = 20) -> None:
 
 
 def test_requests_have_ids_and_are_counted(one: Served) -> None:
+    assert one.client.post("/init").status_code == 200
     assert one.client.get("/entries", headers={"X-Request-ID": "a b"}).headers["X-Request-ID"] != "a b"
     assert one.client.get("/entries", headers={"X-Request-ID": "abc.1"}).headers["X-Request-ID"] == "abc.1"
     told = one.client.get(f"{one.url}/metrics").text
@@ -280,7 +200,7 @@ def test_a_mistake_of_the_servers_own_is_told_without_its_traceback(
         raise ZeroDivisionError("private")
 
     monkeypatch.setattr(Memory, "status", mistaken)
-    wrong = one.client.post("/memory/status", headers={"X-Request-ID": "mine-2"})
+    wrong = one.client.get("/status", headers={"X-Request-ID": "mine-2"})
     assert (wrong.status_code, wrong.json()["error"]["code"]) == (500, "unexpected")
     assert "private" not in wrong.text
     assert [record.exc_info is not None for record in caplog.records if "mine-2" in record.getMessage()][:1] == [True]
@@ -366,18 +286,6 @@ def test_a_stop_loses_no_line_that_was_acknowledged(tmp_path: Path) -> None:
     assert [line for line in acknowledged if lines.count(line) != 1] == []
 
 
-def test_ctrl_c_once_more_leaves_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    left, before = list[int](), signal.getsignal(signal.SIGINT)
-    monkeypatch.setattr(os, "_exit", left.append)
-    server = uvicorn_server.Server(FastAPI(), ServerSettings(), lambda: None)
-    with server.capture_signals():
-        for asked in (signal.SIGTERM, signal.SIGTERM, signal.SIGINT):
-            assert not left
-            signal.raise_signal(asked)
-            assert server.should_exit
-    assert (left, signal.getsignal(signal.SIGINT)) == ([130], before)
-
-
 async def appending(url: str, stop: Any) -> list[str]:
     """Lines that were acknowledged before the server was gone; it is told to stop after some."""
     done: list[str] = []
@@ -386,7 +294,7 @@ async def appending(url: str, stop: Any) -> list[str]:
         for step in range(1000):
             line = f"line-{number}-{step}"
             try:
-                answer = await client.post("/api/v1/memory/append", json={"text": line})
+                answer = await client.post("/api/v1/notes", json={"text": line})
             except httpx2.HTTPError:
                 return
             if answer.status_code == 200:

@@ -19,9 +19,9 @@ from mcp_hosts import CONFIG, Host, Person, server, structured, text_of
 from memorybook import tools
 from memorybook.errors import ConfigError
 from memorybook.mcp import tool_catalog
+from memorybook.mcp.tool_catalog import ANSWERS
 from memorybook.memory import Memory
 from memorybook.search.snippets import CLOSE, OPEN
-from memorybook.shapes import ANSWERS
 
 OFFERED = (
     "memory_search memory_get memory_append memory_flush memory_remember memory_update memory_pin memory_forget "

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import memorybook
 from mcp_hosts import CONFIG, Host, text_of
-from memorybook.mcp.truncate import MOST, bounded, size
+from memorybook.mcp.responses import MOST, bounded, size
 from memorybook.memory import Memory
 
 TEXT = st.sampled_from(["tea ", "茶", "\n", "<!", "\ud800", "线\n"]).flatmap(

@@ -21,7 +21,7 @@ from memorybook.cli import main
 from memorybook.cli.show import Page, answer
 from memorybook.config.settings import Config
 from memorybook.errors import InvalidInput, UnsafePath
-from memorybook.mcp.summaries import brief
+from memorybook.mcp.responses import brief
 from memorybook.memory import Memory
 from memorybook.search.types import Passage, place_of
 from memorybook.validate import read_place

@@ -1,4 +1,4 @@
-"""One call of a verb: its arguments, the book it opens, what it reads and asks."""
+"""One call of a verb: its parser, the book it opens, its input and output."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import os
 import sys
 
 from memorybook._light import TYPE_CHECKING, Any, NamedTuple, contextmanager
-from memorybook.cli import VERBS
-from memorybook.cli.terminal_escape import remark, to_stderr
+from memorybook.cli.verbs import VERBS, version
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound
+from memorybook.text.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import tzinfo
+    from typing import TextIO
 
     from memorybook.config.settings import Config
     from memorybook.memory import Memory
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     """Does the work and returns the JSON answer; None if it has written its output itself."""
 
     Command = tuple[Callable[["Parser"], None], Run]
-    """What a verb takes, and what it does: each module's `COMMANDS` has them by verb."""
+    """Function that adds the arguments of a verb, and the one that runs it; see each module's `COMMANDS`."""
 
 
 _ESCAPE = "backslashreplace"
@@ -38,7 +39,7 @@ class Declined(MemoryBookError):
 
 
 class Argument(NamedTuple):
-    """One argument: its names and what argparse's `add_argument` is told about it."""
+    """One argument: its names and, as argparse's `add_argument` has them, how it is read."""
 
     names: tuple[str, ...]
     how: Mapping[str, Any]
@@ -49,9 +50,28 @@ class Argument(NamedTuple):
         long = next((name for name in self.names if name.startswith("--")), self.names[0])
         return str(self.how.get("dest") or long.lstrip("-").replace("-", "_"))
 
+    @property
+    def label(self) -> str:
+        """What errors call it."""
+        return "/".join(self.names) if self.names[0][0] == "-" else str(self.how.get("metavar") or self.names[0])
+
+    @property
+    def is_switch(self) -> bool:
+        """Whether it takes no value."""
+        return bool(self.how.get("action") == "store_true")
+
+    def usage(self) -> str:
+        """Return how it is written, for the help."""
+        metavar = self.how.get("metavar") or self.dest.upper()
+        if self.names[0][0] != "-":
+            name = self.label
+            return {"?": f"[{name}]", "*": f"[{name} ...]", "+": f"{name} [...]"}.get(self.how.get("nargs", ""), name)
+        more = " [...]" if self.how.get("nargs") == "+" else ""
+        return ", ".join(self.names) + ("" if self.is_switch else f" {metavar}{more}")
+
 
 class Options:
-    """What the words of a command line mean, as attributes."""
+    """The values of a command line, as attributes."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self.__dict__.update(values)
@@ -62,7 +82,7 @@ class Options:
 
 
 class Parser:
-    """The arguments of a verb, told once: read here where that is plain, else by argparse, which takes long to import.
+    """The arguments of a verb. argparse takes longer to import than a search, so it is not used.
 
     Attributes:
         prog: `memorybook VERB`.
@@ -78,78 +98,121 @@ class Parser:
         self.arguments: list[Argument] = []
 
     def add_argument(self, *names: str, **how: Any) -> None:
-        """As argparse's: of the actions `store_true` and `append`, of `nargs` all but numbers."""
+        """Add an argument, as argparse does: actions `store_true` and `append`, `nargs` "?", "*" and "+"."""
         self.arguments.append(Argument(names, how))
 
     def parse(self, words: Sequence[str]) -> Options:
-        """What the words mean. Raises InvalidInput, and SystemExit after printing a help page or the version."""
-        options = self.plainly(words)
-        if options is None:
-            from memorybook.cli import full_parser
-
-            options = vars(full_parser.parse(self, words))
+        """Return the options. Raises InvalidInput, and SystemExit after printing the help or the version."""
+        arguments = [*self.arguments, *global_options()]
+        named = {name: one for one in arguments for name in one.names if name.startswith("-")}
+        options = {one.dest: one.how.get("default", False if one.is_switch else None) for one in arguments}
+        said, unknown, waiting = list[str](), list[str](), list(words)
+        while waiting:
+            word = waiting.pop(0)
+            if word == "--":
+                said, waiting = said + waiting, []
+            elif not _is_option(word, named):
+                said.append(word)
+            elif word in ("-h", "--help", "--version"):
+                write(f"{version()}\n" if word == "--version" else self.help())
+                raise SystemExit(0)
+            else:
+                name, equals, value = word.partition("=")
+                if name not in named and (one := named.get(word[:2])):  # -n5, -qy
+                    waiting[:0] = [word[:2], f"-{word[2:]}" if one.is_switch else word[2:]]
+                elif name not in named:
+                    unknown.append(word)
+                else:
+                    self._take(options, named[name], [value] if equals else None, waiting, named)
+        left = self._place(options, said)
+        if unknown or left:
+            raise self._error(f"unrecognized arguments: {' '.join([*unknown, *left])}")
         return Options(options)
 
-    def plainly(self, words: Sequence[str]) -> dict[str, Any] | None:
-        """What argparse would answer, if nothing about the words is unusual or wrong; else None."""
-        arguments = [*self.arguments, *global_options()]
-        options = {
-            one.dest: one.how.get("default", False if one.how.get("action") == "store_true" else None)
-            for one in arguments
-        }
-        named = {name: one for one in arguments for name in one.names if name.startswith("-")}
-        said: list[str] = []
-        closed = False
-        waiting = iter(words)
-        for word in waiting:
-            if not word.startswith("-"):
-                if closed:  # argparse takes what has no name in one run
-                    return None
-                said.append(word)
+    def _take(
+        self,
+        options: dict[str, Any],
+        one: Argument,
+        values: list[str] | None,
+        waiting: list[str],
+        named: Mapping[str, Argument],
+    ) -> None:
+        """Set an option to its values, or to the next words."""
+        if one.is_switch:
+            if values:
+                raise self._error(f"{one.label}: takes no value, not {values[0]!r}")
+            options[one.dest] = True
+            return
+        several = one.how.get("nargs") == "+"
+        if values is None:
+            values = []
+            while waiting and (several or not values) and waiting[0] != "--" and not _is_option(waiting[0], named):
+                values.append(waiting.pop(0))
+        if not values:
+            raise self._error(f"{one.label}: expected {'at least ' * several}one argument")
+        try:
+            read = [one.how.get("type", str)(value) for value in values]
+        except InvalidInput as error:
+            raise self._error(f"{one.label}: {error}") from None
+        if one.how.get("action") == "append":
+            options[one.dest] = [*(options[one.dest] or ()), *read]
+        else:
+            options[one.dest] = read if several else read[0]
+
+    def _place(self, options: dict[str, Any], said: list[str]) -> list[str]:
+        """Hand out the words without a name; returns those that are too many."""
+        missing = []
+        for one in self.arguments:
+            if one.names[0][0] == "-":
                 continue
-            closed = bool(said)
-            name, equals, value = word.partition("=")
-            one = named.get(name)
-            if one is None or not _take(options, one, value if equals else None, waiting):
-                return None
-        return options if _place(options, [one for one in arguments if one.names[0][0] != "-"], said) else None
+            count = one.how.get("nargs")
+            if count in (None, "+") and not said:
+                missing.append(one.label)
+            elif count in ("*", "+"):
+                options[one.dest], said = said, []
+            elif said:
+                options[one.dest], said = said[0], said[1:]
+        if missing:
+            raise self._error(f"the following arguments are required: {', '.join(missing)}")
+        return said
+
+    def _error(self, message: str) -> InvalidInput:
+        return InvalidInput(f"{message}; see: {self.prog} --help")
+
+    def help(self) -> str:
+        """Return the page of `--help`."""
+        from textwrap import wrap
+
+        width = min(terminal_width(sys.stdout) or 100, 100)
+        taken = [one for one in self.arguments if one.names[0][0] != "-"]
+        lines = wrap(" ".join(["usage:", self.prog, "[options]", *(one.usage() for one in taken)]), width)
+        lines += ["", *wrap(self.description, width)]
+        version = Argument(("--version",), {"action": "store_true", "help": "the version"})
+        groups = {
+            "arguments": taken,
+            "options": [one for one in self.arguments if one not in taken],
+            "everywhere": [*global_options(), version],
+        }
+        for title, arguments in groups.items():
+            lines += ["", f"{title}:"] if arguments else []
+            for one in arguments:
+                told = wrap(one.how["help"], max(width - 24, 20))
+                usage = f"  {one.usage()}"
+                lines += [f"{usage:<24}{told.pop(0)}" if len(usage) < 23 else usage]
+                lines += [f"{'':24}{row}" for row in told]
+        return "\n".join([*lines, "", self.epilog.rstrip()]).rstrip() + "\n"
 
 
-def _take(options: dict[str, Any], one: Argument, value: str | None, waiting: Iterator[str]) -> bool:
-    """Set the option, its value given or the next word; False if that is for argparse."""
-    action = one.how.get("action")
-    if action == "store_true":
-        options[one.dest] = True
-        return value is None
-    if value is None:
-        value = next(waiting, "-")
-    elif not value:
+def _is_option(word: str, named: Mapping[str, Argument]) -> bool:
+    """Return whether the word is an option; a lone dash, a negative number and a text with spaces are none."""
+    if not word.startswith("-") or word == "-":
         return False
-    if value.startswith("-"):
-        return False
-    try:
-        read = one.how.get("type", str)(value)
-    except Exception:  # argparse asks again and words it
-        return False
-    options[one.dest] = [*(options[one.dest] or ()), read] if action == "append" else read
-    return True
-
-
-def _place(options: dict[str, Any], takers: Sequence[Argument], said: list[str]) -> bool:
-    """Hand out the words that have no name; False if they are too many or too few."""
-    for one in takers:
-        count = one.how.get("nargs")
-        if count in ("*", "+"):
-            options[one.dest], said = said, []
-        elif said:
-            options[one.dest], said = said[0], said[1:]
-        if count in (None, "+") and not options[one.dest]:
-            return False
-    return not said
+    number = word[1:].replace(".", "", 1).isdecimal()
+    return word.partition("=")[0] in named or not (number or " " in word)
 
 
 def global_options() -> list[Argument]:
-    """Options that every verb takes; `--version` is argparse's to answer."""
+    """Return the options that every verb takes."""
     return [
         Argument(("--book",), {"metavar": "DIR", "help": "the book's directory"}),
         Argument(("--project",), {"metavar": "KEY", "help": "the book of that project in the workspace"}),
@@ -181,7 +244,7 @@ def terminal_width(stream: Any) -> int | None:
 
 
 def parser_of(verb: str) -> tuple[Parser, Run]:
-    """The verb's parser with all its arguments, and what it does."""
+    """Return the parser of a verb and the function that runs it."""
     module, line = VERBS[verb]
     # importlib imports more than it is worth here
     arguments, run = __import__(f"memorybook.cli.{module}", fromlist=["COMMANDS"]).COMMANDS[verb]
@@ -191,7 +254,7 @@ def parser_of(verb: str) -> tuple[Parser, Run]:
 
 
 class Wording:
-    """In which words answers are told: the English ones of the code, or those that a table has for them.
+    """Wording of answers: English, or a translation table.
 
     Args:
         table: Each English sentence as it stands in the code, with the one that is said instead; what is counted stands
@@ -202,7 +265,7 @@ class Wording:
         self._table = table or {}
 
     def __call__(self, sentence: str, **values: Any) -> str:
-        """The sentence, its braces filled in."""
+        """Return the sentence, translated, with its braces filled in."""
         said = self._table.get(sentence, sentence)
         return said.format(**values) if values else said
 
@@ -245,7 +308,7 @@ class Call:
         return self._run(self)
 
     def config(self) -> Config:
-        """The settings that hold here, `--set` included; remarks about them go to stderr."""
+        """Load the settings, `--set` included; warnings go to stderr."""
         from memorybook.config.settings import load
 
         try:
@@ -263,7 +326,7 @@ class Call:
             self.warn(warning)
 
     def _warn_of_waiting(self) -> None:
-        from memorybook.hooks.unsettled import waiting
+        from memorybook.hooks.event import waiting
 
         told = waiting(working_directory(), book=self.options.book, project=self.options.project)
         if told:
@@ -288,17 +351,21 @@ class Call:
 
     @property
     def zone(self) -> tzinfo | None:
-        """Where its times are shown: the timezone of the book that was opened, None for the machine's."""
+        """Timezone of the opened book; None for the machine's."""
         return self._memory.book.zone if self._memory is not None else None
 
+    def given(self, *names: str) -> dict[str, Any]:
+        """Return these options by name, as arguments."""
+        return {name: getattr(self.options, name) for name in names}
+
     def tool(self, name: str, **arguments: Any) -> dict[str, Any]:
-        """What the memory tool of that name answers."""
+        """Call a memory tool."""
         from memorybook import tools
 
-        return tools.run(self.memory, tools.TOOLS[name], **arguments)
+        return tools.run(self.memory, name, **arguments)
 
     def unless_off(self, work: Callable[[Memory], dict[str, Any] | None]) -> dict[str, Any] | None:
-        """What `work` answers; while memory is switched off nothing is done, and the answer says so."""
+        """Run `work`; while memory is switched off do nothing and say so."""
         if self.memory.config.enabled:
             return work(self.memory)
         from memorybook import tools
@@ -326,7 +393,7 @@ class Call:
         self._memory = None
 
     def warn(self, message: str) -> None:
-        """A remark on stderr: one line of text, or of JSON with `--json`; nothing with `--quiet`."""
+        """Write a warning to stderr: a line of text, or of JSON with `--json`; nothing with `--quiet`."""
         if self.options.quiet:
             return
         if self.options.json:
@@ -339,7 +406,7 @@ class Call:
             remark(message)
 
     def write_json(self, answer: dict[str, Any], *, end: str = "\n") -> None:
-        """One JSON document on stdout: UTF-8, with line breaks on a terminal only."""
+        """Write one JSON document to stdout: UTF-8, indented on a terminal only."""
         import json
 
         from memorybook.text.visible import visible_json
@@ -348,7 +415,7 @@ class Call:
         write(visible_json(text) + end, encoding="utf-8")
 
     def flush(self) -> None:
-        """Hand on what is written, for output that goes on."""
+        """Flush stdout."""
         sys.stdout.flush()
 
     def confirm(self, question: str) -> None:
@@ -365,7 +432,7 @@ class Call:
 
     @contextmanager
     def progress(self, label: str) -> Iterator[Progress | None]:
-        """A bar on stderr while the block runs; None where nobody would see it."""
+        """Show a progress bar on stderr; yields None where nobody would see it."""
         if self.options.quiet or self.options.json or not sys.stderr.isatty():
             yield None
             return
@@ -377,8 +444,30 @@ class Call:
             yield lambda done, total: bar.update(task, completed=done, total=total or None)
 
 
+def remark(message: str) -> None:
+    """Write a line for a person to stderr."""
+    to_stderr(f"memorybook: {visible(message)}")
+
+
+def to_stderr(line: str) -> None:
+    """Write a line to stderr; bytes that are not UTF-8 as escapes.
+
+    Errors of writing are ignored: there is nowhere left to report them.
+    """
+    try:
+        sys.stderr.write(line.encode("utf-8", "backslashreplace").decode() + "\n")
+        sys.stderr.flush()
+    except OSError:
+        silence(sys.stderr)
+
+
+def silence(stream: TextIO) -> None:
+    """Discard what a stream still buffers, which the interpreter would flush again on exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
 def working_directory() -> str:
-    """Where the command was called. Raises NotFound if that directory is gone."""
+    """Return the current directory. Raises NotFound if it is gone."""
     try:
         return os.getcwd()
     except FileNotFoundError:
@@ -394,7 +483,7 @@ def write(text: str, *, encoding: str | None = None) -> None:
 
 
 def text_of(words: list[str]) -> str:
-    """The words as one text; a single `-` is what stands in stdin, without its last line break."""
+    """Join the words; a single `-` reads stdin, without its last line break."""
     if words != ["-"]:
         return " ".join(words)
     text = read_stdin().decode("utf-8", "surrogateescape")
@@ -402,13 +491,13 @@ def text_of(words: list[str]) -> str:
 
 
 def read_stdin() -> bytes:
-    """All of stdin."""
+    """Read all of stdin."""
     check_stdin()
     return sys.stdin.buffer.read()
 
 
 def check_stdin() -> None:
-    """Raises InvalidInput if stdin is closed."""
+    """Raise InvalidInput if stdin is closed."""
     if sys.stdin is None:
         raise InvalidInput("stdin is closed: there is nothing to read for '-'")
 
@@ -416,14 +505,8 @@ def check_stdin() -> None:
 # --- types of arguments --------------------------------------------------------------------------
 
 
-def _unfit(message: str) -> Exception:
-    from argparse import ArgumentTypeError
-
-    return ArgumentTypeError(message)
-
-
 def whole(low: int, high: int) -> Callable[[str], int]:
-    """A whole number in `low..high`."""
+    """Return the reader of a whole number in `low..high`."""
 
     def read(text: str) -> int:
         try:
@@ -431,33 +514,33 @@ def whole(low: int, high: int) -> Callable[[str], int]:
         except ValueError:
             number = low - 1
         if not low <= number <= high:
-            raise _unfit(f"must be a whole number from {low} to {high}, not {text[:40]!r}")
+            raise InvalidInput(f"must be a whole number from {low} to {high}, not {text[:40]!r}")
         return number
 
     return read
 
 
 def share(text: str) -> float:
-    """A number in 0..1."""
+    """Read a number in 0..1."""
     try:
         number = float(text)
     except ValueError:
         number = -1.0
     if not 0 <= number <= 1:
-        raise _unfit(f"must be a number from 0 to 1, not {text[:40]!r}")
+        raise InvalidInput(f"must be a number from 0 to 1, not {text[:40]!r}")
     return number
 
 
 def setting(text: str) -> tuple[str, str]:
-    """`KEY=VALUE`."""
+    """Read `KEY=VALUE`."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
-        raise _unfit(f"must be KEY=VALUE, not {text[:40]!r}")
+        raise InvalidInput(f"must be KEY=VALUE, not {text[:40]!r}")
     return key.strip(), value
 
 
 def json_object(text: str) -> dict[str, Any]:
-    """A JSON object; what may be in it is the book's to say."""
+    """Read a JSON object."""
     import json
 
     try:
@@ -465,10 +548,10 @@ def json_object(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        raise _unfit(f'must be a JSON object such as \'{{"team": "api"}}\', not {text[:40]!r}')
+        raise InvalidInput(f'must be a JSON object such as \'{{"team": "api"}}\', not {text[:40]!r}')
     return value
 
 
 def words_of(lists: list[str]) -> tuple[str, ...]:
-    """`--tag a,b --tag c` as one tuple, without blanks."""
+    """Return `--tag a,b --tag c` as one tuple, without blanks."""
     return tuple(word.strip() for one in lists for word in one.replace("，", ",").split(",") if word.strip())

@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 
 def _search_arguments(parser: Parser) -> None:
     add = parser.add_argument
-    add("query", nargs="+", help="what to look for, in words or as a question; - reads stdin")
+    add("query", nargs="+", help="words or a question; - reads stdin")
     add("--max-results", "--limit", "-n", type=whole(1, 200), metavar="N", help="at most N hits, 1 to 200")
     add("--min-score", type=share, metavar="X", help="only hits at least this relevant, 0 to 1")
     add("--category", "--type", metavar="NAME", help="only entries of this category")
-    add("--since", metavar="DATE", help="only what is dated this day or later, 2026-02-24")
-    add("--until", metavar="DATE", help="only what is dated this day or earlier")
-    add("--session", metavar="ID", help="only what belongs to this session")
-    add("--explain", action="store_true", help="show what each score is made of")
-    add("--below-prompt", action="store_true", help="only what prompts do not show: faded and archived entries")
+    add("--since", metavar="DATE", help="only from this day on, 2026-02-24")
+    add("--until", metavar="DATE", help="only up to this day")
+    add("--session", metavar="ID", help="only this session")
+    add("--explain", action="store_true", help="show the components of each score")
+    add("--below-prompt", action="store_true", help="only faded and archived entries")
     parser.epilog = """examples:
   memorybook search "which port does staging use"
   memorybook search 上次为什么换数据库 -n 3
@@ -33,22 +33,13 @@ def _search(call: Call) -> dict[str, Any]:
     if o.below_prompt:
         _refuse_filters(call)
         return call.tool("recall_memory", query=query, max_results=o.max_results)
-    found = call.tool(
-        "memory_search",
-        query=query,
-        max_results=o.max_results,
-        min_score=o.min_score,
-        category=o.category,
-        since=o.since,
-        until=o.until,
-        session=o.session,
-        explain=o.explain,
-    )
+    filters = call.given("max_results", "min_score", "category", "since", "until", "session", "explain")
+    found = call.tool("memory_search", query=query, **filters)
     return found if o.json else _apart(call.memory, found)
 
 
 def _apart(memory: Memory, found: dict[str, Any]) -> dict[str, Any]:
-    """The answer with turns as `get` needs them named: by SESSION/ID where several sessions have a turn of that id."""
+    """Name turns as `get` needs them: by SESSION/ID where several sessions share the id."""
     turns = [hit for hit in found["results"] if hit["source"] == "turn"]
     shared = memory.book.transcripts.shared({hit["turn"] for hit in turns}) if turns else ()
     for hit in turns:
@@ -70,8 +61,8 @@ def _refuse_filters(call: Call) -> None:
 
 
 def _recall_arguments(parser: Parser) -> None:
-    parser.add_argument("query", nargs="+", help="what the next prompt is about; - reads stdin")
-    parser.add_argument("--max-tokens", type=whole(1, 1_000_000), metavar="N", help="how long the block may be")
+    parser.add_argument("query", nargs="+", help="the next prompt; - reads stdin")
+    parser.add_argument("--max-tokens", type=whole(1, 1_000_000), metavar="N", help="maximum size of the block")
     parser.epilog = 'example:\n  memorybook recall "write the release notes" --max-tokens 800'
 
 

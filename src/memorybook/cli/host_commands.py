@@ -1,28 +1,31 @@
-"""What the verbs mcp and hook share: putting something of ours into the settings of an agent host."""
+"""The verbs mcp and hook: serve agent hosts, and change their settings."""
 
 from __future__ import annotations
 
 import os
+import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from memorybook.cli.call import working_directory, write
-from memorybook.errors import InvalidInput
+from memorybook.cli.call import remark, working_directory, write
+from memorybook.errors import InvalidInput, MissingExtra, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from memorybook.cli.call import Call, Parser
-    from memorybook.cli.show import Page
+    from memorybook.cli.call import Call, Command, Parser
+    from memorybook.cli.show import Drawing, Page
     from memorybook.hooks.host_files import Changed
     from memorybook.hooks.hosts import Hooks, Host
+    from memorybook.memory import Memory
 
 
 def add_options(parser: Parser, hosts: str) -> None:
     """The options `--host`, which takes one of those, `--scope` and `--print`."""
     add = parser.add_argument
     add("--host", metavar="NAME", help=hosts)
-    add("--scope", metavar="user|project", help="whose settings: yours (else), or those of the project here")
-    add("--print", action="store_true", help="show what would be written, and where; change nothing")
+    add("--scope", metavar="user|project", help="your settings (default) or those of the project here")
+    add("--print", action="store_true", help="only show what would be written, and where")
 
 
 def refuse_options(call: Call, *more: str) -> None:
@@ -53,7 +56,9 @@ def book_of(call: Call, *, follows: bool = True) -> str | None:
     return book_root(call.config(), cwd=working_directory(), book=o.book, project=o.project)
 
 
-def settle(call: Call, shown: dict[str, Any], part: str, change: Callable[[], Changed]) -> dict[str, Any] | None:
+def change_settings(
+    call: Call, shown: dict[str, Any], part: str, change: Callable[[], Changed]
+) -> dict[str, Any] | None:
     """Change the settings; with `--print` only show the part of them that is meant, and where it belongs.
 
     Args:
@@ -72,7 +77,7 @@ def settle(call: Call, shown: dict[str, Any], part: str, change: Callable[[], Ch
     return {**shown, "action": changed.action, "backup": changed.backup}
 
 
-def draw(shown: dict[str, Any], page: Page, *, book: str, remark: str) -> None:
+def show_change(shown: dict[str, Any], page: Page, *, book: str, remark: str) -> None:
     """What became of the settings.
 
     Args:
@@ -87,3 +92,176 @@ def draw(shown: dict[str, Any], page: Page, *, book: str, remark: str) -> None:
     if shown["action"] == "written":
         page.line("book: ", ("place", shown["book"] or book))
         page.remark(remark)
+
+
+def _mcp_arguments(parser: Parser) -> None:
+    parser.add_argument(
+        "action",
+        nargs="?",
+        metavar="install|uninstall",
+        help="change a host's settings; else serve on stdin and stdout",
+    )
+    add_options(parser, "claude-code, claude-desktop, codex, cursor, vscode, gemini or openclaw")
+    parser.epilog = """Set up for a user, claude-code, codex and gemini start it in a project's folder, with its book.
+Otherwise, and with --book or --project, it is the book that is meant now.
+
+examples:
+  memorybook mcp install --host claude-code
+  memorybook mcp install --host cursor --scope project --print
+  memorybook mcp uninstall --host codex"""
+
+
+def _mcp(call: Call) -> dict[str, Any] | None:
+    action = call.options.action
+    if action is None:
+        refuse_options(call)
+        _serve(call)
+        return None
+    if action not in ("install", "uninstall"):
+        raise InvalidInput(f"mcp knows install and uninstall, not {action!r}; without a word it serves")
+    return _set_server(call, removes=action == "uninstall")
+
+
+def _set_server(call: Call, *, removes: bool) -> dict[str, Any] | None:
+    """Put the server into a host's settings, or take it out; with `--print` only show the part that would be there."""
+    from memorybook.hooks.hosts import HOSTS, entry_of, install, snippet
+
+    o = call.options
+    path = file_of(call, HOSTS)
+    book = None if removes else book_of(call, follows=HOSTS[o.host].follows and o.scope != "project")
+    entry = entry_of(o.host, book)
+    if not (removes or o.print):
+        _check_package()
+    shown = {"host": o.host, "path": path, "book": book, "entry": entry}
+    return change_settings(
+        call, shown, snippet(o.host, entry), lambda: install(o.host, path, None if removes else entry)
+    )
+
+
+def _shown_server(shown: dict[str, Any], page: Page) -> None:
+    book = "that of the project in which the host is opened"
+    show_change(shown, page, book=book, remark="start the host anew to see its tools")
+
+
+def _check_package() -> None:
+    """Raises MissingExtra where the server would not start."""
+    from importlib.util import find_spec
+
+    if find_spec("mcp") is None:
+        raise _missing()
+
+
+def _missing() -> MissingExtra:
+    return MissingExtra("the server needs the package mcp: pip install 'memorybook[mcp]'")
+
+
+def _serve(call: Call) -> None:
+    try:
+        from memorybook.mcp.stdio import serve
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.split(".")[0] not in ("mcp", "mcp_types"):
+            raise
+        raise _missing() from None
+
+    def opened() -> Memory:
+        from memorybook.memory import open as open_memory
+
+        return open_memory(call.options.book, project=call.options.project, config=call.config(), door="mcp")
+
+    if sys.stdin is None:
+        raise InvalidInput("stdin is closed: a host speaks to the server there")
+    if sys.stdin.isatty() and not call.options.quiet:
+        remark(
+            "serving on stdin and stdout, where a host speaks; Ctrl-C ends it. To set one up: memorybook mcp install"
+        )
+    serve(opened)
+
+
+def _hook_arguments(parser: Parser) -> None:
+    add = parser.add_argument
+    add("action", metavar="install|uninstall|ingest", help="change a host's settings; ingest what hosts reported")
+    add_options(parser, "claude-code, codex or gemini")
+    add("--no-ingest", action="store_true", help="leave ingestion to the next command that is not a search")
+    parser.epilog = """Hosts then call memorybook-hook: a session that begins and each prompt get a block of
+memories, what was said is captured and, when the session ends, remembered. It is the book of the project in
+which the host works, if there is one (memorybook init makes it), or with --book or --project always that one.
+
+examples:
+  memorybook hook install --host claude-code
+  memorybook hook install --host gemini --scope project --print
+  memorybook hook uninstall --host codex
+  memorybook hook ingest"""
+
+
+def _hook(call: Call) -> dict[str, Any] | None:
+    action = call.options.action
+    if action == "ingest":
+        refuse_options(call, "no_ingest")
+        return _ingest(call)
+    if action not in ("install", "uninstall"):
+        raise InvalidInput(f"hook knows install, uninstall and ingest, not {action!r}")
+    return _set_hooks(call, removes=action == "uninstall")
+
+
+def _ingest(call: Call) -> dict[str, Any] | None:
+    """Take everything in, and have ready what the next session is told when it begins, and what its prompts find."""
+    from memorybook.hooks.event import settle
+    from memorybook.hooks.session_context import beginning
+
+    settle(call.memory.root)
+    done = call.unless_off(_taken_in)
+    if call.memory.config.enabled and os.path.isdir(call.memory.root):
+        config, root = call.memory.config, call.memory.root
+        call.close_idle()
+        call.close()  # which settles the files that it is made of
+        beginning(config, root)
+    return done
+
+
+def _taken_in(memory: Memory) -> dict[str, Any]:
+    done = memory.ingest().json()
+    with suppress(Unavailable):  # status says why
+        memory.sync()
+    return done
+
+
+def _set_hooks(call: Call, *, removes: bool) -> dict[str, Any] | None:
+    """Put the hooks into a host's settings, or take them out; with `--print` only show the part that would be there."""
+    from memorybook.hooks import hosts
+
+    o = call.options
+    path = file_of(call, hosts.HOOKED)
+    book = None if removes else book_of(call)
+    hooks = hosts.hooks_of(o.host, lambda event: hosts.hook_command(o.host, event, book, ingest=not o.no_ingest))
+    put = {} if removes else hooks
+    shown = {"host": o.host, "path": path, "book": book, "hooks": put}
+    return change_settings(call, shown, hosts.hooks_snippet(hooks), lambda: hosts.install_hooks(path, put))
+
+
+def _shown_hooks(shown: dict[str, Any], page: Page) -> None:
+    if "events" in shown:
+        _ingested(shown, page)
+        return
+    book = "that of the project in which the host works, if it has one"
+    show_change(shown, page, book=book, remark="start the host anew; Codex asks in /hooks whether you trust them")
+
+
+def _ingested(shown: dict[str, Any], page: Page) -> None:
+    told = ", ".join(page.words.counted(shown[f"{name}s"], name) for name in ("event", "session", "turn"))
+    page.line(("good", "taken in"), f" {told}; sessions remembered: {len(shown['memorized'])}")
+    for sentence in shown["aside"]:
+        page.line(("warn", "set aside: "), sentence)
+    if shown["waiting"]:
+        page.line(("warn", "waits: "), shown["waiting"])
+
+
+COMMANDS: dict[str, Command] = {
+    "mcp": (_mcp_arguments, _mcp),
+    "hook": (_hook_arguments, _hook),
+}
+
+SHOWN: dict[str, Drawing] = {
+    "mcp": _shown_server,
+    "hook": _shown_hooks,
+}
+"""How `cli.show` draws their answers."""

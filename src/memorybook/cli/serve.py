@@ -15,12 +15,14 @@ if TYPE_CHECKING:
 
 
 def _arguments(parser: Parser) -> None:
-    parser.add_argument("--workspace", metavar="DIR", help="a book for each tenant, in this folder; else one book")
-    parser.add_argument("--host", metavar="ADDRESS", help="where it listens; else 127.0.0.1")
-    parser.add_argument("--port", metavar="N", help="else 8765; 0 takes a free one")
+    parser.add_argument("--workspace", metavar="DIR", help="serve a book for each tenant, in this folder")
+    parser.add_argument("--host", metavar="ADDRESS", help="address to listen on; default 127.0.0.1")
+    parser.add_argument("--port", metavar="N", help="default 8765; 0 takes a free one")
     parser.add_argument("--tls-cert", metavar="FILE", help="a certificate, PEM")
     parser.add_argument("--tls-key", metavar="FILE", help="its key")
-    parser.add_argument("--insecure-no-tls", action="store_true", help="listen elsewhere than on loopback without TLS")
+    parser.add_argument(
+        "--insecure-no-tls", action="store_true", help="allow other addresses than loopback without TLS"
+    )
     parser.epilog = """examples:
   memorybook serve
   memorybook --book ~/notes serve --port 9000
@@ -44,15 +46,14 @@ def _serve(call: Call) -> dict[str, Any] | None:
     logins = Logins()
     url = uvicorn_server.url_of(listening, settings)
 
-    def started() -> None:
-        told = {"url": url, "login": f"{url}/?token={logins.link()}", "root": books.root, "token": token}
-        if call.options.json:
-            call.write_json(told)
-        else:
-            write(_told(told))
-        call.flush()
-
-    uvicorn_server.Server(build_app(books, logins), settings, started).run(sockets=[listening])
+    told = {"url": url, "login": f"{url}/?token={logins.link()}", "root": books.root, "token": token}
+    if call.options.json:
+        call.write_json(told)
+    else:
+        write(_told(told))
+    call.flush()
+    with uvicorn_server.clean_exit():
+        uvicorn_server.server_of(build_app(books, logins), settings).run(sockets=[listening])
     return None
 
 

@@ -6,8 +6,8 @@ import os
 import sys
 
 from memorybook._light import TYPE_CHECKING, Any, cast
-from memorybook.cli.call import Wording, terminal_width, write
-from memorybook.cli.terminal_escape import remark
+from memorybook.cli.call import Wording, remark, terminal_width, write
+from memorybook.cli.verbs import VERBS
 from memorybook.text.visible import visible
 
 if TYPE_CHECKING:
@@ -150,8 +150,6 @@ def answer(verb: str, shown: dict[str, Any], page: Page) -> None:
 
 def drawing(verb: str) -> Drawing:
     """What writes the answers of a verb: one of these, or one of its own module."""
-    from memorybook.cli import VERBS
-
     found = _SHOWN.get(verb)
     if found is None:
         found = cast("Drawing", __import__(f"memorybook.cli.{VERBS[verb][0]}", fromlist=["SHOWN"]).SHOWN[verb])

@@ -1,19 +1,19 @@
-"""Verbs that look after a book: init, status, sync, rebuild, watch, trust, completion."""
+"""Verbs that look after a book: init, status, sync, rebuild, watch, trust, completion, and copies of it."""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING, Any
 
-from memorybook.cli import ALIASES, VERBS
-from memorybook.cli.call import parser_of, working_directory, write
+from memorybook.cli.call import global_options, parser_of, working_directory, write
+from memorybook.cli.verbs import ALIASES, VERBS
 from memorybook.errors import InvalidInput, MissingExtra, NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable
 
-    from memorybook.cli.call import Call, Command, Parser
-    from memorybook.cli.full_parser import FullParser
+    from memorybook.cli.call import Argument, Call, Command, Parser
+    from memorybook.cli.show import Drawing, Page
     from memorybook.memory import Memory
 
 
@@ -91,28 +91,207 @@ def _completion(call: Call) -> None:
         raise MissingExtra("completion needs shtab: pip install shtab") from None
     if call.options.shell not in shtab.SUPPORTED_SHELLS:
         raise InvalidInput(f"no completion for {call.options.shell!r}: there is {', '.join(shtab.SUPPORTED_SHELLS)}")
+    from argparse import ArgumentParser
+
     places = {"FILE": shtab.FILE, "DIR": shtab.DIRECTORY}
-    write(shtab.complete(whole_parser(places), shell=call.options.shell) + "\n")
 
+    def add(parser: ArgumentParser, arguments: Iterable[Argument]) -> None:
+        for argument in arguments:
+            action = parser.add_argument(*argument.names, **argument.how)
+            if argument.how.get("metavar") in places:
+                action.complete = places[argument.how["metavar"]]  # type: ignore[attr-defined]
 
-def whole_parser(places: Mapping[str, Any]) -> FullParser:
-    """One parser with all verbs and aliases under it, as completion wants to see it.
-
-    `places` says by metavar how to complete an argument.
-    """
-    from memorybook.cli.full_parser import FullParser, add_global_options, full_parser
-
-    whole = FullParser(prog="memorybook")
-    add_global_options(whole)
+    whole = ArgumentParser(prog="memorybook")  # what shtab reads
+    add(whole, global_options())
     verbs = whole.add_subparsers(metavar="COMMAND")
-    parsers = [whole]
     for name, verb in ({verb: verb for verb in VERBS} | ALIASES).items():
-        parser = full_parser(parser_of(verb)[0])
-        parsers.append(verbs.add_parser(name, help=VERBS[verb][1], parents=[parser], add_help=False))
-    for action in (action for parser in parsers for action in parser._actions):
-        if isinstance(action.metavar, str) and action.metavar in places:
-            action.complete = places[action.metavar]  # type: ignore[attr-defined]
-    return whole
+        add(verbs.add_parser(name, help=VERBS[verb][1]), [*parser_of(verb)[0].arguments, *global_options()])
+    write(shtab.complete(whole, shell=call.options.shell) + "\n")
+
+
+def _export_arguments(parser: Parser) -> None:
+    add = parser.add_argument
+    add("file", nargs="?", metavar="FILE", help="the file, which grows; - is stdout; default the book's own")
+    add("--session", metavar="ID", help="of what is not in it yet, only this session")
+    parser.epilog = """examples:
+  memorybook export sessions.json
+  memorybook export - | jq '.[].title'
+  memorybook --book elsewhere import sessions.json"""
+
+
+def _export(call: Call) -> dict[str, Any] | None:
+    def take(memory: Memory) -> dict[str, Any] | None:
+        with call.progress("Exporting") as progress:
+            done = memory.export(call.options.file, session=call.options.session, progress=progress)
+        return None if done.path == "-" else done.json()
+
+    return call.unless_off(take)
+
+
+def _backup_arguments(parser: Parser) -> None:
+    parser.add_argument("file", metavar="FILE", help="the archive, …tar.gz; an older backup there is replaced")
+    parser.epilog = """examples:
+  memorybook backup ~/book.tar.gz
+  memorybook --project work backup /mnt/backups/work-$(date +%F).tar.gz"""
+
+
+def _backup(call: Call) -> dict[str, Any] | None:
+    def take(memory: Memory) -> dict[str, Any]:
+        with call.progress("Packing") as progress:
+            return memory.backup(call.options.file, progress=progress).json()
+
+    return call.unless_off(take)
+
+
+def _restore_arguments(parser: Parser) -> None:
+    add = parser.add_argument
+    add("file", metavar="FILE", help="an archive that backup made")
+    add("--into", metavar="DIR", help="an empty or new directory; else the place of the book")
+    add("--replace", action="store_true", help="replace a book that is there; it is kept beside")
+    parser.epilog = """examples:
+  memorybook restore ~/book.tar.gz --into ./book
+  memorybook --project work restore work.tar.gz --replace"""
+
+
+def _restore(call: Call) -> dict[str, Any] | None:
+    def take(memory: Memory) -> dict[str, Any]:
+        o = call.options
+        with call.progress("Restoring") as progress:
+            return memory.restore(o.file, into=o.into, replace=o.replace, progress=progress).json()
+
+    return call.unless_off(take)
+
+
+def _collect_arguments(parser: Parser) -> None:
+    add = parser.add_argument
+    add(
+        "--from",
+        dest="sources",
+        metavar="DIR",
+        nargs="+",
+        action="append",
+        default=[],
+        help="another machine's book or what it handed out, DIR or NAME=DIR; only read",
+    )
+    add("--to", metavar="DIR", help="a folder that machines share: what this book may give goes into DIR/NODE")
+    add(
+        "--sessions",
+        metavar="none|all|NAME",
+        nargs="+",
+        action="append",
+        default=[],
+        help="whose summaries go there, by name or id; else all. Others that went there before are taken out",
+    )
+    add("--group", metavar="G", help="entries of this group, too, and of those below it")
+    add(
+        "--node",
+        metavar="NAME",
+        help="name of this machine there; default the host's name, so two books of one host need one each",
+    )
+    add("--dry-run", action="store_true", help="only show what would happen")
+    parser.epilog = """examples:
+  memorybook sync-summaries --from laptop=/mnt/laptop/.memorybook/app
+  memorybook sync-summaries --from ~/Shared --to ~/Shared --group work
+  memorybook sync-summaries --to ~/Shared --sessions harbour tea --node laptop-private
+  */10 * * * *  memorybook --project app sync-summaries -q --from ~/Shared --to ~/Shared > /dev/null"""
+
+
+def _collect(call: Call) -> dict[str, Any] | None:
+    def take(memory: Memory) -> dict[str, Any]:
+        o = call.options
+        places, chosen = _each(o.sources), _chosen(_each(o.sessions))
+        done = memory.sync_summaries(places, to=o.to, sessions=chosen, group=o.group, node=o.node, dry_run=o.dry_run)
+        return done.json()
+
+    return call.unless_off(take)
+
+
+def _each(given: list[str | list[str]]) -> list[str]:
+    """What an option was given, once or several times."""
+    return [one for each in given for one in ([each] if isinstance(each, str) else each)]
+
+
+def _chosen(names: list[str]) -> list[str] | None:
+    """The sessions that are handed out; None for all. Raises InvalidInput."""
+    if set(names) <= {"all"}:
+        return None
+    if set(names) == {"none"}:
+        return []
+    if {"none", "all"} & set(names):
+        raise InvalidInput("--sessions is none, or all, or names of sessions: give one of these")
+    return names
+
+
+# --- shown ---------------------------------------------------------------------------------------
+
+
+def _shown_export(shown: dict[str, Any], page: Page) -> None:
+    words, count = page.words, page.words.counted
+    held = {"sessions": count(shown["sessions"], "session"), "turns": count(shown["turns"], "turn")}
+    new = {"sessions": count(shown["new_sessions"], "session"), "turns": count(shown["new_turns"], "turn")}
+    told = words(" holds {sessions} with {turns}; ", **held)
+    page.line(("place", shown["path"]), told, ("good", words("{sessions} and {turns} new", **new)))
+    if shown["left_out"]:
+        gone = "{turns} of what was forgotten since went out of it"
+        page.remark(words(gone, turns=count(shown["left_out"], "turn")))
+
+
+def _shown_backup(shown: dict[str, Any], page: Page) -> None:
+    held = f"{page.words.counted(shown['documents'], 'document')}, the turns and the journal, {_size(shown['bytes'])}"
+    page.line(("place", shown["path"]), f" holds {held}, in ", ("good", _size(shown["packed"])))
+    if shown["left_out"]:
+        names = ", ".join(shown["left_out"][:5]) + (" …" if len(shown["left_out"]) > 5 else "")
+        page.remark(f"not in it, as they are no documents: {names}")
+
+
+def _shown_restored(shown: dict[str, Any], page: Page) -> None:
+    page.line(
+        ("place", shown["root"]),
+        " is the book again: ",
+        ("good", f"{page.words.counted(shown['documents'], 'document')}, {_size(shown['bytes'])}"),
+    )
+    if shown["kept"]:
+        page.remark(f"what stood there before is kept in {shown['kept']}")
+
+
+_MOST = 10
+"""Files of one machine that are named."""
+
+
+def _shown_collected(shown: dict[str, Any], page: Page) -> None:
+    for each in shown["nodes"]:
+        came = [
+            f"{page.words.counted(each[what][kind], one, what)} {kind}"
+            for one, what in (("summary", "summaries"), ("entry", "entries"))
+            for kind in ("new", "updated", "edited", "known", "waiting")
+            if each[what][kind]
+        ]
+        page.line(("strong", f"{each['node']}: "), ("good", ", ".join(came) or "nothing new"))
+        for left in each["left_out"][:_MOST]:
+            page.text(f"left out ({left['reason']}): {left['what']}", "  ")
+        if len(each["left_out"]) > _MOST:
+            page.text(f"left out: {len(each['left_out']) - _MOST} more", "  ")
+        if each["gone"]:
+            more = " …" if len(each["gone"]) > _MOST else ""
+            page.text(f"no longer there, kept here: {', '.join(each['gone'][:_MOST])}{more}", "  ")
+    if shown["handed"]:
+        handed = shown["handed"]
+        counts = f"{handed['written']} written, {handed['removed']} removed, {handed['unchanged']} as they were"
+        page.line("handed out in ", ("place", handed["root"]), ": ", ("good", counts))
+    if shown["dry_run"]:
+        page.remark("nothing was done, as --dry-run asks")
+    for each in shown["skipped"]:
+        page.remark(f"skipped {each['place']}: {each['reason']}")
+    for sentence in shown["degraded"]:
+        page.remark(sentence)
+    if shown["operation"]:
+        page.remark(f"to take it back: memorybook undo {shown['operation']}")
+
+
+def _size(count: int) -> str:
+    if count < 1000:
+        return f"{count} bytes"
+    return f"{count / 1000:.1f} kB" if count < 1e6 else f"{count / 1e6:.1f} MB"
 
 
 COMMANDS: dict[str, Command] = {
@@ -123,4 +302,16 @@ COMMANDS: dict[str, Command] = {
     "watch": (_nothing_more, _watch),
     "trust": (_trust_arguments, _trust),
     "completion": (_completion_arguments, _completion),
+    "export": (_export_arguments, _export),
+    "backup": (_backup_arguments, _backup),
+    "restore": (_restore_arguments, _restore),
+    "sync-summaries": (_collect_arguments, _collect),
 }
+
+SHOWN: dict[str, Drawing] = {
+    "export": _shown_export,
+    "backup": _shown_backup,
+    "restore": _shown_restored,
+    "sync-summaries": _shown_collected,
+}
+"""How `cli.show` draws their answers."""

@@ -1,4 +1,4 @@
-"""Verbs that write: add, append, flush, update, pin, unpin."""
+"""Verbs that write and take out: add, append, flush, update, pin, unpin, forget, purge."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from memorybook.cli.call import json_object, read_stdin, text_of, words_of
+from memorybook.cli.show import padded
 from memorybook.errors import InvalidInput, MissingDocument, NotFound
 
 if TYPE_CHECKING:
-    from memorybook.cli.call import Call, Command, Parser
+    from collections.abc import Mapping
+
+    from memorybook.cli.call import Call, Command, Parser, Wording
+    from memorybook.cli.show import Drawing, Page
     from memorybook.memory import Memory
 
 
@@ -17,9 +21,9 @@ def _about_entry(parser: Parser) -> None:
     add = parser.add_argument
     add("--category", "--type", metavar="NAME", help="preference, fact, decision, experience, workflow, todo, …")
     add("--importance", metavar="LEVEL", help="high, medium, low, or a number from 0 to 1")
-    add("--tag", action="append", metavar="WORD", help="a word to find it by; may be repeated, or a,b,c")
-    add("--group", metavar="NAME", help="where it belongs, such as work/api")
-    add("--expires", metavar="DATE", help="the day a todo lapses")
+    add("--tag", action="append", metavar="WORD", help="a tag; may be repeated, or a,b,c")
+    add("--group", metavar="NAME", help="its group, such as work/api")
+    add("--expires", metavar="DATE", help="day a todo expires")
     add("--metadata", type=json_object, metavar="JSON", help="an object of your own")
 
 
@@ -42,10 +46,7 @@ def _add(call: Call) -> dict[str, Any]:
         category=o.category or "fact",
         importance=_importance(o.importance) if o.importance else "medium",
         tags=words_of(o.tag or []),
-        group=o.group,
-        expires=o.expires,
-        metadata=o.metadata,
-        session=o.session,
+        **call.given("group", "expires", "metadata", "session"),
     )
 
 
@@ -67,7 +68,7 @@ def _append_arguments(parser: Parser) -> None:
     add = parser.add_argument
     add("text", nargs="+", help="the note; - reads stdin")
     add("--kind", metavar="WORD", help="a short word shown in brackets, such as pref")
-    add("--tag", action="append", metavar="WORD", help="a word to find it by; may be repeated, or a,b,c")
+    add("--tag", action="append", metavar="WORD", help="a tag; may be repeated, or a,b,c")
     add("--section", metavar="HEADING", help="as a list item under this heading of MEMORY.md instead")
     parser.epilog = """examples:
   memorybook append "Moved the cron job to 03:00" --tag ops
@@ -83,7 +84,7 @@ def _flush_arguments(parser: Parser) -> None:
     add = parser.add_argument
     add("text", nargs="*", help="the text; - reads stdin")
     add("--messages", metavar="FILE", help="a conversation as JSON lines with role and content; - reads stdin")
-    add("--confirm", action="store_true", help="show what would be written, and ask first")
+    add("--confirm", action="store_true", help="show the notes and ask first")
     add("--yes", "-y", action="store_true", help="answer yes")
     parser.epilog = (
         "examples:\n  memorybook flush --messages chat.jsonl\n  pbpaste | memorybook flush - --confirm --yes"
@@ -128,7 +129,7 @@ def _rehearsed(memory: Memory, text: str | None, messages: list[dict[str, Any]] 
         page = f"daily/{memory.book.day(memory.book.now()).isoformat()}.md"
         with suppress(MissingDocument):
             book.book.documents.write(page, memory.book.documents.read(page).text, expect=None)
-        done = tools.run(book, tools.memory_flush, text=text, messages=messages)
+        done = tools.run(book, "memory_flush", text=text, messages=messages)
         known = [skip["text"] for skip in done.get("skipped", ()) if skip["reason"] == "duplicate"]
         places = [(place["path"], place["line"]) for place in done.get("written", ())]
         return [book.get(path, start=line, lines=1).json()["text"].strip() for path, line in places], known
@@ -168,7 +169,7 @@ def _bytes(path: str) -> bytes:
 def _update_arguments(parser: Parser) -> None:
     parser.add_argument("id", help="the entry's id")
     parser.add_argument("text", nargs="*", help="its new text; - reads stdin; left out: the text stays")
-    parser.add_argument("--instruction", metavar="TEXT", help="how the language model is to rewrite it; given alone")
+    parser.add_argument("--instruction", metavar="TEXT", help="how the language model should rewrite it; given alone")
     _about_entry(parser)
     parser.epilog = """examples:
   memorybook update a1b2c3 "The staging database is on port 7654"
@@ -180,13 +181,9 @@ def _update(call: Call) -> dict[str, Any]:
     o = call.options
     fields: dict[str, Any] = {
         "text": text_of(o.text) if o.text else None,
-        "category": o.category,
         "importance": _importance(o.importance) if o.importance else None,
         "tags": words_of(o.tag) if o.tag is not None else None,
-        "group": o.group,
-        "expires": o.expires,
-        "metadata": o.metadata,
-        "instruction": o.instruction,
+        **call.given("category", "group", "expires", "metadata", "instruction"),
     }
     if all(value is None for value in fields.values()):
         options = "--category, --importance, --tag, --group, --expires, --metadata, --instruction"
@@ -203,6 +200,113 @@ def _pin(call: Call) -> dict[str, Any]:
     return call.tool("memory_pin", id=call.options.id, pinned=call.verb == "pin")
 
 
+_MEANT = ("target", "query", "session", "source")
+_GONE = ("entries", "notes", "documents")
+
+
+def _meant_arguments(parser: Parser, *, target: str) -> None:
+    add = parser.add_argument
+    add("target", nargs="?", metavar="ID", help=target)
+    add("--query", metavar="TEXT", help="everything about this")
+    add("--session", metavar="ID", help="everything of this session")
+    add("--source", metavar="WHAT", help="everything from this turn, document, imported file or machine (node:NAME)")
+    add("--dry-run", action="store_true", help="only show what would go")
+    add("--yes", "-y", action="store_true", help="do not ask")
+
+
+def _meant(call: Call, *, otherwise: bool = False) -> dict[str, Any]:
+    """What is to go; `otherwise` if something else says so. Raises InvalidInput if it is not exactly one."""
+    meant = {name: getattr(call.options, name) for name in _MEANT}
+    if sum(given is not None for given in meant.values()) + otherwise != 1:
+        more = ", --forgotten" if call.verb == "purge" else ""
+        known = f"an entry's id, --query TEXT, --session ID, --source WHAT{more}"
+        raise InvalidInput(f"{call.verb} needs one of: {known}")
+    return meant
+
+
+def _forget_arguments(parser: Parser) -> None:
+    _meant_arguments(parser, target="the entry's id")
+    parser.epilog = "examples:\n  memorybook forget a1b2c3\n  memorybook forget --query 我的电话号码 --dry-run"
+
+
+def _forget(call: Call) -> dict[str, Any]:
+    o, meant = call.options, _meant(call)
+    if o.target is None and not o.dry_run and not o.yes:
+        planned = call.tool("memory_forget", **meant, dry_run=True)
+        if planned.get("disabled"):
+            return planned
+        receipt = planned["receipt"]
+        if not any(receipt[name] for name in (*_GONE, "sessions", "turns")):
+            return {"receipt": {**receipt, "dry_run": False}}
+        call.warn(call.words("would forget {what}", what=_counts(receipt, call.words)))
+        call.confirm(call.words("Forget this?"))
+    return call.tool("memory_forget", **meant, dry_run=o.dry_run)
+
+
+def _purge_arguments(parser: Parser) -> None:
+    _meant_arguments(parser, target="the entry's id, also of one that was forgotten")
+    parser.add_argument("--forgotten", action="store_true", help="everything that was ever forgotten")
+    parser.epilog = "examples:\n  memorybook purge a1b2c3\n  memorybook purge --forgotten --yes"
+
+
+def _purge(call: Call) -> dict[str, Any]:
+    o, meant = call.options, _meant(call, otherwise=call.options.forgotten)
+    if not o.dry_run and not o.yes:
+        planned = call.tool("memory_purge", **meant, forgotten=o.forgotten, dry_run=True)
+        if planned.get("disabled"):
+            return planned
+        for sentence in planned["receipt"]["remains"] or [f"would purge {_counts(planned['receipt'], call.words)}"]:
+            call.warn(sentence)
+        call.confirm("Erase this for good? It cannot be undone.")
+    return call.tool("memory_purge", **meant, forgotten=o.forgotten, dry_run=o.dry_run)
+
+
+# --- shown ---------------------------------------------------------------------------------------
+
+
+def _shown_forget(shown: dict[str, Any], page: Page) -> None:
+    receipt, words = shown["receipt"], page.words
+    if not (receipt["dry_run"] or any(receipt[name] for name in (*_GONE, "sessions", "turns"))):
+        page.line(words("nothing in the book says this, so nothing is forgotten"))
+        return
+    _went(words("would forget") if receipt["dry_run"] else words("forgot"), receipt, page)
+    for copy in receipt["remains"]:
+        told, colon, text = copy.partition(": ")
+        page.remark(f"{words(told)}{colon}{text}")
+
+
+def _shown_purge(shown: dict[str, Any], page: Page) -> None:
+    receipt = shown["receipt"]
+    _went("would purge" if receipt["dry_run"] else "purged", receipt, page)
+    if not receipt["dry_run"]:
+        count = page.words.counted
+        texts, versions = count(receipt["journal"], "text"), count(receipt["versions"], "old version")
+        page.line(f"  erased {texts} of the journal and {versions}")
+        if receipt.get("searched"):
+            where = "none of it is left" if not receipt["remains"] else "what is left is named"
+            page.line(f"  searched {count(receipt['searched'], 'file')} of the book afterwards: {where}")
+    for sentence in receipt["remains"]:
+        page.remark(sentence)
+    if not receipt["dry_run"]:
+        for sentence in receipt.get("limits", ()):
+            page.line(f"  {sentence}")
+
+
+def _went(what: str, receipt: Mapping[str, Any], page: Page) -> None:
+    page.line(f"{what} ", ("good", _counts(receipt, page.words)))
+    for name in _GONE:
+        for each in receipt[name]:
+            page.line(("faint", f"  {padded(page.words(name), 10)}"), each)
+
+
+def _counts(receipt: Mapping[str, Any], words: Wording) -> str:
+    """What a receipt counts, in a few words."""
+    counts = {"entry": len(receipt["entries"])} | {one: len(receipt[f"{one}s"]) for one in ("note", "document")}
+    counts |= {one: receipt[f"{one}s"] for one in ("session", "turn")}
+    told = (words.counted(number, one, "entries" if one == "entry" else "") for one, number in counts.items() if number)
+    return words(", ").join(told) or words("nothing")
+
+
 COMMANDS: dict[str, Command] = {
     "add": (_add_arguments, _add),
     "append": (_append_arguments, _append),
@@ -210,4 +314,12 @@ COMMANDS: dict[str, Command] = {
     "update": (_update_arguments, _update),
     "pin": (_pin_arguments, _pin),
     "unpin": (_pin_arguments, _pin),
+    "forget": (_forget_arguments, _forget),
+    "purge": (_purge_arguments, _purge),
 }
+
+SHOWN: dict[str, Drawing] = {
+    "forget": _shown_forget,
+    "purge": _shown_purge,
+}
+"""How `cli.show` draws their answers."""

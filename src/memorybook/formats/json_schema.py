@@ -1,11 +1,10 @@
-"""What a tool takes, as JSON Schema told from its signature and docstring, and whether a value fits."""
+"""JSON Schema of the parameters of tools, from signature and docstring, and validation of arguments."""
 
 from __future__ import annotations
 
 import inspect
 import json
 import keyword
-import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -21,26 +20,53 @@ _PYTHON: Mapping[str, tuple[type, ...]] = {
 }
 
 
-def schema_of(tool: Callable[..., dict[str, Any]]) -> dict[str, Any]:
-    """Name, description and parameters (JSON Schema) of a tool."""
-    text = inspect.getdoc(tool) or ""
-    summary, _, told = text.partition("\nArgs:\n")
-    hints = typing.get_type_hints(tool, {**tool.__globals__, "Memory": Any})
-    parameters = list(inspect.signature(tool).parameters.values())[1:]
+_TEXTS = {"type": "array", "items": {"type": "string"}}
+
+TYPES: Mapping[str, Mapping[str, Any]] = {
+    "str": {"type": "string"},
+    "str | date": {"type": "string"},
+    "str | float": {"type": ["string", "number"]},
+    "int": {"type": "integer"},
+    "float": {"type": "number"},
+    "bool": {"type": "boolean"},
+    "Sequence[str]": _TEXTS,
+    "Sequence[int]": {"type": "array", "items": {"type": "integer"}},
+    "Mapping[str, Any]": {"type": "object"},
+    "Sequence[Mapping[str, Any]]": {"type": "array", "items": {"type": "object"}},
+    "Any": {},
+    "Log": {"type": ["string", "array"]},
+}
+"""JSON Schema of annotations, without `| None`. A parameter of any other type cannot be sent."""
+
+
+def type_of(parameter: inspect.Parameter) -> Mapping[str, Any] | None:
+    """Return the JSON Schema of a parameter; None if it cannot be sent. That it may be None is not said."""
+    if parameter.kind is parameter.VAR_POSITIONAL:
+        return _TEXTS
+    return TYPES.get(str(parameter.annotation).removesuffix(" | None"))
+
+
+def schema_of(function: Callable[..., Any], name: str = "", doc: str = "") -> dict[str, Any]:
+    """Return name, description and parameters (JSON Schema) of a function as a tool.
+
+    Args:
+        function: Its signature tells types and defaults; its first parameter is left out.
+        name: Of the tool; the function's own by default.
+        doc: Docstring whose `Args:` are the parameters, in order; the function's own by default.
+    """
+    summary, _, told = (inspect.cleandoc(doc) if doc else inspect.getdoc(function) or "").partition("\nArgs:\n")
     lines = dict(line.strip().split(": ", 1) for line in told.splitlines() if ": " in line)
-    properties = {
-        _public(p.name): {**_type(hints[p.name]), "description": lines[_public(p.name)]}
-        | ({} if p.default in (p.empty, None, (), False) else {"default": p.default})
-        for p in parameters
-    }
+    known = {_public(each.name): each for each in list(inspect.signature(function).parameters.values())[1:]}
+    properties = {}
+    for public, line in lines.items():
+        default = known[public].default
+        shown = {} if default in (inspect.Parameter.empty, None, (), False) else {"default": default}
+        properties[public] = {**(type_of(known[public]) or {}), "description": line, **shown}
+    required = [public for public in lines if known[public].default is inspect.Parameter.empty]
     return {
-        "name": tool.__name__,
+        "name": name or function.__name__,
         "description": " ".join(summary.split()),
-        "parameters": {
-            "type": "object",
-            "properties": properties,
-            "required": [_public(p.name) for p in parameters if p.default is p.empty],
-        },
+        "parameters": {"type": "object", "properties": properties, "required": required},
     }
 
 
@@ -51,7 +77,11 @@ def described_without(description: str, tools: Collection[str]) -> str:
 
 
 def checked(name: str, parameters: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a call of `name` without None. Raises InvalidInput for what its schema does not allow."""
+    """Validate the arguments of a call; returns them without those that are None.
+
+    Raises:
+        InvalidInput: One that the schema of its parameters does not have, one that is missing, or of another type.
+    """
     properties = parameters["properties"]
     for given in arguments.keys() - properties.keys():
         raise InvalidInput(f"{name} takes no {given!r}: it takes {', '.join(properties) or 'nothing'}")
@@ -66,7 +96,7 @@ def checked(name: str, parameters: Mapping[str, Any], arguments: Mapping[str, An
 
 
 def decoded(name: str, arguments: Mapping[str, Any] | str) -> Mapping[str, Any]:
-    """Return the arguments of a call of `name` as an object; "" is an empty one. Raises InvalidInput for other text."""
+    """Parse the arguments of a call; "" is an empty object. Raises InvalidInput."""
     if not isinstance(arguments, str):
         return arguments
     try:
@@ -79,7 +109,7 @@ def decoded(name: str, arguments: Mapping[str, Any] | str) -> Mapping[str, Any]:
 
 
 def fits(value: Any, schema: Mapping[str, Any]) -> bool:
-    """Return whether the value is of a type that the schema names; a boolean is no number."""
+    """Return whether the value has a type of the schema; a boolean is no number."""
     kinds = _kinds(schema)
     if not any(isinstance(value, _PYTHON[kind]) for kind in kinds) or ("boolean" in kinds) != isinstance(value, bool):
         return False
@@ -87,7 +117,7 @@ def fits(value: Any, schema: Mapping[str, Any]) -> bool:
 
 
 def described(schema: Mapping[str, Any]) -> str:
-    """Return the type that the schema names, in words."""
+    """Describe the type of a schema in words."""
     words = " or ".join(f"{'an' if kind[0] in 'aio' else 'a'} {kind}" for kind in _kinds(schema))
     return f"{words} of {schema['items']['type']}s" if "items" in schema else words
 
@@ -97,28 +127,12 @@ def _kinds(schema: Mapping[str, Any]) -> Sequence[str]:
 
 
 def private(name: str) -> str:
-    """Return the parameter that callers know by the name: a word of Python has an underscore there."""
+    """Return the name of the parameter in Python, where keywords get an underscore."""
     return f"{name}_" if keyword.iskeyword(name) else name
 
 
 def _public(parameter: str) -> str:
     return parameter.removesuffix("_")
-
-
-def _type(hint: Any) -> dict[str, Any]:
-    """JSON Schema of a parameter's type; None in a union only says that it may be left out."""
-    simple = {str: "string", int: "integer", float: "number", bool: "boolean"}
-    if hint in simple:
-        return {"type": simple[hint]}
-    arguments = [each for each in typing.get_args(hint) if each is not type(None)]
-    origin = typing.get_origin(hint)
-    if origin is Sequence:
-        return {"type": "array", "items": _type(arguments[0])}
-    if origin is Mapping:
-        return {"type": "object"}
-    if len(arguments) == 1:
-        return _type(arguments[0])
-    return {"type": [_type(each)["type"] for each in arguments]}
 
 
 WIRES: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
@@ -130,4 +144,4 @@ WIRES: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
         "input_schema": schema["parameters"],
     },
 }
-"""A tool as the requests of each API have it."""
+"""A tool in the format of each API."""

@@ -8,7 +8,6 @@ named, or was there.
 from __future__ import annotations
 
 import os
-import sys
 
 from memorybook._light import TYPE_CHECKING, Any, NamedTuple
 
@@ -90,14 +89,10 @@ def answer(words: Sequence[str]) -> None:
     try:
         config = load(cwd=cwd, env=os.environ)
     except (MemoryBookError, OSError):
-        from memorybook.hooks import unsettled
-
-        config, readable = unsettled.settings(cwd)
+        config, readable = settings(cwd)
     root, found = locate(config, cwd=cwd, book=asked.book)
     keep(root, found)
     if readable and _any_unsettled(root):
-        from memorybook.hooks.unsettled import settle
-
         settle(root)
     if config.enabled and os.path.isdir(root):
         _carry_out(asked, told, config, root, readable)
@@ -126,6 +121,8 @@ def _carry_out(asked: Asked, told: Mapping[str, Any], config: Config, root: str,
         # a host that writes no transcript of a session means it to leave nothing
         _keep(asked, kind, told, config, root, "" if readable else UNSETTLED)
     if readable and asked.ingest and kind in INGEST:
+        from memorybook.hooks.background import ingest_aside
+
         ingest_aside(root)
 
 
@@ -137,7 +134,7 @@ def _any_unsettled(root: str) -> bool:
 
 
 def command(words: Sequence[str]) -> Asked | None:
-    """The command that these words are; None if they are none."""
+    """Parse the command; None if it is invalid."""
     event, host, book, ingest = "", "", None, False
     waiting = iter(words)
     for word in waiting:
@@ -167,7 +164,7 @@ def end_after(seconds: float) -> None:
 
 
 def _is_told(asked: Asked, told: Mapping[str, Any], root: str) -> bool:
-    """Whether another hook was told the same just now; else the next is to know that this one was."""
+    """Return whether another hook was just called with the same event; else record this one."""
     from fcntl import LOCK_EX, flock
     from time import time
     from zlib import crc32  # which a search needs too
@@ -190,11 +187,61 @@ def _is_told(asked: Asked, told: Mapping[str, Any], root: str) -> bool:
     return False
 
 
+# --- events while the settings cannot be read -------------------------------------------------------
+
+
+def settings(cwd: str) -> tuple[Config, bool]:
+    """Return the settings of a folder and whether they could be read; else those of `config.where`."""
+    from memorybook.config.settings import load, where
+    from memorybook.errors import MemoryBookError, MissingExtra
+
+    try:
+        try:
+            return load(cwd=cwd, env=os.environ), True
+        except MissingExtra:
+            from memorybook.hooks.background import find_dependencies
+
+            find_dependencies()
+            return load(cwd=cwd, env=os.environ), True
+    except (MemoryBookError, OSError):
+        return where(cwd=cwd, env=os.environ), False
+
+
+def settle(root: str) -> None:
+    """Move the unsettled events of a book to the queue, or drop them."""
+    from memorybook.sessions import event_queue
+
+    machine = os.path.join(root, ".memorybook")
+    for name in event_queue.names(machine, part=event_queue.UNSETTLED):
+        cwd = (event_queue.read(machine, name, part=event_queue.UNSETTLED) or {}).get("cwd") or os.getcwd()
+        config, readable = settings(cwd)
+        if readable and config.enabled and config.auto_capture_on_new_session:
+            event_queue.settle(machine, name)
+        elif readable:
+            event_queue.remove(machine, name, part=event_queue.UNSETTLED)
+
+
+def waiting(cwd: str, *, book: str | None, project: str | None) -> str:
+    """Why events wait in the book meant there, while the settings cannot be read; "" if none do."""
+    from memorybook.config.project import book_root
+    from memorybook.config.settings import where
+    from memorybook.errors import InvalidInput
+    from memorybook.sessions import event_queue
+    from memorybook.sessions.ingest import waits
+
+    try:
+        root = book_root(where(cwd=cwd, env=os.environ), cwd=cwd, book=book, project=project)
+    except InvalidInput:
+        return ""
+    count = len(event_queue.names(os.path.join(root, ".memorybook"), part=event_queue.UNSETTLED))
+    return waits(count) if count else ""
+
+
 # --- reading ---------------------------------------------------------------------------------------
 
 
 def received(descriptor: int) -> dict[str, Any] | None:
-    """The JSON object that arrives there, as soon as it is whole: not every host closes its end. None if none does."""
+    """Read a JSON object as soon as it is complete, for not every host closes its end. None if none comes."""
     data = b""
     while len(data) <= LARGEST:
         piece = os.read(descriptor, 1 << 16)
@@ -207,13 +254,13 @@ def received(descriptor: int) -> dict[str, Any] | None:
 
 
 def whole(data: bytes) -> dict[str, Any] | None:
-    """The JSON object that these bytes are; None if they are none, or not all of one."""
+    """Parse a JSON object; None if it is invalid or incomplete."""
     value = parsed(data.decode("utf-8", "replace"))
     return value if isinstance(value, dict) else None
 
 
 def parsed(text: str) -> Any:
-    """The value of a JSON document; None if it is none."""
+    """Parse a JSON document; None if it is invalid."""
     text = text.removeprefix("\ufeff").strip()
     try:
         value, end = _scanner()(text, 0)
@@ -223,7 +270,7 @@ def parsed(text: str) -> Any:
 
 
 def _scanner() -> Any:
-    """What reads a JSON value at a place of a text, and says where it ends."""
+    """Return a function that reads a JSON value at an index of a text and returns its end."""
     try:
         from _json import make_scanner  # json itself takes as long to import as the rest of an event
     except ImportError:
@@ -241,7 +288,7 @@ def _scanner() -> Any:
 
 
 def _folder(told: Mapping[str, Any]) -> str:
-    """Where the host works."""
+    """Return the folder in which the host works."""
     cwd = told.get("cwd")
     return cwd if isinstance(cwd, str) and os.path.isabs(cwd) and os.path.isdir(cwd) else os.getcwd()
 
@@ -275,7 +322,7 @@ def _keep(asked: Asked, kind: str, told: Mapping[str, Any], config: Config, root
 
 
 def _masked(text: str, config: Config) -> str:
-    """The text without its secrets; one that is too long for that is masked when it is taken in."""
+    """Mask the secrets of a text; a very long one is masked at ingestion instead."""
     if not config.redaction.enabled or len(text) > _LONGEST:
         return text
     from memorybook.errors import ConfigError
@@ -285,39 +332,3 @@ def _masked(text: str, config: Config) -> str:
         return redact(text, config.redaction.patterns).text
     except ConfigError:  # a pattern that nobody can use is told where settings are
         return redact(text).text
-
-
-def ingest_aside(root: str) -> None:
-    """Take in what waits in the spool in a process of its own."""
-    from memorybook.sessions.event_queue import names
-
-    if names(os.path.join(root, ".memorybook")):
-        _aside(root, "hook", "ingest")
-
-
-def catch_up_aside(root: str) -> None:
-    """Bring the index up to date in a process of its own, one at a time; where that cannot be, nothing is done."""
-    from fcntl import LOCK_EX, LOCK_NB, flock
-
-    from memorybook._light import suppress
-
-    path = os.path.join(root, ".memorybook", "catching-up.lock")
-    with suppress(OSError):
-        lock = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        try:
-            flock(lock, LOCK_EX | LOCK_NB)
-            os.set_inheritable(lock, True)  # so it is held until that process has ended
-            _aside(root, "sync")
-        finally:
-            os.close(lock)
-
-
-def _aside(root: str, *words: str) -> None:
-    """Start a command on the book, which goes on when the host has ended."""
-    # -P: what lies in the folder that the host works in is never imported
-    command = [sys.executable, "-P", "-m", "memorybook", "--book", root, "--quiet", *words]
-    silent = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0) for stream in range(3)]
-    try:
-        os.posix_spawn(sys.executable, command, os.environ, file_actions=silent, setsid=True)
-    except NotImplementedError:  # a system that has no such flag: then it ends with the host's group, if that is ended
-        os.posix_spawn(sys.executable, command, os.environ, file_actions=silent)

@@ -8,7 +8,8 @@ from __future__ import annotations
 import itertools
 import json
 import os
-from collections.abc import Callable, Sequence
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -19,7 +20,7 @@ _BACKUP = ".memorybook-backup"
 
 
 class Changed(NamedTuple):
-    """What became of a settings file.
+    """The result of changing a settings file.
 
     Attributes:
         action: `written`, `removed`, or `unchanged` where it is as it should be.
@@ -85,14 +86,14 @@ def json_with(text: str, change: Callable[[dict[str, Any]], None]) -> str:
 
 
 def check_paths(*paths: str) -> None:
-    """Raises InvalidInput for a path that is not UTF-8."""
+    """Raise InvalidInput for a path that is not UTF-8."""
     for path in paths:
         if _is_cut(path):
             raise InvalidInput(f"the path {path!r} is not UTF-8, which a settings file cannot hold")
 
 
 def _is_cut(text: str) -> bool:
-    """Whether there is half a pair of surrogates in it, which only an escape can say."""
+    """Return whether the text has a lone surrogate, which only an escape can express."""
     return any("\ud800" <= c <= "\udfff" for c in text)
 
 
@@ -159,7 +160,7 @@ def _replace(path: str, before: bytes | None, after: bytes) -> str:
 
 
 def _backup(path: str, before: bytes) -> str:
-    """Where these bytes are kept, or have a place to be: what was kept before stays."""
+    """Return the path of the backup of these bytes; earlier backups are kept."""
     for number in itertools.count(1):
         place = path + _BACKUP + (f"-{number}" if number > 1 else "")
         if not os.path.lexists(place) or (os.path.isfile(place) and _read(place) == before):
@@ -168,7 +169,7 @@ def _backup(path: str, before: bytes) -> str:
 
 
 def _write(path: str, data: bytes, mode: int) -> None:
-    """A new file, on the disk for sure; the mode as the process's mask leaves it for what was not there before."""
+    """Create a file durably; for a new one the mode follows the umask."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     with os.fdopen(descriptor, "wb") as file:
         if mode != 0o666:
@@ -176,3 +177,148 @@ def _write(path: str, data: bytes, mode: int) -> None:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
+
+
+# --- TOML: one table, every other line left as it is -------------------------------------------------
+
+
+def toml_with(text: str, keys: Sequence[str], entry: Mapping[str, Any] | None, replaced: frozenset[str]) -> str:
+    """Put the entry into the table of those keys; None removes that table and those below it.
+
+    Other keys of the table stay, except those in `replaced`.
+
+    Raises:
+        InvalidInput: It is no TOML, or the table is written in a way that cannot be changed line by line.
+    """
+    if text.startswith("\ufeff"):
+        return "\ufeff" + toml_with(text[1:], keys, entry, replaced)
+    before = _parsed(text)
+    known = _at(before, keys)
+    if entry is None and known is None:
+        return text
+    wanted = None
+    if entry is not None:
+        kept = {name: value for name, value in known.items() if name not in replaced} if isinstance(known, dict) else {}
+        wanted = {**entry, **kept}
+        if known == wanted:
+            return text
+    end = "\r\n" if "\r\n" in text else "\n"
+    lines = text.splitlines(keepends=True)
+    spans = _spans(lines, keys)
+    if entry is None:
+        after = "".join(line for at, line in enumerate(lines) if not any(at in span for span in spans))
+        if spans and spans[-1].stop == len(lines) and after.endswith(end * 2):  # the gap that stood before it
+            after = after.removesuffix(end)
+    elif own := next((span for span in spans if _header(lines[span.start]) == tuple(keys)), None):
+        said = _statements(lines[own.start + 1 : own.stop], replaced)
+        new = [lines[own.start].rstrip("\r\n") + end, *_assignments(entry, end), *said]
+        after = "".join([*lines[: own.start], *new, *lines[own.stop :]])
+    else:
+        gap = "" if not text.strip() else end if text.endswith("\n") else end + end
+        after = text + gap + toml_table(keys, entry).replace("\n", end)
+    if not _is_whole(after) or _meaning(_parsed(after), keys) != _meaning(_with(before, keys, wanted), keys):
+        raise InvalidInput(f"{'.'.join(keys)} cannot be a table of its own there")
+    return after
+
+
+def toml_table(keys: Sequence[str], entry: Mapping[str, Any]) -> str:
+    """Return a table of strings and lists of strings."""
+    return f"[{'.'.join(keys)}]\n{''.join(_assignments(entry, chr(10)))}"
+
+
+def _assignments(entry: Mapping[str, Any], end: str) -> list[str]:
+    # a JSON text is one of TOML, but for DEL
+    return [
+        f"{name} = {json.dumps(value, ensure_ascii=False)}{end}".replace("\x7f", "\\u007F")
+        for name, value in entry.items()
+    ]
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text, parse_float=str)  # nan is not equal to itself
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidInput(f"it is no TOML ({error})") from None
+
+
+def _at(values: Mapping[str, Any], keys: Sequence[str]) -> Any:
+    found: Any = values
+    for key in keys:
+        found = found.get(key) if isinstance(found, dict) else None
+    return found
+
+
+def _with(values: Mapping[str, Any], keys: Sequence[str], entry: Mapping[str, Any] | None) -> dict[str, Any]:
+    first, rest = keys[0], keys[1:]
+    if not rest:
+        return {
+            **{name: one for name, one in values.items() if name != first},
+            **({} if entry is None else {first: entry}),
+        }
+    inner = values.get(first, {})
+    return {**values, first: _with(inner if isinstance(inner, dict) else {}, rest, entry)}
+
+
+def _meaning(values: dict[str, Any], keys: Sequence[str]) -> dict[str, Any]:
+    """Return the values without empty tables around ours, which need no line of their own."""
+    if len(keys) == 1:
+        return values
+    inner = _meaning(values[keys[0]], keys[1:]) if isinstance(values.get(keys[0]), dict) else values.get(keys[0])
+    return {name: one for name, one in {**values, keys[0]: inner}.items() if name != keys[0] or inner}
+
+
+def _spans(lines: Sequence[str], keys: Sequence[str]) -> list[range]:
+    """Return the line ranges of our table and those below it, each with the blank lines that follow."""
+    starts = [at for at, line in enumerate(lines) if line.lstrip().startswith("[") and _is_whole("".join(lines[:at]))]
+    ends = [*starts, len(lines)][1:]
+    return [
+        range(start, _without_lead(lines, start, end))
+        for start, end in zip(starts, ends, strict=True)
+        if (_header(lines[start]) or ())[: len(keys)] == tuple(keys)
+    ]
+
+
+def _without_lead(lines: Sequence[str], start: int, end: int) -> int:
+    """Return the end of a table; comments right above the next header belong to that."""
+    if end == len(lines):
+        return end
+    at = end
+    while at > start + 1 and lines[at - 1].lstrip().startswith("#"):
+        at -= 1
+    return at
+
+
+def _is_whole(text: str) -> bool:
+    """Return whether the text ends between two statements."""
+    try:
+        tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return False
+    return True
+
+
+def _header(line: str) -> tuple[str, ...] | None:
+    """Return the keys of a header; None for one of an array of tables."""
+    try:
+        values: Any = tomllib.loads(line)
+    except tomllib.TOMLDecodeError:
+        return None
+    keys: list[str] = []
+    while isinstance(values, dict) and values:
+        key = next(iter(values))
+        keys.append(key)
+        values = values[key]
+    return tuple(keys) if isinstance(values, dict) else None
+
+
+def _statements(lines: Sequence[str], without: frozenset[str]) -> list[str]:
+    """Return the lines of a table without the statements about these keys."""
+    kept: list[str] = []
+    run: list[str] = []
+    for line in lines:
+        run.append(line)
+        if _is_whole("".join(run)):
+            if not without & tomllib.loads("".join(run)).keys():
+                kept += run
+            run = []
+    return kept + run

@@ -1,28 +1,27 @@
-"""The agent hosts: where each keeps its servers and its hooks, and putting our server there without touching the rest.
-
-Our hooks are `hooks.settings`'s to put there; how a file is changed is `host_files`'.
-"""
+"""The agent hosts: where each keeps its servers and hooks, and putting ours there without touching the rest."""
 
 from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from memorybook.errors import InvalidInput
-from memorybook.hooks import host_files, toml_table
+from memorybook.hooks import host_files
+from memorybook.hooks.event import INGEST, KINDS
 from memorybook.hooks.host_files import Changed
 
 NAME = "memorybook"
-"""What the server is called in a host's settings."""
+"""Name of the server in a host's settings."""
 
 _REPLACED = frozenset(
     {"type", "command", "args", "transport", "url", "httpUrl", "serverUrl", "headers"}
     | {"bearer_token_env_var", "http_headers", "env_http_headers"}
 )
-"""How a server is reached: replaced wholly; all else that an entry says, such as `env`, stays."""
+"""Keys that are replaced; others of an entry, such as `env`, stay."""
 
 
 class Places(NamedTuple):
@@ -33,12 +32,12 @@ class Places(NamedTuple):
     env: Mapping[str, str]
 
     def named(self, variable: str, *otherwise: str) -> str:
-        """The folder that the variable names, else one in the user's home."""
+        """Return the folder that the variable names, else one in the user's home."""
         return self.env.get(variable) or os.path.join(self.home, *otherwise)
 
 
 def places(env: Mapping[str, str], platform: str = sys.platform) -> Places:
-    """The places that an environment tells of."""
+    """Return the places of an environment."""
     home = env.get("HOME") or env.get("USERPROFILE") or os.path.expanduser("~")
     if platform == "darwin":
         settings = os.path.join(home, "Library", "Application Support")
@@ -151,14 +150,14 @@ HOOKED: Mapping[str, Hooks] = {name: host.hooks for name, host in HOSTS.items() 
 
 
 def host_of(name: str, among: Mapping[str, _OneOf]) -> _OneOf:
-    """What `HOSTS` or `HOOKED` has under that name; raises InvalidInput."""
+    """Return a host by name. Raises InvalidInput."""
     if name not in among:
         raise InvalidInput(f"host {name!r} is not one of {', '.join(among)}")
     return among[name]
 
 
 def file_of(name: str, scope: str, *, at: Places, folder: str, among: Mapping[str, Host | Hooks] = HOSTS) -> str:
-    """A host's file of servers, or of hooks: the user's, or of the project in `folder`. Raises InvalidInput."""
+    """Return a host's settings file: the user's, or that of the project in `folder`. Raises InvalidInput."""
     host = host_of(name, among)
     if scope not in ("user", "project"):
         raise InvalidInput(f"scope {scope!r} is not one of user, project")
@@ -170,7 +169,7 @@ def file_of(name: str, scope: str, *, at: Places, folder: str, among: Mapping[st
 
 
 def entry_of(name: str, book: str | None) -> dict[str, Any]:
-    """What starts the server, with absolute paths: of that book, or of the project that it is started in.
+    """Return the entry that starts the server: for that book, or for the project it is started in.
 
     Raises:
         InvalidInput: A path that is not UTF-8, which no settings file can hold.
@@ -184,9 +183,9 @@ def entry_of(name: str, book: str | None) -> dict[str, Any]:
 
 
 def snippet(name: str, entry: Mapping[str, Any]) -> str:
-    """The part of the host's settings that holds the server, for a person to add."""
+    """Return the part of the host's settings with the server, for a person to add."""
     if _is_toml(name):
-        return toml_table.table((*host_of(name, HOSTS).keys, NAME), entry)
+        return host_files.toml_table((*host_of(name, HOSTS).keys, NAME), entry)
     part: dict[str, Any] = {NAME: dict(entry)}
     for key in reversed(host_of(name, HOSTS).keys):
         part = {key: part}
@@ -203,7 +202,7 @@ def install(name: str, path: str, entry: Mapping[str, Any] | None) -> Changed:
 
     def change(text: str) -> str:
         if _is_toml(name):
-            return toml_table.with_entry(text, keys, entry, _REPLACED)
+            return host_files.toml_with(text, keys, entry, _REPLACED)
         return host_files.json_with(text, lambda root: _put(root, keys, entry))
 
     return host_files.changed(path, change, removes=entry is None)
@@ -214,7 +213,7 @@ def _is_toml(name: str) -> bool:
 
 
 def _put(root: dict[str, Any], keys: Sequence[str], entry: Mapping[str, Any] | None) -> None:
-    """Have the entry stand under those keys, or nothing for None; raises InvalidInput where there is no room for it."""
+    """Set or, for None, remove the entry at those keys. Raises InvalidInput where something else is in its way."""
     node = root
     for key in keys[:-1]:
         if entry is None and key not in node:
@@ -228,3 +227,110 @@ def _put(root: dict[str, Any], keys: Sequence[str], entry: Mapping[str, Any] | N
     known = node.get(keys[-1])
     kept = {name: value for name, value in known.items() if name not in _REPLACED} if isinstance(known, dict) else {}
     node[keys[-1]] = {**entry, **kept}
+
+
+# --- hooks -------------------------------------------------------------------------------------------
+
+_OURS = ("memorybook-hook", "memorybook-hook.exe")
+"""The program of a plugin's commands; those that this module writes start `memorybook/hooks/command.py` with Python."""
+
+_WAITS = {"start": 10, "prompt": 10, "said": 5, "compact": 5, "end": 5}
+"""Seconds that a host waits for an answer, by kind of event: longer than it is ever worked on, see `event.LIMIT`."""
+
+
+def hook_command(name: str, event: str, book: str | None, *, ingest: bool = True) -> str:
+    """Return the command line for an event, with absolute paths and without `site`: see `memorybook.hooks.command`.
+
+    Raises InvalidInput for a path that is not UTF-8, which no settings file can hold.
+    """
+    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "command.py")
+    # -I: nothing of the folder that a host works in is imported
+    words = [os.path.abspath(sys.executable), "-I", "-S", program, event, "--host", name]
+    words += ["--book", book] if book else []
+    words += ["--ingest"] if ingest and KINDS[event] in INGEST else []
+    host_files.check_paths(*words)
+    return shlex.join(words)
+
+
+def plugin_command(name: str, event: str) -> str:
+    """Return the command line for an event in a plugin, which knows no paths; it never fails."""
+    ingest = " --ingest" if KINDS[event] in INGEST else ""
+    return f"memorybook-hook {event} --host {name}{ingest} || exit 0"
+
+
+def hooks_of(name: str, command: Callable[[str], str]) -> dict[str, list[dict[str, Any]]]:
+    """Return the host's hooks by event; `command` returns the command line for one."""
+    host = host_of(name, HOOKED)
+    named = {"name": "memorybook"} if host.named else {}
+    found = {}
+    for event in host.events:
+        seconds = _WAITS[KINDS[event]]
+        hook = {"type": "command", "command": command(event), **named, "timeout": seconds * host.second}
+        found[event] = [{"hooks": [hook]}]
+    return found
+
+
+def hooks_snippet(hooks: Mapping[str, Any]) -> str:
+    """Return the part of a host's file with our hooks, for a person to add."""
+    return json.dumps({"hooks": hooks}, indent=2, ensure_ascii=False) + "\n"
+
+
+def install_hooks(path: str, hooks: Mapping[str, list[dict[str, Any]]]) -> Changed:
+    """Replace our hooks in the file; {} removes them. Hooks of others stay.
+
+    Raises:
+        As `host_files.changed`.
+    """
+    return host_files.changed(
+        path, lambda text: host_files.json_with(text, lambda root: _put_hooks(root, hooks)), removes=not hooks
+    )
+
+
+def _put_hooks(root: dict[str, Any], hooks: Mapping[str, list[dict[str, Any]]]) -> None:
+    known = root.get("hooks", {})
+    if not isinstance(known, dict):
+        raise InvalidInput("'hooks' is no object")
+    touched = False
+    for event in dict.fromkeys([*known, *hooks]):
+        groups = known.get(event, [])
+        if not isinstance(groups, list):
+            if event in hooks:
+                raise InvalidInput(f"{event!r} is no list")
+            continue
+        ours, wanted = list(filter(_has_ours, groups)), hooks.get(event, [])
+        if ours == wanted:
+            continue
+        touched = True
+        known[event] = [*(_without_ours(group) for group in groups if not _is_all_ours(group)), *wanted]
+        if not known[event]:
+            del known[event]
+    if known:
+        root["hooks"] = known
+    elif touched:
+        del root["hooks"]
+
+
+def _is_ours(hook: Any) -> bool:
+    command = hook.get("command") if isinstance(hook, dict) else None
+    try:
+        words = shlex.split(command) if isinstance(command, str) else []
+    except ValueError:  # a quotation mark that nothing closes
+        return False
+    started = [word.replace("\\", "/") for word in words if not word.startswith("-")][:2]
+    if not started:
+        return False
+    return started[0].rpartition("/")[2] in _OURS or started[-1].endswith("/memorybook/hooks/command.py")
+
+
+def _has_ours(group: Any) -> bool:
+    hooks = group.get("hooks") if isinstance(group, dict) else None
+    return isinstance(hooks, list) and any(map(_is_ours, hooks))
+
+
+def _is_all_ours(group: Any) -> bool:
+    return _has_ours(group) and all(map(_is_ours, group["hooks"]))
+
+
+def _without_ours(group: Any) -> Any:
+    """Return the group without our hooks."""
+    return {**group, "hooks": [hook for hook in group["hooks"] if not _is_ours(hook)]} if _has_ours(group) else group

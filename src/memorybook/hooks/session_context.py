@@ -1,12 +1,9 @@
-"""What a host's model is told of the book: at the beginning of a session what matters most, then what a prompt finds.
+"""Context for a host's model: the strongest memories when a session starts, then what each prompt finds.
 
 All of it stands between the book's markers, as data: they let capture cut it out again.
 """
 
 from __future__ import annotations
-
-import os
-import sys
 
 from memorybook._light import TYPE_CHECKING, Any
 from memorybook.errors import MemoryBookError
@@ -18,7 +15,7 @@ if TYPE_CHECKING:
     from memorybook.memory import Memory
 
 MOST_TOKENS = 2_000
-"""Of the block of a session that begins."""
+"""Tokens of the block at the start of a session."""
 
 OF_A_PROMPT = 1_000
 """Tokens of the block of a prompt."""
@@ -27,7 +24,7 @@ LONGEST_QUERY = 2_000
 """Characters of a prompt that are searched with: the rest is mostly what was pasted."""
 
 AT_ONCE = 100_000
-"""Bytes of new text, about, that are indexed before a prompt is answered: half a second's work, or less."""
+"""Bytes of new text that are indexed before a prompt is answered: at most half a second's work."""
 
 LONGEST_QUESTION = 100
 """Characters up to which a prompt may ask for nothing but earlier talk."""
@@ -36,7 +33,7 @@ TALKING = (
     *("ask", "say", "said", "tell", "told", "talk", "discuss", "chat", "speak", "spoke", "leave", "left", "stop"),
     *("问", "聊", "谈", "说", "讲", "讨论"),
 )
-"""Of which such a question has one."""
+"""One of these has to occur in such a question."""
 
 PATIENCE = 1.5
 """Seconds at most that an embedding service has for a prompt: words answer it in time, too."""
@@ -46,7 +43,7 @@ LATELY = 3
 
 
 def context(kind: str, told: Mapping[str, Any], config: Config, root: str) -> str:
-    """The block for a session that begins (`start`) or a `prompt`; "" if there is nothing to say.
+    """Return the block for the `start` of a session or for a `prompt`; "" if there is nothing to say.
 
     Args:
         kind: Which of the two.
@@ -67,19 +64,19 @@ def context(kind: str, told: Mapping[str, Any], config: Config, root: str) -> st
     index.most = AT_ONCE
     text = _found(memory, asked[:LONGEST_QUERY], session)
     if getattr(index, "behind", False):
-        from memorybook.hooks.event import catch_up_aside
+        from memorybook.hooks.background import catch_up_aside
 
         catch_up_aside(root)
     return text
 
 
 def _is_command(prompt: str) -> bool:
-    """Whether a prompt is one of the host's own commands, `/clear`; a path is none."""
+    """Return whether a prompt is a command of the host, such as `/clear`; a path is none."""
     return prompt[0] == "/" and "/" not in prompt.split(None, 1)[0][1:]
 
 
 def beginning(config: Config, root: str, *, session: str = "") -> str:
-    """The memories that every prompt takes, then what was talked about lately, as far as there is room.
+    """Return the memories of every prompt, then recent conversations as far as there is room.
 
     Without a session, which would be left out, it is told as it was prepared, or kept for the next that begins.
     """
@@ -94,6 +91,8 @@ def beginning(config: Config, root: str, *, session: str = "") -> str:
 
 
 def _opened(config: Config, root: str) -> Memory:
+    from memorybook.hooks.background import find_dependencies
+
     find_dependencies()
     from memorybook.memory import open as open_memory
 
@@ -101,17 +100,6 @@ def _opened(config: Config, root: str) -> Memory:
     memory = open_memory(root, config=config._replace(embeddings=service), door="hook")
     memory.book.background = False
     return memory
-
-
-def find_dependencies() -> None:
-    """Let the packages be found that a search or the settings need, for a process that was started without `site`."""
-    if not sys.flags.no_site:
-        return
-    here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    if not os.path.isdir(os.path.join(here, "apsw")):
-        import site
-
-        site.main()
 
 
 def _beginning(memory: Memory, session: str) -> str:
@@ -133,7 +121,7 @@ def _beginning(memory: Memory, session: str) -> str:
 
 
 def _found(memory: Memory, query: str, session: str) -> str:
-    """What the book holds about a prompt, without what was said in this very session."""
+    """Return what the book says about a prompt, without this session."""
     from memorybook.prompt.recall import recall
 
     current = _known(memory, session)
@@ -143,7 +131,7 @@ def _found(memory: Memory, query: str, session: str) -> str:
 
 
 def _talked(memory: Memory, query: str, current: str) -> str:
-    """What a question about earlier talk as such asks for; "" if it is none: a search finds only its like."""
+    """Return what a question about earlier conversations asks for; "" if it is none."""
     said = query.lower()
     if len(query) > LONGEST_QUESTION or not any(word in said for word in TALKING):
         return ""
@@ -154,7 +142,7 @@ def _talked(memory: Memory, query: str, current: str) -> str:
 
 
 def _known(memory: Memory, session: str) -> str:
-    """The uuid of the host's session; "" while the book does not know it."""
+    """Return the uuid of the host's session; "" if it is unknown."""
     try:
         return memory.book.transcripts.session(session).uuid if session else ""
     except MemoryBookError:

@@ -1,4 +1,4 @@
-"""Who is let in: the Host that is asked, the Origin of a page, and a token; before everything, websockets included."""
+"""Authentication middleware: checks Host, Origin and token before any route, websockets included."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memorybook.http.api_tokens import OWNER, Caller
-from memorybook.http.error_responses import Refusal, refuse
+from memorybook.http.http_messages import Refusal, refuse
 
 PUBLIC = frozenset({"/livez", "/healthz", "/readyz"})
-"""What anybody may ask: it says nothing of what is kept."""
+"""Public paths."""
 
 _LINK_LASTS = 900.0
 _LOGIN_LASTS = 30 * 86400.0
 
 
 class Logins:
-    """One-time links, and the browsers that came by one; gone with the process. Safe to share between threads.
+    """One-time login links and the browser sessions they open, in memory only. Safe to share between threads.
 
     Args:
         clock: Seconds, growing.
@@ -39,7 +39,7 @@ class Logins:
         self._logins: dict[str, float] = {}
 
     def link(self) -> str:
-        """A token for a link, good once within a quarter of an hour."""
+        """Issue the token of a link, valid once within 15 minutes."""
         token = secrets.token_urlsafe(32)
         with self._lock:
             self._links = {known: until for known, until in self._links.items() if until > self._clock()}
@@ -47,7 +47,7 @@ class Logins:
         return token
 
     def redeem(self, token: str) -> str | None:
-        """The cookie for a browser that comes by the link; None if the link is no good (any more)."""
+        """Exchange the token of a link for a cookie; None if it is invalid or used."""
         with self._lock:
             ends = next((self._links.pop(known) for known in list(self._links) if _same(known, token)), 0.0)
             if ends <= self._clock():
@@ -58,7 +58,7 @@ class Logins:
         return cookie
 
     def knows(self, cookie: str) -> bool:
-        """Whether the cookie is of a browser that came by a link."""
+        """Return whether the cookie is valid."""
         with self._lock:
             return any(_same(known, cookie) and ends > self._clock() for known, ends in self._logins.items())
 
@@ -68,7 +68,7 @@ def _same(known: str, given: str) -> bool:
 
 
 class Gate(NamedTuple):
-    """What is needed to be let in.
+    """The checks of `Access`.
 
     Attributes:
         hosts: Names that the server may be called by, in lower case.
@@ -87,7 +87,7 @@ _EVERYWHERE = ("0.0.0.0", "::", "")  # noqa: S104 - which is no name
 
 
 def names_of(host: str, more: Iterable[str] = ()) -> frozenset[str]:
-    """The names that a server that listens on `host` may be called by: its own, this machine's, and more."""
+    """Return the host names that a server listening on `host` accepts."""
     own = () if host in _EVERYWHERE else (host,)
     written = (f"[{name}]" if name.count(":") > 1 and "[" not in name else name for name in (*own, *more))
     return frozenset(map(_name, ("127.0.0.1", "localhost", "[::1]", *written))) - {""}
@@ -126,7 +126,7 @@ class Access:
         await self.app(scope, receive, send)
 
     def _check_place(self, scope: Scope, headers: Headers) -> None:
-        """Raises Refusal for a Host that is not this server's, and for a page of somewhere else."""
+        """Raise Refusal for a foreign Host or Origin."""
         hosts = headers.getlist("host")
         if len(hosts) != 1 or _name(hosts[0]) not in self.gate.hosts:
             raise Refusal(421, "misdirected", "this server is not called so: set server.hosts to its names")
@@ -135,7 +135,7 @@ class Access:
             raise Refusal(403, "foreign_origin", "pages of other places may not ask this server")
 
     def _came_by_link(self, scope: Scope, headers: Headers) -> Response | None:
-        """The way on for a browser that came by a one-time link, with its cookie and without the link's token."""
+        """Redirect a browser that came by a one-time link: with a cookie, without the token."""
         if scope["type"] != "http" or scope["method"] != "GET" or "authorization" in headers:
             return None
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
@@ -214,17 +214,17 @@ def _cookies(scope: Scope, headers: Headers) -> list[str]:
 
 
 _HOST = re.compile(r"([a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?")
-"""All of a Host header, in lower case: its name or address, and its port."""
+"""A Host header in lower case: name or address, and port."""
 
 
 def _name(host: str) -> str:
-    """The name in a Host header, in lower case, without the port; "" if it is none."""
+    """Return the name in a Host header, in lower case and without the port; "" if it is invalid."""
     found = _HOST.fullmatch(host.lower())
     return found[1] if found else ""
 
 
 def _is_own(origin: str, host: str) -> bool:
-    """Whether the origin is that of a page of this very server, by name and port."""
+    """Return whether the origin is this server, by name and port."""
     scheme, _, place = origin.lower().partition("://")
     page, here = _HOST.fullmatch(place), _HOST.fullmatch(host.lower())
     if scheme not in ("http", "https") or page is None or here is None:

@@ -1,4 +1,4 @@
-"""Who may ask: the owner's token, and those that the owner gives out; of these only digests are kept."""
+"""API tokens: the owner's, and those the owner issues, of which only digests are kept."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TENANT = re.compile(r"[A-Za-z0-9_@+-][A-Za-z0-9._@+-]{0,99}")
 
 
 class Caller(NamedTuple):
-    """Who asks.
+    """The caller of a request.
 
     Attributes:
         token: Id of the token, `owner` for the owner's.
@@ -38,7 +38,7 @@ class Caller(NamedTuple):
 
     @property
     def owner(self) -> bool:
-        """Whether it may look after tokens, tenants and the server itself."""
+        """Whether it may manage tokens, tenants and the server."""
         return self.tenant is None
 
 
@@ -46,7 +46,7 @@ OWNER = Caller("owner", None, True)
 
 
 def owner_token(path: str) -> str:
-    """The owner's token in the file at `path`, which is made, for its owner alone, if there is none.
+    """Return the owner's token in the file at `path`, creating it with mode 0600 if there is none.
 
     Raises:
         ConfigError: Others may read the file, or it is empty.
@@ -79,7 +79,7 @@ def _read(path: str) -> str:
 
 @contextmanager
 def _alone_in(folder: str) -> Iterator[None]:
-    """Wait to be the only server that writes into a folder, which is made, and be it until the block ends."""
+    """Hold the lock of a folder, creating it."""
     os.makedirs(folder, mode=0o700, exist_ok=True)
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -91,7 +91,7 @@ def _alone_in(folder: str) -> Iterator[None]:
 
 
 def _write(path: str, text: str) -> None:
-    """Put a file in place, whole and on disk, for its owner alone."""
+    """Replace a file atomically and durably, with mode 0600."""
     new = f"{path}.{secrets.token_hex(4)}.new"
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
@@ -106,7 +106,7 @@ def _write(path: str, text: str) -> None:
 
 
 class Tokens:
-    """The tenants of a server and the tokens that were given out, in one file; safe to share between threads.
+    """The tenants and issued tokens of a server, in one file. Safe to share between threads.
 
     Args:
         path: The file; made when something is written. Other servers may read and change it, too.
@@ -123,7 +123,7 @@ class Tokens:
         self._kept: dict[str, Any] = {}
 
     def caller(self, token: str) -> Caller | None:
-        """Whose token it is; None if it is nobody's."""
+        """Return whose token it is; None if it is unknown."""
         if hmac.compare_digest(token.encode("utf-8", "replace"), self._owner):
             return OWNER
         id = token[3:15] if token.startswith("mb_") else ""
@@ -135,11 +135,11 @@ class Tokens:
     # --- tenants ---------------------------------------------------------------------------------
 
     def tenants(self) -> Mapping[str, Mapping[str, Any]]:
-        """Every tenant by name, with the time of its making."""
+        """Return the tenants by name, with the time each was created."""
         return dict(self._now_kept()["tenants"])
 
     def add_tenant(self, name: str) -> dict[str, Any]:
-        """Note a new tenant. Raises InvalidInput, Conflict if there is one of the name."""
+        """Add a tenant. Raises InvalidInput, Conflict if the name is taken."""
         if not _TENANT.fullmatch(name):
             raise InvalidInput(
                 f"tenant {name[:120]!r} is no name: use up to 100 letters, digits, '_', '-', '.', '@', '+'"
@@ -151,7 +151,7 @@ class Tokens:
         return {"name": name, **made}
 
     def drop_tenant(self, name: str) -> None:
-        """Close a tenant: its tokens are no good any more. Raises NotFound."""
+        """Close a tenant and revoke its tokens. Raises NotFound."""
         with self._changing() as kept:
             if kept["tenants"].pop(name, None) is None:
                 raise no_tenant(name)
@@ -160,12 +160,12 @@ class Tokens:
     # --- tokens ----------------------------------------------------------------------------------
 
     def listed(self, tenant: str) -> list[dict[str, Any]]:
-        """The tokens of a tenant, without what is secret of them."""
+        """List the tokens of a tenant, without their secrets."""
         tokens = self._now_kept()["tokens"].items()
         return [_listed(id, token) for id, token in tokens if token["tenant"] == tenant]
 
     def issue(self, tenant: str, *, acts_as: ActsAs = "agent", label: str = "") -> dict[str, Any]:
-        """Make a token for a tenant's book; its text is told this once."""
+        """Issue a token for a tenant's book; its text is returned only once."""
         if acts_as not in ("agent", "user"):
             raise InvalidInput(f"acts_as {acts_as!r} is not one of agent, user")
         if len(label) > 200 or not label.isprintable():
@@ -183,7 +183,7 @@ class Tokens:
         return {**_listed(id, made), "token": text}
 
     def revoke(self, tenant: str, id: str) -> None:
-        """Let a token be no good any more. Raises NotFound."""
+        """Revoke a token. Raises NotFound."""
         with self._changing() as kept:
             if kept["tokens"].get(id, {}).get("tenant") != tenant:
                 raise NotFound(f"there is no token {id[:80]!r}")
@@ -200,7 +200,7 @@ class Tokens:
 
     @contextmanager
     def _changing(self) -> Iterator[dict[str, Any]]:
-        """What the file holds, as a copy that is kept once it is changed; no other server changes it meanwhile."""
+        """Change a copy of the file's content, which is saved at the end; other servers are locked out."""
         try:
             with self._lock, _alone_in(os.path.dirname(self._path)):
                 self._stamp = ()  # a file that took its place within the tick of the clock may look the same
@@ -211,7 +211,7 @@ class Tokens:
             raise Unavailable(f"the tokens cannot be kept: {error.strerror}") from None
 
     def _read_anew(self) -> Mapping[str, Any]:
-        """What the file holds, read again if it is another one by now; it is not to be changed."""
+        """Return the content of the file, reread if it changed. Read-only."""
         try:
             found = os.stat(self._path)
             stamp: tuple[int, ...] = (found.st_ino, found.st_mtime_ns, found.st_size, found.st_mode)
@@ -229,12 +229,12 @@ class Tokens:
 
 
 def no_tenant(name: str) -> NotFound:
-    """The error of a tenant that is not there."""
+    """Return the error of an unknown tenant."""
     return NotFound(f"there is no tenant {name[:120]!r}")
 
 
 def _sound(kept: Any) -> dict[str, Any]:
-    """What was read, if it is what is written here. Raises ValueError."""
+    """Validate the content of the file. Raises ValueError."""
     parts = [kept.get(part) if isinstance(kept, dict) else None for part in ("tenants", "tokens")]
     for part, needed in zip(parts, (("created",), ("sha256", "tenant", "acts_as", "label", "created")), strict=True):
         if not isinstance(part, dict) or not all(isinstance(told, dict) for told in part.values()):

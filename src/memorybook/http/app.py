@@ -1,36 +1,139 @@
-"""The application: the routes, what stands before them, and the books behind them."""
+"""The ASGI application: routes, middleware, MCP and the books they serve."""
 
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
+from contextvars import ContextVar
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Message, Receive, Scope, Send
 
 from memorybook.config.settings import machine_paths
 from memorybook.errors import MemoryBookError
-from memorybook.http import archives, document_routes, entry_routes, health, session_routes, tenants, tool_routes
+from memorybook.http import admin_routes, routes
 from memorybook.http.access import PUBLIC, Access, Gate, Logins, names_of
-from memorybook.http.error_responses import Refusal, handle
-from memorybook.http.limits import Heads, Limits
-from memorybook.http.mcp_route import McpApp
-from memorybook.http.tracing import Metrics, Tracing
+from memorybook.http.books import Books
+from memorybook.http.http_messages import Refusal, handle
+from memorybook.http.middleware import Heads, Limits, Metrics, Tracing
+from memorybook.http.rest_api import API
+from memorybook.mcp import build
+from memorybook.memory import Memory
 
 if TYPE_CHECKING:
     from memorybook.http.books import Books
 
-API = "/api/v1"
+
+# --- MCP --------------------------------------------------------------------------------------------
+
+PATH = "/mcp"
+
+
+class _Use:
+    """A tenant's memory, opened at first use and held until `close`."""
+
+    def __init__(self, books: Books, tenant: str) -> None:
+        self._books = books
+        self._tenant = tenant
+        self._lock = threading.Lock()
+        self._open = ExitStack()
+        self._memory: Memory | None = None
+
+    def memory(self) -> Memory:
+        """The open memory."""
+        with self._lock:
+            if self._memory is None:
+                opened = self._books.opened(self._tenant, person=False, door="mcp")
+                self._memory = self._open.enter_context(opened)
+            return self._memory
+
+    def close(self) -> None:
+        """End the use."""
+        with self._lock:
+            self._open.close()
+
+
+_use: ContextVar[_Use] = ContextVar("use")
+
+
+class McpApp:
+    """The ASGI application behind `PATH`; hosts and origins are checked before it.
+
+    Args:
+        books: What it is about.
+    """
+
+    def __init__(self, books: Books) -> None:
+        self._books = books
+        self._server = build(lambda: _use.get().memory())
+        self._app = self._server.streamable_http_app(
+            streamable_http_path=PATH,
+            stateless_http=True,
+            json_response=True,
+            transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+            max_request_body_size=books.config.server.max_body,
+        )
+
+    def route(self) -> Route:
+        """Return its route, without a trailing slash.
+
+        It takes only POST: the server sends nothing unasked, and an open stream would occupy a request slot.
+        """
+        return Route(PATH, endpoint=self, methods=["POST"])
+
+    def running(self) -> AbstractAsyncContextManager[None]:
+        """Return the context in which it answers."""
+        return self._server.session_manager.run()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI; for the book of the token, or the one that the owner names. Raises Refusal as `Books.work`."""
+        named = Request(scope).headers.get("x-memorybook-tenant")
+        tenant = self._books.tenant(scope["caller"], named)
+        whole = await Request(scope, receive).body()  # before it takes the tenant's turn
+        body = iter([{"type": "http.request", "body": whole}])
+        begun, late = False, False
+
+        async def given() -> Message:
+            return next(body, None) or await receive()
+
+        async def told(message: Message) -> None:
+            nonlocal begun
+            if not late:
+                begun = True
+                await send(message)
+
+        async def answer() -> None:
+            use = _Use(self._books, tenant)
+            _use.set(use)
+            try:
+                await self._app(scope, given, told)
+            finally:
+                await run_in_threadpool(use.close)
+
+        try:
+            await self._books.answering(tenant, answer)
+        except Refusal:
+            late = True
+            if not begun:
+                raise
+
+
+# --- application ------------------------------------------------------------------------------------
 
 
 def build_app(books: Books, logins: Logins) -> FastAPI:
-    """The application that serves these books, which it closes when it ends.
+    """Return the application that serves these books and closes them when it ends.
 
     Args:
         books: What is served, with the settings and the tokens.
@@ -48,10 +151,10 @@ def build_app(books: Books, logins: Logins) -> FastAPI:
     app.state.books = books
     app.state.metrics = Metrics()
     api = APIRouter(prefix=API)
-    for part in (tool_routes, document_routes, entry_routes, session_routes, archives, tenants):
-        api.include_router(part.router)
+    api.include_router(routes.router)
     app.include_router(api)
-    app.include_router(health.router)
+    app.include_router(admin_routes.router)
+    app.include_router(admin_routes.probes)
     app.state.mcp = McpApp(books)
     app.router.routes.append(app.state.mcp.route())
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]
@@ -69,9 +172,11 @@ def build_app(books: Books, logins: Logins) -> FastAPI:
 
 
 def _described(app: FastAPI) -> dict[str, Any]:
-    """The description of the API, with the token that it wants."""
+    """Return the OpenAPI document, with the records of answers and the security scheme."""
     described = FastAPI.openapi(app)
-    described.setdefault("components", {})["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    components = described.setdefault("components", {})
+    components.setdefault("schemas", {}).update(routes.RECORDS)
+    components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     described["security"] = [{"token": []}]
     for path in PUBLIC:
         described["paths"][path]["get"]["security"] = []
@@ -86,7 +191,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 async def _unknown(request: Request, error: Exception) -> Response:
-    """No such route, or not with that method."""
+    """Answer an unknown path, or a method that a path does not have."""
     assert isinstance(error, HTTPException)
     if error.status_code == 405:
         allowed = ", ".join(_allowed(request.app, request.url.path))
@@ -98,20 +203,20 @@ async def _unknown(request: Request, error: Exception) -> Response:
 
 
 def _allowed(app: FastAPI, path: str) -> list[str]:
-    """The methods of a place: the framework tells those of one route alone."""
+    """Return the methods of a path over all routes."""
     paths = app.openapi()["paths"].items()
     found = {method.upper() for place, methods in paths if _fits(place, path) for method in methods}
     return sorted(found | ({"HEAD"} if "GET" in found else set())) or ["POST"]  # of MCP, which is described elsewhere
 
 
 def _fits(place: str, path: str) -> bool:
-    """Whether the path is of that place; that of a document and the name of a session may have slashes."""
-    pattern = re.sub(r"\\{(path|session)\\}", ".+", re.escape(place))
+    """Return whether the path fits the template; paths of documents and names of sessions may contain slashes."""
+    pattern = re.sub(r"\\{(path|session|which)\\}", ".+", re.escape(place))
     return re.fullmatch(re.sub(r"\\{\w+\\}", "[^/]+", pattern), path) is not None
 
 
 async def _invalid(request: Request, error: Exception) -> Response:
-    """A parameter of the address or a header that cannot be used."""
+    """Answer an invalid parameter or header."""
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     name, given = ".".join(map(str, first["loc"][1:])), repr(first.get("input"))[:80]

@@ -1,4 +1,4 @@
-"""The books that are served: one, or one for each tenant; what is done in them, in threads, to its end."""
+"""The served books, one or one for each tenant, and the worker threads that run verbs in them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from memorybook.config.project import tenant_key
 from memorybook.context import MACHINE
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound, Unavailable
 from memorybook.http.api_tokens import Caller, Tokens, no_tenant
-from memorybook.http.error_responses import Refusal, too_many_at_a_time
+from memorybook.http.http_messages import Refusal, too_many_at_a_time
 from memorybook.memory import Memory
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ T = TypeVar("T")
 Door = Literal["http", "mcp"]
 
 CHANNEL = "server"
-"""Of the tenants, as the workspace knows them."""
+"""Channel of tenants in the workspace."""
 
 _TICK = 30.0
 _AT_ONCE = 3
@@ -46,7 +46,7 @@ _log = logging.getLogger("memorybook.server")
 
 
 class Books:
-    """The served books, and the threads that work in them.
+    """The served books and their worker threads.
 
     Args:
         config: Settings of every book, and of the server.
@@ -79,7 +79,7 @@ class Books:
     # --- working in a book -----------------------------------------------------------------------
 
     def tenant(self, caller: Caller, named: str | None) -> str:
-        """Whose book is meant: that of the token, or the one that the owner names; "" for the only one.
+        """Return whose book a request is for: the token's, or the one that the owner names; "" for the only one.
 
         Raises:
             Refusal: A tenant's token names another.
@@ -102,7 +102,7 @@ class Books:
 
     @contextmanager
     def opened(self, tenant: str, *, person: bool, door: Door = "http") -> Iterator[Memory]:
-        """The tenant's memory, as whoever asks may use it, open until the block ends.
+        """Open a tenant's memory with the rights of the caller.
 
         Raises:
             NotFound: The tenant was closed meanwhile.
@@ -116,7 +116,7 @@ class Books:
 
     @contextmanager
     def _used(self, tenant: str) -> Iterator[AgentSession]:
-        """The tenant's session, counted as used until the block ends, so that its book is not removed meanwhile."""
+        """Hold a tenant's session, so that its book is not removed meanwhile."""
         with self._lock:
             if tenant in self._closing or (self.many and tenant not in self.tokens.tenants()):
                 raise no_tenant(tenant)
@@ -135,7 +135,7 @@ class Books:
                     del self._uses[tenant]
 
     async def work(self, tenant: str, person: bool, do: Callable[[Memory], T]) -> T:
-        """What `do` answers for the tenant's memory, done in a thread.
+        """Run `do` with the tenant's memory in a thread and return its result.
 
         Raises:
             Refusal: It takes longer than the setting `server.timeout`; it is done to its end all the same. Or too
@@ -149,18 +149,18 @@ class Books:
         return await self.run(done, self._turn_of(tenant))
 
     async def answering(self, tenant: str, do: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """What `do`, which looks after its threads itself, answers once it is the tenant's turn; raises as `work`."""
+        """Await `do`, which uses threads of its own, in the tenant's turn; raises as `work`."""
         turn = self._turn_of(tenant)
         await self._begun(turn)
         return await self._ended(asyncio.create_task(do()), turn)
 
     def _turn_of(self, tenant: str) -> asyncio.Semaphore:
-        """What lets a tenant work: where there are many, one alone has at most half of the threads."""
+        """Return the semaphore of a tenant: of many, one may use at most half of the threads."""
         most = self.config.server.threads
         return self._turns.setdefault(tenant, asyncio.Semaphore(max(1, most // 2) if self.many else most))
 
     async def run(self, do: Callable[[], T], turn: asyncio.Semaphore | None = None) -> T:
-        """What `do` answers, done in a thread once it is its turn; raises as `work`."""
+        """Run `do` in a thread, in turn, and return its result; raises as `work`."""
         await self._begun(turn)
         return await self._ended(asyncio.get_running_loop().run_in_executor(self._threads, do), turn)
 
@@ -195,7 +195,7 @@ class Books:
     # --- tenants ---------------------------------------------------------------------------------
 
     def drop(self, tenant: str, *, erase: bool) -> None:
-        """Close a tenant; with `erase` its book is removed for good, that of one that was closed before, too.
+        """Close a tenant; with `erase` also delete its book, even if it was closed before.
 
         Raises:
             NotFound: There is no such tenant.
@@ -222,7 +222,7 @@ class Books:
                 self._closing.discard(tenant)
 
     def _shut(self, tenant: str) -> None:
-        """Close a tenant's book once nobody uses it. Raises Unavailable."""
+        """Close a tenant's book once it is unused. Raises Unavailable."""
         patience = time.monotonic() + _PATIENCE
         while True:
             with self._lock:
@@ -243,7 +243,7 @@ class Books:
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[None]:
-        """Looks after the books until the block ends; then finishes all that was begun, and closes them."""
+        """Run the upkeep of the books; at the end finish all work and close them."""
         ticking = asyncio.create_task(self._ticking())
         try:
             yield
@@ -252,7 +252,7 @@ class Books:
             await asyncio.to_thread(self.close)
 
     def close(self) -> None:
-        """Finish what was begun, then close the books."""
+        """Finish all work, then close the books."""
         self._closed = True
         self._threads.shutdown(wait=True)
         self._workspace.close()
@@ -263,11 +263,11 @@ class Books:
             await asyncio.sleep(_TICK)
 
     def heard(self, tenant: str) -> None:
-        """Note that something was said in a session of the tenant that somebody may leave open."""
+        """Note that a tenant may have an open session."""
         self._heard[tenant] = time.monotonic()
 
     def tick(self) -> None:
-        """Have sessions remembered and closed that nobody ended, and taken in what agent hosts reported."""
+        """Close and memorize idle sessions, and ingest events of agent hosts."""
         try:
             self._workspace.tick()
         except Exception as error:  # it is looked again
@@ -291,14 +291,14 @@ class Books:
 
     @property
     def in_use(self) -> int:
-        """How many books are worked in right now."""
+        """Number of books in use."""
         with self._lock:
             return sum(bool(session.uses) for session in self._sessions.values())
 
     async def ready(self) -> bool:
-        """Whether something can be written where the books are, as was seen within the last two seconds.
+        """Return whether the books can be written to, checked at most every two seconds.
 
-        All who ask at a time wait for one look at the disk, and no longer than five seconds: then it is not.
+        Concurrent callers share one check; one that takes longer than five seconds counts as failed.
         """
         if self._probe is None or (self._probe.done() and time.monotonic() - self._probed >= _READY_FOR):
             self._probe, self._probed = asyncio.create_task(asyncio.to_thread(self._writes)), time.monotonic()
@@ -330,13 +330,13 @@ class Books:
 
 
 def _may_write(book: str) -> bool:
-    """Whether the system would let documents be written into a book; True for one that is not made yet."""
+    """Return whether documents could be written into a book; True if it does not exist yet."""
     folders = (os.path.join(book, name) for name in ("", *_WRITTEN))
     return all(os.access(folder, os.W_OK | os.X_OK) for folder in folders if os.path.exists(folder))
 
 
 def _write_something(folder: str) -> None:
-    """Write a page to the disk and take it away again. Raises OSError."""
+    """Write a page to the disk and delete it again. Raises OSError."""
     path = os.path.join(folder, f".ready-{os.getpid()}-{threading.get_ident()}")
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:

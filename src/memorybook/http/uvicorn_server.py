@@ -1,24 +1,18 @@
-"""The process: where it listens, what it tells at its start, and a stop that loses nothing."""
+"""The process: where it listens, with which certificate, and the settings of uvicorn."""
 
 from __future__ import annotations
 
-import asyncio
 import ipaddress
 import math
-import os
 import resource
 import signal
 import socket
 import ssl
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-import h11
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from memorybook.errors import InvalidInput, Unavailable
 
@@ -27,18 +21,12 @@ if TYPE_CHECKING:
 
     from memorybook.config.settings import ServerSettings
 
-_PATIENCE = 10.0
-"""Seconds within which the head of a request must have come, and something of an answer be read."""
-
-_QUIET = 1.0
-"""Seconds for which a peer may be quiet once the server is told to stop."""
-
 _LAST_WORDS = 30.0
-"""Seconds that answers may take once the server is told to stop; work on books goes on to its end all the same."""
+"""Seconds that answers may take once the server is told to stop; work on books goes on to its end."""
 
 
 def check_reach(settings: ServerSettings, *, insecure: bool) -> None:
-    """Check that tokens go over no network in plain text, unless that is wanted, and that the certificate is good.
+    """Check that tokens do not cross a network unencrypted, unless `insecure`, and that the certificate is valid.
 
     Raises:
         InvalidInput: Otherwise.
@@ -59,7 +47,7 @@ def check_reach(settings: ServerSettings, *, insecure: bool) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine itself gets to that address."""
+    """Return whether the address is reachable from this machine only."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -67,7 +55,7 @@ def is_loopback(host: str) -> bool:
 
 
 def listen(settings: ServerSettings) -> socket.socket:
-    """A socket where the settings say. Raises Unavailable."""
+    """Open the listening socket. Raises Unavailable."""
     host = settings.host.strip("[]")
     try:
         found = socket.getaddrinfo(host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -87,7 +75,7 @@ def listen(settings: ServerSettings) -> socket.socket:
 
 
 def url_of(listening: socket.socket, settings: ServerSettings) -> str:
-    """The address of the server as a browser on this machine has it."""
+    """Return the URL of the server for a browser on this machine."""
     host = settings.host.strip("[]")
     port = listening.getsockname()[1]
     if host.strip("0.:") == "":
@@ -96,133 +84,33 @@ def url_of(listening: socket.socket, settings: ServerSettings) -> str:
     return f"{'https' if settings.tls_cert else 'http'}://{shown}:{port}"
 
 
-class Connection(H11Protocol):
-    """A connection, which is closed if its peer goes quiet, or if there are too many.
-
-    Whoever has no token yet may hold it as long as it takes to ask, and leaves files for the books.
-    """
-
-    _received = 0
-    _resumed = 0
-    _seen: tuple[str, object] = ("asks", None)
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """See asyncio."""
-        super().connection_made(transport)
-        soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-        if soft != resource.RLIM_INFINITY and len(self.connections) > soft * 3 // 4:
-            transport.abort()
-            return
-        self.loop.call_later(_PATIENCE, self._look)
-
-    def data_received(self, data: bytes) -> None:
-        """See asyncio."""
-        self._received += len(data)
-        super().data_received(data)
-
-    def resume_writing(self) -> None:
-        """See asyncio."""
-        self._resumed += 1
-        super().resume_writing()
-
-    def send_400_response(self, msg: str) -> None:
-        """See uvicorn; it takes no care of an answer that has begun, or will."""
-        if self.cycle is not None and not self.cycle.response_complete:
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
-        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            super().send_400_response(msg)
-        else:
-            self.transport.abort()
-
-    def awaited(self) -> tuple[str, object]:
-        """What the peer is to do, and how far it is: it asks, sends, or reads; "" while it is the server's turn."""
-        if unread := self.transport.get_write_buffer_size():
-            return "reads", (unread, self._resumed)
-        if self.cycle is None or self.cycle.response_complete:
-            return "asks", self.cycle  # a byte of a head now and then is no progress
-        return ("sends", self._received) if self.cycle.more_body and not self.flow.read_paused else ("", None)
-
-    def _look(self) -> None:
-        """Close it if the peer has not got on since the last look; for bodies there is a limit of its own."""
-        if self not in self.connections:
-            return
-        seen, self._seen = self._seen, self.awaited()
-        if self._seen == seen and seen[0] in ("asks", "reads"):
-            self.transport.abort()
-            return
-        self.loop.call_later(_PATIENCE, self._look)
-
-
-class Server(uvicorn.Server):
-    """Serves until it is told to stop, by `should_exit` or a signal; then answers what it has begun.
-
-    Args:
-        app: What is served.
-        settings: How.
-        tell: Called once it listens.
-    """
-
-    def __init__(self, app: FastAPI, settings: ServerSettings, tell: Callable[[], None]) -> None:
-        super().__init__(
-            uvicorn.Config(
-                app,
-                http=Connection,
-                ws="none",
-                lifespan="on",
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                proxy_headers=False,
-                ssl_certfile=settings.tls_cert or None,
-                ssl_keyfile=settings.tls_key or None,
-                timeout_graceful_shutdown=math.ceil(min(_LAST_WORDS, settings.timeout)),
-            )
+def server_of(app: FastAPI, settings: ServerSettings) -> uvicorn.Server:
+    """Return the server of an application. Told to stop, it answers what it has begun and closes the books."""
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            http="h11",
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            limit_concurrency=None if soft == resource.RLIM_INFINITY else soft * 3 // 4,  # files are left for the books
+            ssl_certfile=settings.tls_cert or None,
+            ssl_keyfile=settings.tls_key or None,
+            timeout_graceful_shutdown=math.ceil(min(_LAST_WORDS, settings.timeout)),
         )
-        self._tell = tell
+    )
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """See uvicorn."""
-        await super().startup(sockets)
-        if self.started:
-            self._tell()
 
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """See uvicorn; whoever has gone quiet is not waited for."""
-        for server in self.servers:
-            server.close()
-        self.servers.clear()  # of Python 3.12 and later: else it waits for handshakes of TLS, too
-        hanging_up = asyncio.create_task(self._hang_up())
-        try:
-            await super().shutdown(sockets)
-        finally:
-            hanging_up.cancel()
-
-    async def _hang_up(self) -> None:
-        """Close, again and again, the connections whose peers have not got on."""
-        seen: dict[Connection, tuple[str, object]] = {}
-        while True:
-            await asyncio.sleep(_QUIET)
-            now = {each: each.awaited() for each in cast("set[Connection]", self.server_state.connections)}
-            for connection, awaited in now.items():
-                if awaited[0] == "asks" or (awaited[0] and seen.get(connection) == awaited):
-                    connection.transport.abort()
-            seen = now
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Takes signals as a wish to stop, Ctrl-C once more as one to leave at once; in a thread there are none."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        before = {sign: signal.signal(sign, self._stop) for sign in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for sign, handler in before.items():
-                signal.signal(sign, handler)
-
-    def _stop(self, sign: int, frame: FrameType | None) -> None:
-        if self.should_exit and sign == signal.SIGINT:
-            os._exit(128 + sign)  # what was acknowledged is on disk; threads would be waited for
-        self.handle_exit(sign, frame)
+@contextmanager
+def clean_exit() -> Iterator[None]:
+    """Keep signals, which uvicorn raises anew once it has stopped, from ending the process with an error."""
+    before = {sign: signal.signal(sign, lambda *_: None) for sign in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for sign, handler in before.items():
+            signal.signal(sign, handler)

@@ -21,7 +21,7 @@ from memorybook.memory import Memory
 
 
 class Opening:
-    """A memory that is opened when it is first asked for, and closed once."""
+    """A memory that is opened at first use and closed once."""
 
     def __init__(self, opened: Callable[[], Memory]) -> None:
         self._open = opened
@@ -29,7 +29,7 @@ class Opening:
         self._memory: Memory | None = None
 
     def __call__(self) -> Memory:
-        """The one memory; raises what opening it raises, and is tried again the next time."""
+        """Return the memory. Raises what opening it raises; the next call tries again."""
         with self._lock:
             if self._memory is None:
                 self._memory = self._open()
@@ -57,7 +57,7 @@ UNREADABLE = "a line that is no message of the protocol"
 
 
 class Mended(io.RawIOBase):
-    """A host's lines, such that each that asks something is answered.
+    """A host's lines, mended so that every request is answered.
 
     The protocol's reader answers nothing to a line that it cannot read, for which the host would wait in vain. Half of
     a surrogate pair, as a host writes that cut a text in two, becomes U+FFFD; what cannot be read for another reason
@@ -74,7 +74,7 @@ class Mended(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """What fits of the next line."""
+        """Read from the next line."""
         if not self._left:
             line = self._lines.readline()
             if not line and self._ended is not None:
@@ -139,7 +139,7 @@ def _at_a_signal(handler: Any) -> None:
 
 
 def _stdin(ended: Callable[[], None]) -> io.TextIOWrapper:
-    """The host's lines; nobody else reads any of them, for stdin itself is empty from now on."""
+    """Return the host's lines; stdin itself is empty from now on."""
     lines = os.fdopen(os.dup(0), "rb")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

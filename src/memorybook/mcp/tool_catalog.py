@@ -1,4 +1,7 @@
-"""Which tools the door offers, what a host is told of each, and the schemas of what goes in and out."""
+"""The tools that hosts are offered: hints, and schemas of arguments and answers.
+
+Tests hold every answer against these types.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,333 @@ from types import NoneType
 from typing import Any, Literal, NamedTuple, NotRequired, get_args, get_origin, get_type_hints
 
 from mcp.types import ToolAnnotations
-from typing_extensions import is_typeddict
+from typing_extensions import TypedDict, is_typeddict
 
 from memorybook import tools
 from memorybook.formats.json_schema import described_without
-from memorybook.shapes import ANSWERS, Disabled
+
+# --- what tools answer -------------------------------------------------------------------------------
+
+
+class Entry(TypedDict):
+    """An entry with all its fields; `score` is its strength today, 0 to 1, fading applied."""
+
+    id: str
+    text: str
+    category: str
+    score: float
+    state: Literal["active", "archived", "superseded"]
+    created_at: str | None
+    last_activated: str
+    hits: int
+    access_count: int
+    session: str | None
+    source: str | None
+    tags: list[str]
+    entities: list[str]
+    links: list[str]
+    group: str | None
+    expires_at: str | None
+    pinned: bool
+    trust: str | None
+    superseded_by: str | None
+    metadata: dict[str, Any]
+
+
+class Hit(TypedDict):
+    """A passage that was found; `score` ranks within this answer, `relevance` is 0 to 1.
+
+    For models only: `place`, which opens a turn, and `trust`, where it is not the user's.
+    """
+
+    path: str
+    start_line: int
+    end_line: int
+    score: float
+    relevance: float
+    snippet: str
+    source: Literal["entry", "note", "summary", "document", "turn"]
+    date: str | None
+    id: str | None
+    category: str | None
+    turn: str | None
+    session: str | None
+    speaker: str | None
+    state: NotRequired[Literal["archived", "superseded"]]
+    trust: NotRequired[Literal["agent", "tool", "document", "import", "suspect"]]
+    place: NotRequired[str]
+    why: NotRequired[dict[str, float]]
+
+
+class IndexState(TypedDict):
+    """Whether the index holds all that is on disk, and what it could not do."""
+
+    fresh: bool
+    backend: str
+    checked_files: int
+    pending_vectors: int
+    degraded: list[str]
+
+
+class Found(TypedDict):
+    """The answer to a search, best first; `cut` counts what the threshold left out.
+
+    `nearest` (none of the results is relevant) and `left_out` (what a model may ask for besides) are for models only.
+    """
+
+    results: list[Hit]
+    has_relevant: bool
+    knows: float
+    nearest: NotRequired[bool]
+    threshold: float
+    cut: NotRequired[int]
+    left_out: NotRequired[list[str]]
+    disabled: bool
+    backend: str
+    root: str
+    index: IndexState
+
+
+class Turn(TypedDict):
+    """Where and by whom a turn was said."""
+
+    id: str
+    session: str
+    session_name: str
+    position: int
+    role: str
+    speaker: str
+    time: str | None
+    tool_calls: list[dict[str, Any]]
+    metadata: dict[str, Any]
+
+
+Opened = TypedDict(
+    "Opened",
+    {
+        "path": NotRequired[str],
+        "from": NotRequired[int],
+        "lines": NotRequired[int],
+        "total_lines": NotRequired[int],
+        "text": NotRequired[str],
+        "turn": NotRequired[Turn],
+        "entry": NotRequired[Entry],
+    },
+)
+Opened.__doc__ = "Lines of a document, a turn with its text, or an entry."
+
+
+class Remembered(TypedDict):
+    """The entry as it stands now, and what was done to it."""
+
+    entry: Entry
+    action: Literal["created", "strengthened", "duplicate"]
+    redacted: int
+    operation: str | None
+
+
+class Appended(TypedDict):
+    """Where the note stands; of a duplicate where it stood already."""
+
+    path: str
+    line: int
+    duplicate: bool
+    redacted: int
+    operation: str | None
+
+
+class Place(TypedDict):
+    """A line of a document."""
+
+    path: str
+    line: int
+
+
+class Skipped(TypedDict):
+    """What was not taken, and why."""
+
+    text: str
+    reason: str
+
+
+class Flushed(TypedDict):
+    """The notes that were written and what was left out."""
+
+    written: list[Place]
+    skipped: list[Skipped]
+    redacted: int
+    operation: str | None
+
+
+class Changed(TypedDict):
+    """The entry as it stands now, and the operation that changed it.
+
+    The rest after an instruction only; `refused` says why nothing was changed, by no operation then.
+    """
+
+    entry: Entry
+    operation: str | None
+    redacted: NotRequired[int]
+    before: NotRequired[str]
+    changed: NotRequired[bool]
+    refused: NotRequired[str]
+    usage: NotRequired[dict[str, Any]]
+
+
+class Receipt(TypedDict):
+    """What was taken away, or would be; `remains` tells where copies still are."""
+
+    dry_run: bool
+    entries: list[str]
+    notes: list[str]
+    sessions: int
+    turns: int
+    documents: list[str]
+    archive: int
+    passages: int
+    vectors: int
+    tombstones: int
+    journal: int
+    versions: int
+    remains: list[str]
+    searched: int
+    limits: list[str]
+    operation: str | None
+
+
+class Forgotten(TypedDict):
+    """The receipt of a forget or a purge."""
+
+    receipt: Receipt
+
+
+class Session(TypedDict):
+    """A past conversation."""
+
+    uuid: str
+    name: str
+    title: str
+    summary: str
+    started: str | None
+    ended: str | None
+    turns: int
+    path: str
+    score: float
+    updated: str | None
+    open: bool
+
+
+class Said(TypedDict):
+    """A turn of a past conversation, word for word; `place` is what opens it."""
+
+    id: str
+    session: str
+    role: str
+    speaker: str
+    text: str
+    time: str | None
+    position: int
+    score: float
+    place: str
+
+
+class Span(TypedDict):
+    """The days that a recall was narrowed to."""
+
+    since: str | None
+    until: str | None
+
+
+class Recollection(TypedDict):
+    """Past conversations and turns, with a block for a prompt."""
+
+    scene: Literal["history", "topic", "session", "within"]
+    sessions: list[Session]
+    turns: list[Said]
+    has_relevant: bool
+    span: Span | None
+    reason: str
+    degraded: list[str]
+    text: str
+    tokens: int
+    disabled: bool
+
+
+class Proposal(TypedDict):
+    """What waits for a person's word; `stale` says why it no longer fits."""
+
+    id: str
+    kind: str
+    reason: str
+    time: str | None
+    state: str
+    stale: str
+    told: list[str]
+    changes: list[dict[str, Any]]
+    operation: str | None
+
+
+class Review(TypedDict):
+    """Proposals, oldest first; `kinds` counts all of the asked state."""
+
+    proposals: list[Proposal]
+    total: int
+    kinds: dict[str, int]
+
+
+class Status(TypedDict):
+    """What is stored where, and whether anything is degraded."""
+
+    root: str
+    exists: bool
+    disabled: bool
+    provider: str
+    documents: dict[str, int]
+    entries: dict[str, int]
+    transcripts: dict[str, int]
+    pending_operations: int
+    waiting: dict[str, int]
+    index: dict[str, Any]
+    degraded: list[str]
+    warnings: list[str]
+    settings: dict[str, Any]
+
+
+class Disabled(TypedDict):
+    """While memory is switched off every tool answers this and does nothing."""
+
+    disabled: Literal[True]
+    tool: str
+    reason: str
+
+
+ANSWERS: Mapping[str, Any] = {
+    "memory_search": Found,
+    "memory_get": Opened,
+    "memory_append": Appended,
+    "memory_flush": Flushed,
+    "memory_remember": Remembered,
+    "memory_update": Changed,
+    "memory_pin": Changed,
+    "memory_forget": Forgotten,
+    "recall_memory": Found,
+    "recall_history": Recollection,
+    "recall_topic": Recollection,
+    "recall_session": Recollection,
+    "recall_within": Recollection,
+    "memory_review": Review,
+    "memory_status": Status,
+}
+"""Answers by tool."""
+
+
+# --- what hosts are told -----------------------------------------------------------------------------
 
 ASKS_FIRST = "memory_forget"
-"""The tool that asks a person first."""
+"""The tool that needs consent."""
 
 WOULD_GO = "would_go"
-"""The field of its answer that shows the words of what would go, if nothing did."""
+"""Field of its dry run with the texts that would go."""
 
 _ALWAYS_ANSWERS = frozenset({"memory_search", "recall_memory", "memory_status"})
 """Tools that have an answer of their own while memory is switched off."""
@@ -34,7 +353,7 @@ _SIMPLE: Mapping[Any, Mapping[str, str]] = {
     bool: {"type": "boolean"},
     Any: {},
 }
-"""What types without parts are as JSON Schema."""
+"""JSON Schema of simple types."""
 
 _YES = {
     "type": "boolean",
@@ -44,11 +363,11 @@ _YES = {
 _LINES = {"type": "array", "items": {"type": "string"}}
 
 _LEFT_OUT = {"left_out": _LINES}
-"""What an answer had no room for, and how to get it, in sentences."""
+"""What was left out of an answer, and how to get it."""
 
 
 class Offer(NamedTuple):
-    """What a host is told of a tool besides its schema: hints for whom it asks for permission, and when."""
+    """Hints for a host about a tool, for its permission dialogs."""
 
     title: str
     reads: bool = False
@@ -56,7 +375,7 @@ class Offer(NamedTuple):
     repeatable: bool = False
 
     def annotations(self) -> ToolAnnotations:
-        """As the protocol has them; no tool reaches beyond the book."""
+        """Return them for the protocol; no tool reaches beyond the book."""
         return ToolAnnotations(
             title=self.title,
             read_only_hint=self.reads,
@@ -87,7 +406,7 @@ OFFERS: Mapping[str, Offer] = {
 
 
 def described(name: str) -> str:
-    """The description of a tool, without the sentences about tools that are not offered."""
+    """Return the description of a tool, without the sentences about tools that are not offered."""
     return described_without(str(tools.schema(name)["description"]), tools.TOOLS.keys() - OFFERS.keys())
 
 
@@ -101,7 +420,7 @@ def takes(name: str) -> dict[str, Any]:
 
 
 def _portable(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema with several types as branches, for hosts that know of one type each."""
+    """Return the schema with `anyOf` for several types, which some hosts need."""
     if isinstance(schema["type"], str):
         return schema
     rest = {name: value for name, value in schema.items() if name != "type"}
@@ -123,7 +442,7 @@ def answers(name: str) -> dict[str, Any]:
 
 
 def once(name: str, answer: Mapping[str, Any]) -> dict[str, Any]:
-    """What the tool answered, said once."""
+    """Return the answer without repeated fields."""
     repeats = _REPEATS.get(name, frozenset())
     return {field: value for field, value in answer.items() if field not in repeats}
 
@@ -135,7 +454,7 @@ def _without(schema: dict[str, Any], fields: frozenset[str]) -> dict[str, Any]:
 
 
 def _schema(shape: Any) -> dict[str, Any]:
-    """The schema of a shape, of types alone, with each definition where it is used: not every host looks them up.
+    """Return the JSON Schema of a type with definitions inlined, which not every host resolves.
 
     What may be null may be missing. pydantic could tell it, too, but a host waits for that at every start.
     """

@@ -1,26 +1,30 @@
-"""How much is taken: bytes of a request, requests of a token, requests at a time."""
+"""Middleware besides authentication: limits of size, rate and concurrency; HEAD; request ids, metrics and the log."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
+import re
+import secrets
 import time
 from collections.abc import Callable
 from urllib.parse import unquote
 
-from starlette.datastructures import Headers
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memorybook.config.settings import ServerSettings
 from memorybook.http.access import PUBLIC
-from memorybook.http.error_responses import Refusal, refuse, too_many_at_a_time
+from memorybook.http.http_messages import Refusal, refuse, response, stopping, too_many_at_a_time
 
 _KNOWN = 10_000
 """Tokens whose rate is remembered."""
 
 
 class Rates:
-    """Buckets of requests, one for each token: they fill at `rate` a second and hold those of two seconds.
+    """Token buckets, one per API token; each holds two seconds' worth of requests.
 
     Args:
         rate: Requests a second; 0 is no limit.
@@ -34,7 +38,7 @@ class Rates:
         self._left: dict[str, tuple[float, float]] = {}
 
     def wait(self, token: str) -> float:
-        """Take one request; seconds to wait if there is none left, else 0."""
+        """Take one request; returns the seconds to wait, 0 if it is allowed."""
         if not self._rate:
             return 0.0
         now = self._clock()
@@ -47,7 +51,7 @@ class Rates:
 
 
 class Heads:
-    """Has HEAD answered as GET; of what is answered the server sends the head alone.
+    """Route HEAD as GET; the server drops the body.
 
     Args:
         app: What is behind it.
@@ -69,7 +73,7 @@ class Heads:
 
 
 class Limits:
-    """Refuses what is too large, comes too fast, or is too much at a time.
+    """Refuse requests that are too large, too frequent or too many at a time.
 
     Args:
         app: What is behind it.
@@ -102,7 +106,7 @@ class Limits:
         try:
             unquote(scope.get("raw_path", b"").decode("ascii"), errors="strict")
         except UnicodeDecodeError:
-            raise Refusal(400, "invalid_input", "the address is no UTF-8: ask by POST /memory/…") from None
+            raise Refusal(400, "invalid_input", "the address is not UTF-8") from None
         caller = scope.get("caller")
         wait = self._rates.wait(caller.token) if caller is not None else 0.0
         if wait:
@@ -119,7 +123,7 @@ class Limits:
         return Refusal(413, "too_large", message, {"Connection": "close"})
 
     def _counted(self, receive: Receive) -> Receive:
-        """What is received, up to the limit: a body may come without its length, or so slowly that it never ends."""
+        """Limit the size and the duration of a body."""
         left, more = self.settings.max_body, True
         ends = time.monotonic() + self.settings.timeout  # for all of it: a byte now and then is no progress
 
@@ -137,3 +141,85 @@ class Limits:
             return message
 
         return counted
+
+
+# --- tracing -----------------------------------------------------------------------------------------
+
+_log = logging.getLogger("memorybook.server")
+_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+_ALWAYS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store"}
+
+
+class Metrics:
+    """Prometheus metrics, in a registry of their own."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = Counter(
+            "memorybook_requests", "Requests answered.", ["method", "route", "status"], registry=self.registry
+        )
+        self.seconds = Histogram(
+            "memorybook_request_seconds",
+            "Time from a request to the end of its answer.",
+            ["route"],
+            registry=self.registry,
+        )
+        self.now = Gauge("memorybook_requests_now", "Requests that are being answered.", registry=self.registry)
+        self.works = Gauge("memorybook_works_now", "Works on books that run or wait.", registry=self.registry)
+        self.books = Gauge("memorybook_books_now", "Books that are worked in.", registry=self.registry)
+        self.ready = Gauge("memorybook_ready", "1 while writes succeed.", registry=self.registry)
+
+
+class Tracing:
+    """Give each request an id, count and log it, and answer uncaught exceptions.
+
+    Args:
+        app: What is behind it.
+        metrics: Where it is counted.
+    """
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self.app = app
+        self.metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        asked = Headers(scope=scope).get("x-request-id", "")
+        id = scope["request_id"] = asked if _ID.fullmatch(asked) else secrets.token_hex(8)
+        began, status = time.perf_counter(), 0
+
+        async def named(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                headers["X-Request-ID"] = id
+                for name, value in _ALWAYS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        with self.metrics.now.track_inprogress():
+            try:
+                await self.app(scope, receive, named)
+            except (Exception, asyncio.CancelledError) as error:
+                if status:  # too late to say so
+                    raise
+                told = stopping() if isinstance(error, asyncio.CancelledError) else error
+                await response(told, id)(scope, receive, named)
+        self._tell(scope, id, status, time.perf_counter() - began)
+
+    def _tell(self, scope: Scope, id: str, status: int, seconds: float) -> None:
+        route = getattr(scope.get("route"), "path", "") or ("/mcp" if scope["path"].startswith("/mcp") else "other")
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        self.metrics.requests.labels(method, route, str(status)).inc()
+        self.metrics.seconds.labels(route).observe(seconds)
+        caller = scope.get("caller")
+        who = caller.token if caller is not None else "-"
+        _log.info("%s %s %s %d %.1f ms token=%s", id, method, route, status, seconds * 1000, who)
+
+
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
