@@ -4,7 +4,7 @@ Usage: python benchmarks/likeness.py
 
 Reads `tests/data/detect_taught.jsonl` and the part of `tests/data/detect.jsonl` that may be tuned on (see
 `benchmarks/detect.py`), and nothing else. A softmax over four scenes and none, on the runs of
-`memorybook.sessions.likeness` that at least two inputs have; plain gradient descent with momentum from zero, so that it
+`memorybook.sessions.detect` that at least two inputs have; plain gradient descent with momentum from zero, so that it
 comes out the same each time. The runs that say most are kept, `MOST` of each language.
 """
 
@@ -22,17 +22,16 @@ if not __package__:  # run as a file: `benchmarks` is a package of the checkout
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 from benchmarks.detect import SHIPPED, TAUGHT, Input, read
-from memorybook.sessions import likeness
-from memorybook.sessions.detect import plain
-from memorybook.sessions.recall_cues import Language
+from memorybook.sessions import detect
+from memorybook.sessions.detect import Language, plain
 
-KEPT = Path(likeness.__file__).with_suffix(".tsv")
+KEPT = Path(detect.__file__).with_name("likeness.tsv")
 RARE, SHRINK, RATE, STEPS, MOST = 2, 1e-4, 2.0, 300, 900
 
 
 def learned(inputs: Sequence[Input], language: Language) -> list[str]:
     """A line for each run that says something: language, run, and what it says for each scene against none."""
-    seen = [likeness.runs(plain(one.text, language), language) for one in inputs]
+    seen = [detect.runs(plain(one.text, language), language) for one in inputs]
     counts = Counter(run for runs in seen for run in runs)
     places = {run: place for place, run in enumerate(sorted(run for run in counts if counts[run] >= RARE))}
     x = np.zeros((len(inputs), len(places) + 1))
@@ -40,7 +39,7 @@ def learned(inputs: Sequence[Input], language: Language) -> list[str]:
         known = [places[run] for run in runs if run in places]
         row[known] = 1 / np.sqrt(len(known) or 1)
     x[:, -1] = 1
-    scenes = [None, *likeness.SCENES]
+    scenes = [None, *detect.SCENES]
     wanted = np.eye(5)[[scenes.index(one.scene) for one in inputs]]  # type: ignore[arg-type]
     weights = np.zeros((x.shape[1], 5))
     speed = np.zeros_like(weights)
@@ -49,9 +48,9 @@ def learned(inputs: Sequence[Input], language: Language) -> list[str]:
         step = x.T @ (odds / odds.sum(axis=1, keepdims=True) - wanted) / len(inputs) + SHRINK * weights
         speed = 0.9 * speed - RATE * step
         weights += speed
-    whole = np.rint(likeness.SCALE * (weights[:, 1:] - weights[:, :1])).astype(int)
+    whole = np.rint(detect.SCALE * (weights[:, 1:] - weights[:, :1])).astype(int)
     most = np.sort(np.argsort(-np.abs(whole[:-1]).max(axis=1), kind="stable")[:MOST])
-    names = [*places, likeness.BIAS]
+    names = [*places, detect.BIAS]
     return ["\t".join([language, names[at], *map(str, whole[at])]) for at in (*most, len(names) - 1)]
 
 

@@ -177,7 +177,7 @@ class Memory:
         if unknown and not answer.hits:
             raise unknown
         if any(hit.passage.state == "superseded" for hit in answer.hits):
-            from memorybook.entries.current_first import renewed
+            from memorybook.entries.read import renewed
 
             return renewed(self.book, asked, answer, limit=limit)
         return answer
@@ -428,9 +428,9 @@ class Memory:
             Conflict: It is undone already, was purged, or something that it changed was changed since; the message
                 shows what stands now and what stood then. Nothing was done.
         """
-        from memorybook.entries import operations
+        from memorybook.entries import history
 
-        return operations.undo(self._on, operation, dry_run=dry_run)
+        return history.undo(self._on, operation, dry_run=dry_run)
 
     def forget(
         self,

@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import memorybook
 from memorybook.book import transaction
 from memorybook.config.settings import Config
-from memorybook.entries.operations import undo
+from memorybook.entries.history import undo
 from memorybook.errors import Conflict
 from memorybook.forget.purge import purge
 from memorybook.formats import memory_md

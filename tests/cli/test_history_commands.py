@@ -16,7 +16,7 @@ from memorybook.cli.call import Call, Declined, Options, Parser, Wording
 from memorybook.cli.show import Page
 from memorybook.config.settings import Config
 from memorybook.entries import history as told
-from memorybook.entries.operations import undo
+from memorybook.entries.history import undo
 from memorybook.errors import InvalidInput, NotFound
 from memorybook.forget.purge import purge
 from memorybook.memory import Memory

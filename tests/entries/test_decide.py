@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from known import known, told
-from memorybook.entries.decide import PROMPT_TOKENS, Choice, Doubt, NearPatch, Question, form, question, read
+from memorybook.entries.evolve import PROMPT_TOKENS, Choice, Doubt, NearPatch, Question, form, question, read
 from memorybook.text.tokens import count_tokens
 
 TEA, JOB, BEES = known("tea", "Ann likes tea"), known("job", "Ann works at Acme"), known("bees", "Ann keeps bees")

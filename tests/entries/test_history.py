@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from entries.test_operations import apply, chat, entry, last
-from memorybook.entries.history import history, told, why
-from memorybook.entries.operations import undo
+from memorybook.entries.history import history, told, undo, why
 from memorybook.errors import InvalidInput, NotFound
 from memorybook.memory import Memory
 from memorybook.model import Add, Applied, Discarded, Put, Supersede

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.entries.judge import ANSWER_TOKENS, Judged, Pair, doubtful, form, proposals, question, read
+from memorybook.entries.tidy import ANSWER_TOKENS, Judged, Pair, doubtful, form, proposals, question, read
 from memorybook.entries.tidy_proposals import dropped, plan
 from memorybook.model import Add, Entry, Supersede, Update
 from memorybook.text.tokens import count_tokens

@@ -13,7 +13,7 @@ import pytest
 
 from books import Reopen, files
 from memorybook.book import fade
-from memorybook.entries.operations import undo
+from memorybook.entries.history import undo
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.formats import changes_json, memory_md
 from memorybook.memory import Memory

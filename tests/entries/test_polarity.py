@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memorybook.entries.polarity import clauses, contrary
+from memorybook.entries.ground import clauses, contrary
 
 TURNED = [
     ("I'm allergic to penicillin.", "The user is not allergic to penicillin."),

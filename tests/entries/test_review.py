@@ -13,8 +13,7 @@ import pytest
 from books import Reopen, files
 from memorybook.book.undo import Group
 from memorybook.entries.merge_plan import Proposed
-from memorybook.entries.proposals import key
-from memorybook.entries.review import accept, propose, propose_or_apply, propose_or_apply_each, reject, review
+from memorybook.entries.review import accept, key, propose, propose_or_apply, propose_or_apply_each, reject, review
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.formats import session_md
 from memorybook.memory import Memory

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from conversations import read
 from memorybook.entries.extract import Candidate, Extraction, entities_of, extract, without_recalled
-from memorybook.entries.rephrase import stand_alone
-from memorybook.entries.rules import by_rules
+from memorybook.entries.rules import by_rules, stand_alone
 from memorybook.model import Role, Session, Turn
 from memorybook.text.sentences import RECALLED, RECALLED_END, is_question, sentences, statement_in
 

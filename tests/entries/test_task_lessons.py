@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memorybook.entries.task_lessons import MOST, Task, failure, is_trouble, learnt, turns_of
+from memorybook.entries.task_value import MOST, Task, failure, is_trouble, learnt, turns_of
 
 
 def said(task: Task) -> list[tuple[str, str]]:

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from memorybook.book import fade
 from memorybook.entries.merge_plan import Proposed
-from memorybook.entries.rare_words import Sharing
-from memorybook.entries.tidy_proposals import KINDS, LAWS, DatedNote, divide, dropped, plan
+from memorybook.entries.tidy_proposals import KINDS, LAWS, DatedNote, Sharing, divide, dropped, plan
 from memorybook.formats import memory_md
 from memorybook.model import Add, Archive, Entry, Note, Remove, Supersede, Update
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from books import Reopen, files
-from memorybook.entries.operations import undo
+from memorybook.entries.history import undo
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.forget.forget import forget
 from memorybook.memory import Memory

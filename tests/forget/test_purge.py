@@ -13,8 +13,7 @@ import pytest
 
 from books import Reopen, files
 from entries.test_operations import chat, last
-from memorybook.entries.history import history, why
-from memorybook.entries.operations import undo
+from memorybook.entries.history import history, undo, why
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.forget.forget import forget
 from memorybook.forget.purge import finish, purge

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.forget.topic import topic_of
-from memorybook.forget.units import corrects, goes_on, statement_key, units, values_of, without_spans
+from memorybook.forget.units import corrects, goes_on, statement_key, topic_of, units, values_of, without_spans
 
 
 @given(st.text(alphabet="ab我猫,，. 。\n!;：:-{}\"'1", max_size=60))

@@ -4,8 +4,8 @@ from typing import Literal
 
 import pytest
 
-from memorybook.search.echoes import echoes
 from memorybook.search.evidence import pool_of
+from memorybook.search.rank import echoes
 from memorybook.search.types import Candidate, Candidates, Passage
 from memorybook.text.tokens import query_words
 from memorybook.text.utterances import only_asks

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from memorybook.search.empty_answers import says_nothing
+from memorybook.search.rank import says_nothing
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from memorybook.search.relevance import Sums, relevance
+from memorybook.search.evidence import Sums, relevance
 from memorybook.search.types import Candidate, Passage
 from memorybook.search.weights import Weights, weights_for
 from memorybook.text.tokens import tokens

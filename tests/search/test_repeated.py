@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 from memorybook.search.evidence import pool_of
-from memorybook.search.rank import rank
-from memorybook.search.repeated import READ, repeated
+from memorybook.search.rank import READ, rank, repeated
 from memorybook.search.types import Candidate, Candidates, Passage
 from memorybook.search.weights import Weights
 

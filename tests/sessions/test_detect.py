@@ -9,7 +9,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from benchmarks import detect as measured
-from memorybook.sessions import likeness
 from memorybook.sessions.detect import READ, detect, plain, resembles
 
 TODAY = date(2023, 5, 12)  # a Friday
@@ -261,11 +260,13 @@ def test_plain_facts_and_statements_are_not_like_what_asks(text: str, expected: 
 
 def test_the_weights_that_ship_are_of_what_may_be_learned_from() -> None:
     inputs = [one for one in SHIPPED if one.part == "tuning"] + measured.read(measured.TAUGHT)
-    seen = {run for one in inputs if one.language == "zh" for run in likeness.runs(plain(one.text, "zh"), "zh")}
-    shipped = [line.split("\t") for line in Path(likeness.__file__).with_suffix(".tsv").read_text("utf-8").splitlines()]
+    seen = {run for one in inputs if one.language == "zh" for run in module.runs(plain(one.text, "zh"), "zh")}
+    shipped = [
+        line.split("\t") for line in Path(module.__file__).with_name("likeness.tsv").read_text("utf-8").splitlines()
+    ]
     chinese = {run for language, run, *_ in shipped if language == "zh"}
     assert len(chinese) > 500
-    assert chinese - {likeness.BIAS} <= seen
+    assert chinese - {module.BIAS} <= seen
 
 
 def test_nothing_is_learned_from_that_is_measured() -> None:

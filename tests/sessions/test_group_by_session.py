@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybook.search.types import Hit, Passage
-from memorybook.sessions.group_by_session import about, best_turns, gathered
+from memorybook.sessions.recalls import about, best_turns, gathered
 
 
 def hit(

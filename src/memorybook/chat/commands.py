@@ -13,7 +13,7 @@ from unicodedata import normalize
 from memorybook import locale
 from memorybook.agent.toolset import operations_in
 from memorybook.cli.call import Call
-from memorybook.entries.current_first import renewed
+from memorybook.entries.read import renewed
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.prompt.recall import WORTH_A_LOOK
 from memorybook.search.types import Query

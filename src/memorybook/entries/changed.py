@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from memorybook.entries.alike import arrivals, denies, sequence, speaker_of, words
 from memorybook.entries.candidate import Candidate
-from memorybook.entries.names import squeezed
+from memorybook.entries.combine import squeezed
 from memorybook.model import Entry
 from memorybook.text.days.readers import named
 from memorybook.text.sentences import compiled, is_chinese

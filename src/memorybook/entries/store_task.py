@@ -18,8 +18,7 @@ from memorybook.entries.merge_plan import Action, Ledger, Talk
 from memorybook.entries.read import known
 from memorybook.entries.review import propose_or_apply
 from memorybook.entries.similar_entries import Alike, Near
-from memorybook.entries.task_lessons import Task
-from memorybook.entries.task_value import weigh
+from memorybook.entries.task_value import Task, weigh
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.forget.tombstones import remembered, unnamed
 from memorybook.model import Add, Change, Discarded

@@ -10,6 +10,7 @@ its place all the same.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from typing import Any, Literal, NamedTuple, get_args
@@ -20,22 +21,10 @@ from memorybook.entries.candidate import Candidate
 from memorybook.entries.changed import claims, replaces
 from memorybook.entries.durable_notes import KINDS as NOTE_KINDS
 from memorybook.entries.merge_plan import Proposed
-from memorybook.entries.rare_words import Sharing
 from memorybook.formats import memory_md
-from memorybook.model import (
-    TRUST_ORDER,
-    Add,
-    Archive,
-    Category,
-    Change,
-    Entry,
-    Note,
-    Remove,
-    Supersede,
-    Update,
-)
+from memorybook.model import TRUST_ORDER, Add, Archive, Category, Change, Entry, Note, Remove, Supersede, Update
 from memorybook.text.screen import screen
-from memorybook.text.tokens import is_question, normalise
+from memorybook.text.tokens import is_question, is_telling, normalise, query_words
 
 Kind = Literal["expire", "archive", "remove", "duplicate", "conflict", "promote"]
 
@@ -411,3 +400,47 @@ def _entry_of(group: Sequence[DatedNote], today: date) -> Entry:
         tags=tuple(dict.fromkeys(tag for one in group for tag in one.note.tags)),
         trust="document",
     )
+
+
+# --- rare words -------------------------------------------------------------------------------------
+
+MOST = 8
+"""Texts found for one."""
+
+RAREST = 12
+"""Words of a text by which others are looked for."""
+
+COMMON = 100
+"""Texts with a word from which it is too common to look for."""
+
+
+class Sharing:
+    """An index of texts by their words (Chinese ones by pairs of characters).
+
+    Args:
+        texts: By key.
+    """
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._words = {key: _words(text) for key, text in texts.items()}
+        self._with: dict[str, list[str]] = {}
+        for key, words in self._words.items():
+            for word in words:
+                self._with.setdefault(word, []).append(key)
+
+    def of(self, text: str) -> list[str]:
+        """Keys of at most 8 texts that share at least half of the words of the shorter one, the nearest first."""
+        words = _words(text)
+        rare = sorted(words, key=lambda word: (len(self._with.get(word, ())), word))
+        rare = [word for word in rare if 0 < len(self._with.get(word, ())) <= COMMON][:RAREST]
+        shared = Counter(key for word in rare for key in self._with[word])
+        near = {key: _likeness(words, self._words[key]) for key, _ in shared.most_common(5 * MOST)}
+        return [key for key in sorted(near, key=lambda key: (-near[key], key)) if near[key] >= 0.5][:MOST]
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(filter(is_telling, query_words(text)))
+
+
+def _likeness(one: frozenset[str], other: frozenset[str]) -> float:
+    return len(one & other) / min(len(one), len(other))

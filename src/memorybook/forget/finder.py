@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook.forget.found import Found, Place, TurnKey, together
 from memorybook.forget.tombstones import unlabelled
-from memorybook.forget.topic import Topic
 from memorybook.forget.units import (
     USER,
+    Topic,
     begun,
     corrects,
     counts_another,

@@ -18,8 +18,7 @@ from memorybook.forget.finder import Finder
 from memorybook.forget.found import Found, TurnKey, together
 from memorybook.forget.order_text import asked_to_forget, leaves_out, names_everything, parted, points_back
 from memorybook.forget.tombstones import sifted
-from memorybook.forget.topic import queries, topic_of
-from memorybook.forget.units import sentences_in, words_of
+from memorybook.forget.units import queries, sentences_in, topic_of, words_of
 from memorybook.model import Change, Discarded, Entry, SessionSummary, Turn
 from memorybook.text.sentences import is_chinese, sentences
 from memorybook.text.utterances import PLACEHOLDERS

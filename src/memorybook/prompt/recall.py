@@ -8,9 +8,8 @@ from memorybook._light import TYPE_CHECKING, Callable, Iterator, Mapping, Sequen
 from memorybook.entries.read import known
 from memorybook.prompt.block import SHARE, WORDING, Fact, Wording, block
 from memorybook.prompt.handwritten import Written, handwritten, is_named_only
-from memorybook.prompt.memory_page import Snapshot, snapshot
 from memorybook.prompt.select import Selection, passage_of
-from memorybook.prompt.standing import standing
+from memorybook.prompt.standing import Snapshot, snapshot, standing
 from memorybook.results import Known, Recalled
 from memorybook.search.search import RELEVANT
 from memorybook.search.time_words import is_about_talk, spoken

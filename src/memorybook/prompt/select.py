@@ -6,7 +6,7 @@ from itertools import chain, islice, zip_longest
 
 from memorybook._light import TYPE_CHECKING, AbstractSet, Callable, Iterable, Iterator, Mapping, Sequence
 from memorybook.prompt.block import Wording, covers
-from memorybook.search.empty_answers import says_nothing
+from memorybook.search.rank import says_nothing
 from memorybook.search.snippets import SNIPPET, snippet
 from memorybook.search.time_words import spoken
 from memorybook.search.types import Hit, Passage

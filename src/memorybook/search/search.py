@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import chain, islice, tee
 
 from memorybook._light import Callable, Iterable, Iterator, NamedTuple, Sequence, date
+from memorybook.search.evidence import relevance
 from memorybook.search.rank import Ranked, Strength, rank
-from memorybook.search.relevance import relevance
 from memorybook.search.snippets import snippet
 from memorybook.search.time_words import LONGEST_NAME
 from memorybook.search.types import Candidate, Candidates, Hit, Passage

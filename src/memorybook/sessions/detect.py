@@ -6,13 +6,20 @@ recall is meant is decided by the two together.
 
 from __future__ import annotations
 
-from memorybook._light import TYPE_CHECKING, Mapping, NamedTuple, Sequence, date, lazily
-from memorybook.sessions import likeness
-from memorybook.sessions.recall_cues import rules
+import math
+import os
+
+from memorybook._light import TYPE_CHECKING, Mapping, NamedTuple, Sequence, date, lazily, once
 
 if TYPE_CHECKING:
-    from memorybook.sessions.recall_cues import Language, Scene
+    import re
+
+    from memorybook._light import Any, Iterable, Literal, Mapping
     from memorybook.text.days.readers import Span
+
+    Scene = Literal["history", "topic", "session", "within"]
+    Language = Literal["en", "zh"]
+
 
 READ = 240
 """Characters read at either end of an input: who pastes a page asks before it or after it."""
@@ -145,9 +152,9 @@ def _heard(said: str, named: tuple[Scene, str, float] | None) -> tuple[Scene, st
     if found is not None:
         return found
     words = rules(languages[0]).plain(said)
-    odds = likeness.odds(words, languages[0])
+    odds = odds_of(words, languages[0])
     likely = sum(odds.values())
-    if likely < LEAST[languages[0]] or not likeness.points(words) or rules(languages[0]).never(words):
+    if likely < LEAST[languages[0]] or not points(words) or rules(languages[0]).never(words):
         return None
     return max(odds, key=odds.__getitem__), "like inputs that ask for it", likely
 
@@ -158,7 +165,7 @@ def _cued(said: str, language: Language) -> tuple[Scene, str, float] | None:
     cue = rules(language).heard(words)
     if cue is None:
         return None
-    odds = likeness.odds(words, language) or {cue.scene: 1.0}
+    odds = odds_of(words, language) or {cue.scene: 1.0}
     likely = sum(odds.values())
     if likely < UNLIKE:
         return None
@@ -220,3 +227,176 @@ def _span(text: str, today: date | None) -> Span | None:
     from memorybook.text.days.readers import days_of
 
     return days_of(text, today)
+
+
+# --- recall cues ------------------------------------------------------------------------------------
+
+_PART = lazily(r"\{([A-Z][A-Z_]*)\}")
+_WORDS = lazily("(?s)<<(.*?)>>")
+_BREAK = lazily("\n +")
+
+
+class Cue(NamedTuple):
+    """Words that ask for a recall.
+
+    Attributes:
+        scene: The recall that they ask for.
+        sure: 0..1.
+        pattern: The words.
+        beside: What the text must hold as well, anywhere.
+        unless: What makes a look-alike of it.
+        bare: Whether it counts only in a text that names no subject.
+    """
+
+    scene: Scene
+    sure: float
+    pattern: re.Pattern[str]
+    beside: re.Pattern[str] | None
+    unless: re.Pattern[str] | None
+    bare: bool
+
+    def words(self, text: str) -> str:
+        """Those of a plain text by which it asks."""
+        found = self.pattern.search(text)
+        return found[0].strip() if found else ""
+
+
+class Rules:
+    """The table of one language."""
+
+    def __init__(self, language: Language) -> None:
+        import tomllib
+
+        with open(os.path.join(os.path.dirname(__file__), f"asking_{language}.toml"), "rb") as file:
+            table = tomllib.load(file)
+        self._same = {word: same for same, words in table["same"].items() for word in words.split()}
+        self._parts: Mapping[str, str] = {**table["parts"], "SAME": "|".join(self._same)}
+        self._never, self._empty, self._filler = (self._any(table[name]) for name in ("never", "empty", "filler"))
+        self._said = self._any([table["said_as"]])
+        self._cues = tuple(map(self._cue, table["cue"]))
+
+    def heard(self, text: str) -> Cue | None:
+        """The first cue that a plain text holds; None if it holds none, or what never asks."""
+        if self.never(text):
+            return None
+        return next((cue for cue in self._cues if self._holds(cue, text)), None)
+
+    def never(self, text: str) -> bool:
+        """Whether it asks for no recall, whatever stands in it: an order, a reminder, a text to write, a parked car."""
+        return self._never.search(text) is not None
+
+    def subject(self, text: str) -> str:
+        """A plain text without words that ask, point at a time or mean nothing by themselves."""
+        left = " ".join(self._empty.sub(" ", text).split())
+        return left if self._filler.sub("", left) else ""
+
+    def plain(self, text: str) -> str:
+        """With single spaces, and words that mean the same read as one."""
+        return self._said.sub(lambda word: self._same.get(word[0].lower(), ""), " ".join(text.split()))
+
+    def _holds(self, cue: Cue, text: str) -> bool:
+        if not cue.pattern.search(text) or (cue.beside and not cue.beside.search(text)):
+            return False
+        return not (cue.unless and cue.unless.search(text)) and not (cue.bare and self.subject(text))
+
+    def _cue(self, row: Mapping[str, Any]) -> Cue:
+        beside, unless = (self._any([row[name]]) if name in row else None for name in ("beside", "unless"))
+        return Cue(row["scene"], row["sure"], self._any(row["any"]), beside, unless, row.get("bare", False))
+
+    def _any(self, patterns: Iterable[str]) -> re.Pattern[str]:
+        return lazily("(?i)" + self._whole("|".join(patterns)))
+
+    def _whole(self, pattern: str) -> str:
+        """With the parts and lists of words that it names."""
+        named = _PART.sub(lambda part: self._whole(self._parts[part[1]]), pattern)
+        spelled = _WORDS.sub(lambda words: f"(?:{'|'.join(words[1].split())})".replace("_", r"\s+"), named)
+        return _BREAK.sub("", spelled)
+
+
+_TABLES: dict[Language, Rules] = {}
+
+
+def rules(language: Language) -> Rules:
+    """The table of a language, read when it is first asked for."""
+    if language not in _TABLES:
+        _TABLES[language] = Rules(language)
+    return _TABLES[language]
+
+
+# --- likeness ---------------------------------------------------------------------------------------
+
+SCENES: tuple[Scene, ...] = ("history", "topic", "session", "within")
+MOST = {"en": 140, "zh": 45}
+"""Characters of an input that is looked at: none longer was learned from."""
+
+SCALE = 100
+"""Weights are kept as whole hundredths, against none."""
+
+BIAS = "\u2205"
+"""Stands for no run: what every input gets."""
+
+_POINTS = lazily(
+    r"\b(?:i|we|you|our|my|your|us|me|previous|earlier|above|that|this|again|back|repeat"
+    r"|session|chat|conversation)\b"
+    "|[我你昨刚聊]|上(?:[次回个周面文]|一[次个条轮])|之前|以前|先前|当[时初]|前天|那[个次版张份条段]|对话|会话"
+    "|接着|继续|说好|[周年月][一二三四五六日末初底]"
+)
+
+_ENGLISH = lazily(r"[a-z]+(?:'[a-z]+)?|\d+|[?!]")
+_CHINESE = lazily(r"[a-z]+(?:'[a-z]+)?|\d+|[\u3400-\u9fff?!,.]")
+_LONGEST = {"en": 3, "zh": 4}
+
+
+def runs(text: str, language: Language) -> set[str]:
+    """The runs of up to three words of an English text or four characters of a Chinese one, its ends as words.
+
+    Figures are `0`, Latin words in Chinese `a`.
+
+    >>> sorted(runs("Where were we?", "en"))[:4]
+    ['$', '? $', '^', '^ where']
+    """
+    pattern, read = (_ENGLISH, _english) if language == "en" else (_CHINESE, _han)
+    words = ["^", *map(read, pattern.findall(text.lower())), "$"]
+    between, most = " " if language == "en" else "", _LONGEST[language]
+    return {between.join(words[at : at + size]) for size in range(1, most + 1) for at in range(len(words) - size + 1)}
+
+
+def odds_of(text: str, language: Language) -> dict[Scene, float]:
+    """How probable each scene is for a plain text; empty for one that is too long or like none that was learned."""
+    if len(text) > MOST[language]:
+        return {}
+    weights = _weights()[language]
+    known = [weight for run in runs(text, language) if (weight := weights.get(run))]
+    if not known:
+        return {}
+    size, bias = SCALE * math.sqrt(len(known)), weights[BIAS]
+    told = [math.exp(sum(weight[at] for weight in known) / size + bias[at] / SCALE) for at in range(len(SCENES))]
+    return {scene: one / (1 + sum(told)) for scene, one in zip(SCENES, told, strict=True)}
+
+
+def points(text: str) -> bool:
+    """Whether a text points at a person, a talk or something said; without that none asks, whatever it is like.
+
+    A time alone is of the world: "the score of last night".
+    """
+    return _POINTS.search(text.lower()) is not None
+
+
+def _english(word: str) -> str:
+    return "0" if word.isdecimal() else word
+
+
+def _han(word: str) -> str:
+    if not word.isascii():
+        return word
+    return "0" if word.isdecimal() else "a" if word[0].isalpha() else word
+
+
+@once
+def _weights() -> dict[str, dict[str, tuple[int, ...]]]:
+    read: dict[str, dict[str, tuple[int, ...]]] = {}
+    with open(os.path.join(os.path.dirname(__file__), "likeness.tsv"), encoding="utf-8") as lines:
+        for line in lines:
+            language, run, *numbers = line.rstrip("\n").split("\t")
+            read.setdefault(language, {})[run] = tuple(map(int, numbers))
+    return read

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from itertools import chain, islice
-from typing import TYPE_CHECKING, NamedTuple
+from operator import mul
+from struct import unpack
 
 from memorybook import validate as given
-from memorybook.errors import Conflict, NotFound
+from memorybook._light import TYPE_CHECKING, NamedTuple, Sequence
+from memorybook.errors import Conflict, EmbedderFailed, NotFound
+from memorybook.formats.document import SummaryEmbedding
+from memorybook.inference.arrays import vectors_of
 from memorybook.prompt.recall import WORTH_A_LOOK
+from memorybook.search.evidence import relevance
 from memorybook.search.search import RELEVANT
-from memorybook.search.types import Query
-from memorybook.sessions import open_session_search, resolve_session, session_list
-from memorybook.sessions.group_by_session import CLEAR, Spoken, about, best_turns, gathered
+from memorybook.search.types import Candidate, Hit, Passage, Query
+from memorybook.search.weights import weights_for
+from memorybook.sessions import session_list
 from memorybook.sessions.recall_block import PastSession, Said, block
 from memorybook.sessions.recall_types import FoundSession, FoundTurn, Recollection, Talks
 from memorybook.sessions.session_order import end_of, names_place, without_end
 from memorybook.text.screen import screen
-from memorybook.text.tokens import language_of, normalise, query_words
+from memorybook.text.tokens import language_of, normalise, query_words, tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -31,6 +36,7 @@ if TYPE_CHECKING:
     from memorybook.text.days.readers import Span
 
     Within = tuple[Sequence[Hit], Sequence[str], bool]
+
 
 LOOKED_AT = 100
 """Finds that a topic's sessions are gathered from, at least: with more of them the same sessions come out."""
@@ -57,7 +63,7 @@ NOTHING: Within = ((), (), False)
 def sessions(context: Context, *, limit: int | None, since: str | date | None, until: str | date | None) -> Talks:
     """See `Memory.sessions`."""
     most = given.count_of(limit)
-    days = resolve_session.days_given(context, since, until)
+    days = session_list.days_given(context, since, until)
     if not context.config.enabled:
         return Talks(disabled=True)
     found = list(islice(session_list.newest(context, days), None if most is None else most + 1))
@@ -78,7 +84,7 @@ def recall_history(
 ) -> Recollection:
     """See `Memory.recall_history`; only of those whose summary says something, if `telling`."""
     most = given.size_of(limit, context.config.recall.max_search_results, "limit")
-    days, budget = resolve_session.days_given(context, since, until), given.budget_of(max_tokens)
+    days, budget = session_list.days_given(context, since, until), given.budget_of(max_tokens)
     if not context.config.enabled:
         return Recollection("history", disabled=True)
     found = _history(context, most, days, session_list.uuid_of(context, current), telling=telling)
@@ -103,11 +109,11 @@ def recall_topic(
     max_tokens: int | None,
 ) -> Recollection:
     """See `Memory.recall_topic`."""
-    text, days = given.words_of(query), resolve_session.days_given(context, since, until)
+    text, days = given.words_of(query), session_list.days_given(context, since, until)
     most, budget = _top(context, top), given.budget_of(max_tokens)
     if not context.config.enabled:
         return Recollection("topic", disabled=True)
-    named = resolve_session.days_in(context, text) if days == ALWAYS else ()
+    named = session_list.days_in(context, text) if days == ALWAYS else ()
     without = session_list.uuid_of(context, current)
     if named and not _tells(_subject(text)):
         return _shown(context, _period(context, named, without)._replace(scene="topic"), text, budget)
@@ -148,10 +154,10 @@ def _topic(context: Context, asked: _Topic) -> Recollection:
     """
     if not asked.named:
         return _of_days(context, asked)
-    days = resolve_session.around(asked.named)
-    told = f"nothing about it was said {resolve_session.told_without(context, days, asked.without)}{ELSEWHEN}"
+    days = session_list.around(asked.named)
+    told = f"nothing about it was said {session_list.told_without(context, days, asked.without)}{ELSEWHEN}"
     asked = asked._replace(days=days)
-    bare = asked._replace(text=resolve_session.without_days(context, asked.text).strip() or asked.text)
+    bare = asked._replace(text=session_list.without_days(context, asked.text).strip() or asked.text)
     nearest = _of_days(context, asked)
     always = asked._replace(days=ALWAYS, named=())
     for wanted in (asked, always, bare, always._replace(text=bare.text, least=CLEAR)):
@@ -162,14 +168,14 @@ def _topic(context: Context, asked: _Topic) -> Recollection:
 
 
 def _of_days(context: Context, asked: _Topic) -> Recollection:
-    said_then = resolve_session.said_within(context, asked.days, asked.named)
+    said_then = session_list.said_within(context, asked.days, asked.named)
 
     def keep(passage: Passage) -> bool:
         others = asked.without is None or passage.session != asked.without
         told = not (asked.by_user and passage.role in ("assistant", "tool")) and not _echoes(passage, asked.echo)
         return others and told and said_then(passage)
 
-    first, last = resolve_session.widened(asked.days)
+    first, last = session_list.widened(asked.days)
     pool = max(LOOKED_AT if asked.without is None else 2 * LOOKED_AT, 10 * asked.top)
     query = Query(asked.text, pool=pool, since=first, until=last, sources=frozenset({"turn", "summary"}))
     answer = context.book.search(query, limit=pool, keep=keep)
@@ -201,7 +207,7 @@ def _told_of(context: Context, asked: _Topic, known: Sequence[Spoken]) -> list[S
     by_name = {one.session: one for one in known}
     best = max((one.score for one in known), default=1.0)
     found = []
-    for session, likeness in open_session_search.alike(context, asked.text, without=asked.without):
+    for session, likeness in alike(context, asked.text, without=asked.without):
         if likeness >= RELEVANT and session_list.within(context, session, asked.days):
             one = by_name.get(session.uuid, Spoken(session.uuid, 0.0, "", ()))
             found.append(one._replace(score=max(one.score, likeness * best)))
@@ -225,7 +231,7 @@ def recall_session(
 def _session(
     context: Context, words: str, limit: int | None, without: str | None, *, asked: bool = False
 ) -> Recollection:
-    one, reason = resolve_session.chosen(context, words, without=without, asked=asked)
+    one, reason = session_list.chosen(context, words, without=without, asked=asked)
     turns = context.book.transcripts.turns(one.uuid, last=limit)
     said = tuple(session_list.said(turn) for turn in turns)
     degraded = () if turns else (NO_TURNS,)
@@ -251,7 +257,7 @@ def _within(context: Context, name: str, text: str, top: int, *, echo: str = "")
     Of a text that says at which end something was said: those that are about it, half as many if none clearly is, then
     those at that end.
     """
-    one, reason = resolve_session.chosen(context, name)
+    one, reason = session_list.chosen(context, name)
     end = end_of(text)
     query = _subject(without_end(text)) if end else text
     hits, degraded, relevant = (
@@ -333,11 +339,11 @@ def _carried_out(context: Context, text: str, asked: Recall, current: str | None
     """What the text asks for; by its topic, or the newest sessions, where the one that it means cannot be made out."""
     top = context.config.recall.max_search_results
     about = asked.query if _tells(asked.query) else ""
-    days = resolve_session.days_in(context, text)
+    days = session_list.days_in(context, text)
     topic = _Topic(about or text, top, named=days, without=current, echo=normalise(text))
     reason = ""
     if asked.limit is not None:
-        return _history(context, min(asked.limit, OF_DAYS), resolve_session.around(days) if days else ALWAYS, current)
+        return _history(context, min(asked.limit, OF_DAYS), session_list.around(days) if days else ALWAYS, current)
     try:
         if asked.scene in ("history", "session") and (own := _own_words(context, text, days, current)):
             return own
@@ -377,10 +383,10 @@ def _own_words(context: Context, text: str, days: Sequence[Span], current: str |
             session_list.said(turn) for turn in own if not is_small(turn.text) and not asks_of_talks(turn.text)
         )
 
-    within = resolve_session.around(days) if days else ALWAYS
+    within = session_list.around(days) if days else ALWAYS
     wanted: Iterable[Session] = islice(session_list.talked_in(context, within, without=current), OF_DAYS)
     if not days and names_place(text):
-        wanted = chain([resolve_session.chosen(context, text, without=current, asked=True)[0]], wanted)
+        wanted = chain([session_list.chosen(context, text, without=current, asked=True)[0]], wanted)
     spoken = ((one, said_in(one)) for one in wanted)
     told = tuple(islice((each for each in spoken if each[1]), None if days else 1))
     sessions = tuple(session_list.found(context, one)._replace(summary="") for one, _ in told)
@@ -391,11 +397,11 @@ def _own_words(context: Context, text: str, days: Sequence[Span], current: str |
 
 def _period(context: Context, named: Sequence[Span], current: str | None, *, reason: str = "") -> Recollection:
     """The sessions of these days, newest first; none, and why, if nothing was said then."""
-    days = resolve_session.around(named)
+    days = session_list.around(named)
     found = _history(context, OF_DAYS, days, current)
     if found.sessions:
         return found._replace(reason=reason, has_relevant=not reason)
-    return found._replace(reason=f"nothing was said {resolve_session.told_without(context, days, current)}")
+    return found._replace(reason=f"nothing was said {session_list.told_without(context, days, current)}")
 
 
 def _sessions(context: Context, text: str, about: str, current: str | None) -> Recollection | None:
@@ -405,7 +411,7 @@ def _sessions(context: Context, text: str, about: str, current: str | None) -> R
     """
     if names_place(text):
         return _session(context, text, None, current, asked=True)
-    known, days = resolve_session.those(context, text, without=current)
+    known, days = session_list.those(context, text, without=current)
     if days == ALWAYS and not about:  # lately
         return _history(context, context.config.recall.max_search_results, ALWAYS, current)
     if len(known) < 2:
@@ -492,3 +498,157 @@ def _day(context: Context, turn: FoundTurn) -> str:
 
 def _top(context: Context, top: int | None) -> int:
     return given.size_of(top, context.config.recall.max_search_results, "top")
+
+
+# --- group by session -------------------------------------------------------------------------------
+
+FADING = 0.3
+"""Share of what the one before it counts that each further find of a session counts: few good ones beat many poor."""
+
+LEANING = 0.15
+"""Share of a session's evidence by which each of its turns is moved up."""
+
+
+POOR = 0.2
+"""Share of the best session's evidence below which one is left out in which nothing comes near the question.
+
+Larger, or without the share, it cost sessions that were asked for; at this none on any set that was measured.
+"""
+
+
+CLEAR = 0.8
+"""Relevance of the best find from which a session or turn is left out that has nothing in common with the question.
+
+Down to 0.7 it cost no session that was asked for on any set that was measured; at 0.6 it did. For turns 0.3 did.
+"""
+
+
+TELLING = 4
+"""Words below which a turn says nothing that has nothing in common with the question: `Sure, got it.`, 明白."""
+
+
+class Spoken(NamedTuple):
+    """What speaks for a session.
+
+    Attributes:
+        session: Its uuid; the path of its summary where that is all that is known.
+        score: Sum of the scores of its finds, best first, each counted `FADING` of what the one before counts.
+        path: Of its summary document; "" if no find has one.
+        hits: Best first.
+    """
+
+    session: str
+    score: float
+    path: str
+    hits: tuple[Hit, ...]
+
+
+def gathered(hits: Sequence[Hit]) -> list[Spoken]:
+    """The sessions that any of the hits belongs to, the one that most speaks for first; on a tie in the hits' order.
+
+    Of the ways to sum up a session (best find, sum of all or the best, power means), a geometric sum was best or
+    within noise of it on every set that was measured, see docs/benchmarks.md.
+    """
+    groups: dict[str, list[Hit]] = {}
+    for hit in sorted(hits, key=lambda hit: -hit.score):
+        name = hit.passage.session or (hit.passage.path if hit.passage.source == "summary" else "")
+        if name:
+            groups.setdefault(name, []).append(hit)
+    found = [
+        Spoken(
+            name,
+            sum(max(0.0, hit.score) * FADING**place for place, hit in enumerate(members)),
+            next((hit.passage.path for hit in members if hit.passage.path), ""),
+            tuple(members),
+        )
+        for name, members in groups.items()
+    ]
+    return sorted(found, key=lambda one: -one.score)
+
+
+def about(found: Sequence[Spoken], least: float) -> list[Spoken]:
+    """Those with a hit of at least that relevance, or with no less than `POOR` of the evidence of the first.
+
+    Of the latter those in which nothing has any relevance are left out, where a find is clearly about the question.
+    """
+    enough = POOR * max((one.score for one in found), default=0.0)
+    best = [max(hit.relevance for hit in one.hits) for one in found]
+    clear = max(best, default=0.0) >= CLEAR
+    return [
+        one
+        for one, near in zip(found, best, strict=True)
+        if near >= least or (one.score >= enough and (near > 0 or not clear))
+    ]
+
+
+def best_turns(found: Sequence[Spoken], most: int) -> list[tuple[str, str, float]]:
+    """(session, turn, score) of at most so many turns of these sessions, best first, each once.
+
+    Of those that have nothing in common with the question none where a find is clearly about it, and else none that
+    says next to nothing.
+    """
+    clear = max((hit.relevance for one in found for hit in one.hits), default=0.0) >= CLEAR
+    scores: dict[tuple[str, str], float] = {}
+    for one in found:
+        for hit in one.hits:
+            near = hit.relevance > 0 or (not clear and _tells_of_group_by_session(hit.passage.text))
+            if near and hit.passage.turn is not None and hit.passage.session is not None:
+                place = (hit.passage.session, hit.passage.turn)
+                scores.setdefault(place, hit.score + LEANING * one.score)
+    best = sorted(scores, key=lambda place: -scores[place])
+    return [(*place, scores[place]) for place in best[:most]]
+
+
+def _tells_of_group_by_session(text: str) -> bool:
+    """Whether a text has words enough; a single Han character is none."""
+    return sum(1 for word in tokens(text) if len(word) > 1 or word.isascii()) >= TELLING
+
+
+# --- open session search ----------------------------------------------------------------------------
+
+MOST = 50
+"""How many of the sessions that go on are looked at, the newest."""
+
+
+def alike(context: Context, text: str, *, without: str | None) -> list[tuple[Session, float]]:
+    """The sessions that go on, each with how much its summary is about the text, 0..1, by words and by its vector.
+
+    As `recall.relevance` has it, but every word counts the same. The session of the uuid `without` is left out.
+    """
+    told = [each for each in context.book.transcripts.running(limit=MOST) if each[0].uuid != without]
+    if not told:
+        return []
+    asked = query_words(text)
+    embedder = context.embedder
+    judge = relevance(dict.fromkeys(asked, 1.0), weights_for(embedder.name if embedder is not None else None))
+    question = _embedded(context, text) if any(vector is not None for _, vector in told) else None
+    found = []
+    for session, vector in told:
+        words = frozenset(tokens(session.summary))
+        holds = sum(1 << place for place, word in enumerate(asked) if word in words)
+        passage = Passage("", 0, 0, session.summary, "summary", session=session.uuid)
+        found.append((session, judge(Candidate(passage, None, _cosine(question, vector), holds))))
+    return found
+
+
+def _embedded(context: Context, text: str) -> SummaryEmbedding | None:
+    """The vector of the question; None if there is no embedder, or it failed, which the search tells."""
+    embedder = context.embedder
+    if embedder is None:
+        return None
+    try:
+        [vector] = vectors_of(embedder, [text])
+    except EmbedderFailed:
+        return None
+    return SummaryEmbedding(embedder.name, embedder.dimensions, vector) if vector is not None else None
+
+
+def _cosine(one: SummaryEmbedding | None, other: SummaryEmbedding | None) -> float | None:
+    """Of two vectors of unit length; None unless both are there, and of one embedder."""
+    if one is None or other is None or one[:2] != other[:2]:
+        return None
+    return float(sum(map(mul, _numbers(one), _numbers(other))))
+
+
+def _numbers(embedding: SummaryEmbedding) -> tuple[float, ...]:
+    return unpack(f"<{embedding.dimensions}f", embedding.vector)
