@@ -8,9 +8,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import memorybook
 from benchmarks import detect as measured
-from memorybook.sessions.detect import READ, detect, plain, resembles
+from memorybook.sessions.detect import BIAS, READ, detect, plain, resembles, runs
 
+WEIGHTS = Path(memorybook.__file__).parent / "sessions" / "likeness.tsv"
 TODAY = date(2023, 5, 12)  # a Friday
 DATA = Path(os.environ.get("MEMORYBOOK_DATA", Path(__file__).parents[3] / "shared" / "data"))
 SHIPPED = measured.read(measured.SHIPPED)
@@ -260,13 +262,11 @@ def test_plain_facts_and_statements_are_not_like_what_asks(text: str, expected: 
 
 def test_the_weights_that_ship_are_of_what_may_be_learned_from() -> None:
     inputs = [one for one in SHIPPED if one.part == "tuning"] + measured.read(measured.TAUGHT)
-    seen = {run for one in inputs if one.language == "zh" for run in module.runs(plain(one.text, "zh"), "zh")}
-    shipped = [
-        line.split("\t") for line in Path(module.__file__).with_name("likeness.tsv").read_text("utf-8").splitlines()
-    ]
+    seen = {run for one in inputs if one.language == "zh" for run in runs(plain(one.text, "zh"), "zh")}
+    shipped = [line.split("\t") for line in WEIGHTS.read_text("utf-8").splitlines()]
     chinese = {run for language, run, *_ in shipped if language == "zh"}
     assert len(chinese) > 500
-    assert chinese - {module.BIAS} <= seen
+    assert chinese - {BIAS} <= seen
 
 
 def test_nothing_is_learned_from_that_is_measured() -> None:

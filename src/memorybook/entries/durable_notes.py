@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from memorybook.entries.candidate import Extraction, Skipped
 from memorybook.entries.cues import framed_from, taken_back
-from memorybook.forget.order_text import PRIVATE
+from memorybook.forget.order_patterns import PRIVATE
 from memorybook.model import Note, Turn
 from memorybook.sessions.summarize import cut_at_sentence
 from memorybook.text.sentences import compiled, is_chinese, is_question, without_recalled

@@ -32,7 +32,8 @@ from memorybook.entries.cues import (
     taken_back,
     without_lead,
 )
-from memorybook.forget.order_text import ASKED, PRIVATE, asked_to_forget, leaves_out, parted, pointed
+from memorybook.forget.order_patterns import PRIVATE
+from memorybook.forget.order_text import ASKED, asked_to_forget, leaves_out, parted, pointed
 from memorybook.model import Session, Trust, Turn
 from memorybook.text.days.readers import due
 from memorybook.text.screen import screen
