@@ -32,7 +32,7 @@ def test_before_a_host_is_greeted_nothing_heavy_is_imported_but_what_the_protoco
         "import sys, mcp.server, mcp.types; theirs = set(sys.modules); "
         "from memorybook.mcp import build, stdio; build(lambda: None); "
         "heavy = {'sqlite3', 'numpy', 'tokenizers', 'jsonschema', 'difflib', 'tomllib', 'zipfile', 'fastapi', "
-        "'memorybook.cli', 'memorybook.config.files', 'memorybook.book.transaction', 'memorybook.book.book', "
+        "'memorybook.cli', 'memorybook.book.transaction', "
         "'memorybook.formats.memory_md', 'memorybook.exchange.importers', 'memorybook.inference', 'memorybook.model', "
         "'memorybook.storage', 'memorybook.entries.remember'}; "
         "print(sorted(heavy & (set(sys.modules) - theirs)), 'memorybook.tools' in sys.modules)"
