@@ -101,6 +101,7 @@ def day(text: str) -> Named:
         ("明年", "2027-?-?", "2028-?-?"),
         ("nothing at all", "2026-3-25", "2026-3-26"),
         ("3 月 5 号", "?-3-5", "?-3-6"),
+        ("下周二去郑州，周四回", "2026-4-2", "2026-4-14"),
     ],
 )
 def test_what_a_text_can_mean_and_what_not(text: str, can: str, cannot: str) -> None:

@@ -310,7 +310,7 @@ CHINESE = _rules(r"""
 年  sure  ({years:[今去明]}|{=not ago}{years:大?前|后})年(?![轻龄纪级])(年?{part:part of year})?
 年  sure open=year  (?<![\d〇零十去今前明后每成半百{=han}])年{part:[初底]}(?!二)
 周 星期 礼拜  sure  ({=not evening}{weeks:上+|下+}|{weeks:[这本]})个?{=week}({weekday:day of it}|(?![期年围岁刊]))
-周 星期 礼拜  alone  (?<![一两几]){=week}{weekday:day of it}(?![次遍回])
+周 星期 礼拜  alone  (?<![一两几]){=week}{weekday:day of it}(?![次遍])
 今 昨 明天 明日 明晚 明早 明夜 明晨 明儿  sure  {days:[今昨明]([天日晚夜早晨]|儿(?![童子]))}
 前天 前儿 前晚 后天 后儿  sure  {=not ago}{days:大?前[天儿晚]|大?后[天儿]}(?![气童子])
 天 日子  sure days=-7,-1  前[几些]天|前些日子
