@@ -450,3 +450,28 @@ def test_after_whatever_is_done_to_files_a_watched_listing_is_what_a_fresh_one_i
         time.sleep(TICK)
         assert set(found.list()) == set(DirectoryDocuments(str(root)).list())
         found.close()
+
+
+def test_a_real_overflow_loses_nothing(book: DirectoryDocuments, root: Path, looks: list[None]) -> None:
+    most = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
+    if most > 50_000:
+        pytest.skip(f"{most} events fit into the queue")
+    one, other = root / "a.md", root / "b.md"
+    for _ in range(most // 2 + 10):
+        os.utime(one)
+        os.utime(other)
+    (root / "late.md").write_text("late")
+    assert "late.md" in sizes(book.list())
+    assert looks
+
+
+def test_a_book_that_is_made_later_is_watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(directory, "_WATCHING", 0.0)
+    book = DirectoryDocuments(str(tmp_path / "later"))
+    for _ in range(3):
+        assert list(book.list()) == []
+    (tmp_path / "later").mkdir()
+    (tmp_path / "later" / "a.md").write_text("a\n")
+    assert [info.path for info in book.list()] == ["a.md"]
+    assert book._watched is not None
+    book.close()
