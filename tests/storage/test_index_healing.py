@@ -312,3 +312,11 @@ def test_an_index_that_lacks_a_note_of_its_own_is_made_anew(book: Book, path: st
     agree(book.search(running, "user pears"), book.search(whole, "user pears"))
     assert running.stats()["passages"] == whole.stats()["passages"]
     running.close()
+
+
+def test_reopening_after_close_answers_whole(book: Book, path: str) -> None:
+    index = make(path)
+    before = book.search(index, "user apples")
+    index.close()
+    delete(path)
+    agree(index.candidates(Query("user apples")), before)

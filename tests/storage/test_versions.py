@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from memorybook.errors import Conflict, UnsafePath
 from memorybook.storage import target as module
 from memorybook.storage.directory import DirectoryDocuments
-from memorybook.storage.target import Version, Versions, base_of, parse_record
+from memorybook.storage.target import Record, Version, Versions, base_of, parse_record
 
 NOTE = "- 2026-02-24T10:12:{:02d}Z [fact] agent note {}"
 
@@ -425,3 +425,70 @@ def test_someone_who_saves_all_the_time_is_a_conflict_not_a_hang(
     monkeypatch.setattr(os, "rename", rename)
     with pytest.raises(Conflict, match="faster"):
         book.append("a.md", "3")
+
+
+def test_versions_are_loaded_newest_first_with_what_was_appended(kept: Versions) -> None:
+    kept.add(b"one\n", "s1")
+    kept.add(b"two\n", "s2")
+    assert kept.extend(b"three\n", "s3")
+    assert kept.load() == [Version(True, 4, b"two\nthree\n"), Version(True, 4, b"one\n")]
+    assert kept.record().stamp == "s3"
+
+
+def test_nothing_can_be_appended_to_no_version_or_a_missing_one(kept: Versions, tmp_path: Path) -> None:
+    assert not kept.extend(b"x\n", "s")
+    kept.add(b"one\n", "s1")
+    (tmp_path / kept.record().latest).unlink()
+    assert not kept.extend(b"x\n", "s")
+    assert kept.record().stamp == "s1"
+
+
+@pytest.mark.parametrize("line", [b"", b"a b", b"a b c d e", b"\0" * 320, b"\xff" * 10])
+def test_a_damaged_record_knows_nothing(line: bytes) -> None:
+    assert parse_record(line) == Record()
+
+
+def test_the_record_comes_back_as_it_was_left(kept: Versions, tmp_path: Path) -> None:
+    record = Record("1-2-3-4", "00000001v0-" + "0" * 32, "a" * 32, "b" * 32)
+    kept.leave(Record("longer " * 3, "x", "y", "z"))
+    kept.leave(record)
+    assert parse_record((tmp_path / "record").read_bytes()) == record
+
+
+def test_without_versions_there_is_no_base() -> None:
+    assert base_of([], b"x") is None
+    assert base_of([version("x", stood=False)], b"x") is None
+
+
+def test_a_text_that_knows_a_late_line_is_not_stale_whatever_it_lacks() -> None:
+    lines = tuple(NOTE.format(number, number) for number in range(10))
+    assert base_of([version(appended=lines)], f"{lines[9]}\n".encode()) == (version(*lines).data, True, False)
+
+
+def test_a_line_that_stood_twice_is_missing_where_it_stands_once() -> None:
+    same = "- the same thing is said in two places"
+    history = [version(same, "- said anew", "", "end"), version(same, same, "", "end")]
+    base = base_of(history, f"{same}\n- said another way\n\n\nend\n".encode())
+    assert base == (history[0].data, True, False)
+
+
+def test_a_line_that_was_appended_twice_is_known_to_a_text_that_has_both() -> None:
+    same = "- the same thing is said in two places"
+    history = [version(same, appended=("x", same, "end"))]
+    assert base_of(history, f"{same}\nx\nmine\n".encode()) == (f"{same}\nx\n".encode(), False, False)
+    assert base_of(history, f"{same}\nx\n{same}\nmine\n".encode()) == (f"{same}\nx\n{same}\n".encode(), False, False)
+
+
+def test_a_line_that_goes_on_in_the_text_is_known_to_it() -> None:
+    history = [version("a", "- buy mi", "z"), version("a", "z")]
+    assert base_of(history, b"a\n- buy milk\nz\n") == (history[0].data, True, False)
+    assert base_of(history, b"a\n- sell milk\nz\n") == (history[1].data, False, False)
+
+
+def test_a_line_that_another_one_of_its_version_goes_on_from_is_not_known_by_that() -> None:
+    history = [version("a", "- buy", "- buy milk", "z"), version("a", "- buy milk", "z")]
+    assert base_of(history, b"a\n- buy milk\nmine\nz\n") == (history[1].data, False, False)
+
+
+def test_line_ends_do_not_matter_to_the_base() -> None:
+    assert base_of([version("a", "b", appended=("c",))], b"a\r\nb\r\nmine\r\n") == (b"a\nb\n", False, False)
