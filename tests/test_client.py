@@ -171,7 +171,7 @@ def keeping(book: Memory | Client, id: str) -> Iterator[tuple[str, object]]:
         lambda: book.undo(str(receipt.operation)),
         lambda: book.accept("x1"),
         lambda: book.update(id, text="x"),
-        lambda: book.remember("x", category="喵"),
+        lambda: book.remember("x", category="喵"),  # type: ignore[arg-type]
     ):
         yield "error", refused(ask)
     for call in ((), ("tea", 5)):

@@ -14,6 +14,7 @@ from clock import NOW, Clock
 from memorybook.config.settings import Config
 from memorybook.errors import ConfigError, Conflict, InvalidInput, MissingDocument, NotFound, Unavailable, UnsafePath
 from memorybook.memory import Memory
+from memorybook.model import Importance
 from memorybook.results import Known, Lines, Said
 from memorybook.validate import MAX_LABEL, MAX_QUERY, MAX_TEXT
 
@@ -77,7 +78,7 @@ def test_said_twice_in_one_session_is_heard_once(memory: Memory) -> None:
 
 
 @pytest.mark.parametrize(("importance", "score"), [("high", 0.8), ("medium", 0.6), ("low", 0.4), (0.33, 0.33)])
-def test_importance_sets_the_score(memory: Memory, importance: str | float, score: float) -> None:
+def test_importance_sets_the_score(memory: Memory, importance: Importance | float, score: float) -> None:
     assert memory.remember("x marks the spot", importance=importance).known.entry.score == score
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from memorybook.exchange.collect import Collected
     from memorybook.exchange.export import Export
     from memorybook.formats.document import Document, DocumentInfo
-    from memorybook.model import Trust
+    from memorybook.model import CategoryName, Importance, State, Trust
     from memorybook.prompt.inject import Injected
     from memorybook.protocols import LLM, Embedder, Function, Index, Progress
     from memorybook.results import Memorized
@@ -146,7 +146,7 @@ class Memory:
         *,
         max_results: int | None = None,
         min_score: float | None = None,
-        category: str | None = None,
+        category: CategoryName | None = None,
         since: str | date | None = None,
         until: str | date | None = None,
         session: str | None = None,
@@ -228,9 +228,9 @@ class Memory:
     def entries(
         self,
         *,
-        category: str | None = None,
+        category: CategoryName | None = None,
         group: str | None = None,
-        state: str | None = None,
+        state: State | None = None,
         limit: int | None = None,
     ) -> results.Listed:
         """Entries, strongest first.
@@ -271,8 +271,8 @@ class Memory:
         self,
         text: str,
         *,
-        category: str = "fact",
-        importance: str | float = "medium",
+        category: CategoryName = "fact",
+        importance: Importance | float = "medium",
         tags: Sequence[str] = (),
         group: str | None = None,
         expires: str | date | None = None,
@@ -350,8 +350,8 @@ class Memory:
         id: str,
         *,
         text: str | None = None,
-        category: str | None = None,
-        importance: str | float | None = None,
+        category: CategoryName | None = None,
+        importance: Importance | float | None = None,
         tags: Sequence[str] | None = None,
         group: str | None = None,
         expires: str | date | None = None,

@@ -16,6 +16,11 @@ from typing import Any, Literal, get_args
 Category = Literal["preference", "fact", "decision", "experience", "workflow", "skill_usage", "todo", "context"]
 """How an entry is extracted and shown; never how it ages."""
 
+CategoryName = Category | Literal["skill", "pattern"]
+"""A category, or an alias of one, as callers may name it."""
+
+Importance = Literal["high", "medium", "low"]
+
 CATEGORIES: tuple[Category, ...] = get_args(Category)
 
 CATEGORY_ALIASES: Mapping[str, Category] = MappingProxyType({"skill": "experience", "pattern": "workflow"})

@@ -11,6 +11,7 @@ from memorybook._light import TYPE_CHECKING, Any, Callable, Collection, Mapping,
 
 if TYPE_CHECKING:
     from memorybook.memory import Memory
+    from memorybook.model import CategoryName, Importance
 
 
 class Verb(NamedTuple):
@@ -49,8 +50,8 @@ def _memory_update(
     memory: Memory,
     id: str,
     text: str | None = None,
-    category: str | None = None,
-    importance: str | float | None = None,
+    category: CategoryName | None = None,
+    importance: Importance | float | None = None,
     tags: Sequence[str] | None = None,
     group: str | None = None,
     expires: str | None = None,

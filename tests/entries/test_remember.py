@@ -10,6 +10,7 @@ import memorybook
 from books import CONFIG, NOW
 from memorybook.errors import InvalidInput, LLMFailed, NotFound
 from memorybook.memory import Memory
+from memorybook.model import CategoryName
 from memorybook.testing import ScriptedLLM
 
 SECRET = "sk-" + "proj-Zq83hTnW0vLxKd52RmYb71CsEuPf64Ga"
@@ -153,7 +154,7 @@ def test_what_a_person_said_does_not_lapse_at_an_agents_word(tmp_path: Path, exp
 @pytest.mark.parametrize(("alias", "category"), [("skill", "experience"), ("pattern", "workflow")])
 @pytest.mark.parametrize("text", ["Run the linter first.", "先跑检查。"])
 def test_a_category_is_read_back_under_the_name_it_was_given(
-    memory: Memory, alias: str, category: str, text: str
+    memory: Memory, alias: CategoryName, category: CategoryName, text: str
 ) -> None:
     made = memory.remember(text, category=alias)
     id = made.known.entry.id

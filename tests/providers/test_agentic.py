@@ -6,7 +6,7 @@ import pytest
 
 from memorybook.errors import InvalidInput, LLMFailed, Unavailable
 from memorybook.memory import Memory
-from memorybook.model import Update
+from memorybook.model import Importance, Update
 from memorybook.providers import MemorizeInput
 from memorybook.providers.agentic import MOST_LINKED, Agentic, linked_with
 from memorybook.testing import ScriptedLLM
@@ -22,7 +22,7 @@ def link(memory: Memory, id: str, *others: str) -> None:
     memory.book.apply([Update(id=id, fields={"links": others})], actor="user", door="python")
 
 
-def known(memory: Memory, text: str, importance: str = "medium") -> str:
+def known(memory: Memory, text: str, importance: Importance = "medium") -> str:
     return memory.remember(text, importance=importance).known.entry.id
 
 

@@ -14,6 +14,7 @@ from memorybook.entries import review
 from memorybook.errors import LLMFailed, NotFound
 from memorybook.formats.llm_messages import Reply, ToolCall
 from memorybook.memory import Memory
+from memorybook.model import State
 from memorybook.prompt.block import WORDING
 from memorybook.providers import MemorizeInput, flat, open_provider
 from memorybook.providers.flat import Flat
@@ -45,7 +46,7 @@ def memorize(memory: Memory, *answers: Any, **options: Any) -> Any:
     return Flat(memory).memorize(given)
 
 
-def texts(memory: Memory, state: str | None = "active") -> list[str]:
+def texts(memory: Memory, state: State | None = "active") -> list[str]:
     return [known.entry.text for known in memory.entries(state=state).entries]
 
 

@@ -25,7 +25,9 @@ _TEXTS = {"type": "array", "items": {"type": "string"}}
 TYPES: Mapping[str, Mapping[str, Any]] = {
     "str": {"type": "string"},
     "str | date": {"type": "string"},
-    "str | float": {"type": ["string", "number"]},
+    "CategoryName": {"type": "string"},
+    "State": {"type": "string"},
+    "Importance | float": {"type": ["string", "number"]},
     "int": {"type": "integer"},
     "float": {"type": "number"},
     "bool": {"type": "boolean"},
