@@ -267,3 +267,9 @@ def test_what_made_the_book_goes_on_with_it(books: Path) -> None:
             memory.search("tea")
         memory.remember("The user likes tea.")
         assert memory.search("tea").hits
+
+
+def test_a_book_that_may_be_missing_has_an_empty_index_made_anew(tmp_path: Path) -> None:
+    with memorybook.open(str(tmp_path / "book"), missing_ok=True) as memory:
+        assert memory.rebuild()["checked"] == 0
+    assert not (tmp_path / "book").exists()

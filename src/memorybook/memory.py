@@ -814,7 +814,10 @@ class Memory:
 
     def rebuild(self, *, progress: Progress | None = None) -> dict[str, Any]:
         """Make the index anew from the documents while searches go on; answers as `sync` does."""
-        return self._on_there.book.rebuild(progress=progress).json()
+        context = self._on_there
+        if context.absent:  # there is nothing to make an index of
+            return self.sync(progress=progress)
+        return context.book.rebuild(progress=progress).json()
 
     def status(self) -> dict[str, Any]:
         """What is where: sizes, counts, the index's state, settings that are not the default, warnings."""
