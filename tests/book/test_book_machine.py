@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -23,6 +24,7 @@ from memorybook.errors import Conflict
 from memorybook.forget.purge import purge
 from memorybook.formats import memory_md
 from memorybook.model import Archive, Reinforce, Remove, Supersede, Update
+from memorybook.storage import target
 from memorybook.text.tokens import normalise
 
 CONFIG = Config(timezone="UTC", vector_enabled=False)
@@ -62,6 +64,8 @@ class Book(RuleBasedStateMachine):
         self.made = 0
         self.new_id, FORMAT.new_id = FORMAT.new_id, self.next_id
         self.most_archived = PAGES.ARCHIVED_IN_MEMORY
+        self.patched = pytest.MonkeyPatch()  # a person's save is whole at once: nobody need wait for its second half
+        self.patched.setattr(target, "_QUIET_CUT", target._QUIET)
         self.memory = self.opened()
         self.live: dict[str, str] = {}
         self.notes: list[str] = []
@@ -87,6 +91,7 @@ class Book(RuleBasedStateMachine):
     def teardown(self) -> None:
         FORMAT.new_id, PAGES.ARCHIVED_IN_MEMORY = self.new_id, self.most_archived
         self.memory.close()
+        self.patched.undo()
         shutil.rmtree(self.folder)
 
     # --- small steps ---------------------------------------------------------------------------
