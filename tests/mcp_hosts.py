@@ -36,7 +36,7 @@ def server() -> MCPServer[Any]:
     return build(lambda: _OPENED[0]())
 
 
-@pytest.fixture(scope="package", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def _each_schema_is_checked_once() -> Iterator[None]:
     """Each connection has the schema of an answer checked, which takes longer than all else that it does."""
     check, found = Draft202012Validator.check_schema, dict[str, None]()

@@ -81,7 +81,7 @@ def serving(
         assert not thread.is_alive(), f"it does not end: {[vars(each) for each in state.connections]}, {state.tasks}"
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server of one book."""
     with serving(tmp_path_factory.mktemp("one") / "book") as served:
@@ -92,7 +92,7 @@ def _judge(messages: Any) -> dict[str, Any]:
     return {"text": "Tea: green.", "refused": ""}
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server of tenants' books, which has a model."""
     with serving(tmp_path_factory.mktemp("many"), many=True, llm=_judge) as served:
