@@ -29,6 +29,9 @@ UNRELATED = 0.1
 JUDGED = 40
 """How many of the best candidates are judged for `has_relevant` when there is no threshold to apply."""
 
+WHOLE = 0.7
+"""Share of a turn's length from which an entry made of it is shown in its place; a shorter one leaves too much out."""
+
 LENDING = 50
 """How many of the best candidates may lend the id of their turn to what is shown."""
 
@@ -119,9 +122,9 @@ def _own(item: Candidate, words: Sequence[str]) -> Candidate:
 def once(ranked: Iterable[Ranked], enough: int | None = None, *, shown: int | None = None) -> list[Ranked]:
     """Each piece of evidence once: a turn, and what was written down from it in other places, are the same.
 
-    The better ranked of the two stays, or the entry that was made of a turn, in the turn's place: it can be corrected
-    and forgotten. It carries the turn's id in any case. Beyond the candidates
-    that are judged, only what names its turn is compared. `enough` are kept at most; None keeps all.
+    The better ranked of the two stays; of a turn and an entry that was made of it, the entry, or the turn if the entry
+    leaves out much of it. Either carries the id of the other: what is shown can be opened, corrected and forgotten.
+    Beyond the candidates that are judged, only what names its turn is compared. `enough` are kept at most; None keeps all.
     If no more than the first `shown` are of interest, what comes after them is compared only where it names a turn,
     whose id it may lend.
     """
@@ -140,9 +143,9 @@ def once(ranked: Iterable[Ranked], enough: int | None = None, *, shown: int | No
             same = number
             kept.append(item)
         elif passage.source == "turn" and _is_unplaced(kept[same].candidate.passage, passage):
-            kept[same] = _resting_on(kept[same], passage)
+            kept[same] = _whole(_resting_on(kept[same], passage), item, kept[same])
         elif passage.entry and kept[same].candidate.passage.source == "turn":
-            kept[same] = _placed(item, kept[same])
+            kept[same] = _whole(_resting_on(item, kept[same].candidate.passage), kept[same], kept[same])
         if mark:
             turns.setdefault(mark, same)
         if len(kept) == enough:
@@ -188,8 +191,12 @@ def _resting_on(item: Ranked, turn: Passage) -> Ranked:
     return item._replace(candidate=item.candidate._replace(passage=passage))
 
 
-def _placed(entry: Ranked, turn: Ranked) -> Ranked:
-    """An entry in the rank and at the position of the turn that it was made of."""
-    passage = entry.candidate.passage._replace(position=turn.candidate.passage.position)
-    candidate = entry.candidate._replace(passage=passage)
-    return entry._replace(candidate=candidate, score=turn.score, why=turn.why)
+def _whole(entry: Ranked, turn: Ranked, first: Ranked) -> Ranked:
+    """What to show of an entry and the turn that it was made of, in the place of the first of them."""
+    shown, passage = entry, entry.candidate.passage
+    if passage.entry and len(passage.text) < WHOLE * len(turn.candidate.passage.text):
+        of_entry = {"entry": passage.entry, "category": passage.category, "state": passage.state}
+        shown = turn._replace(
+            candidate=turn.candidate._replace(passage=turn.candidate.passage._replace(**of_entry)), about=entry.about
+        )
+    return shown._replace(score=first.score, why=first.why)
