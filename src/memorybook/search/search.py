@@ -124,9 +124,9 @@ def once(ranked: Iterable[Ranked], enough: int | None = None, *, shown: int | No
 
     The better ranked of the two stays; of a turn and an entry that was made of it, the entry, or the turn if the entry
     leaves out much of it. Either carries the id of the other: what is shown can be opened, corrected and forgotten.
-    Beyond the candidates that are judged, only what names its turn is compared. `enough` are kept at most; None keeps all.
-    If no more than the first `shown` are of interest, what comes after them is compared only where it names a turn,
-    whose id it may lend.
+    Beyond the candidates that are judged, only what names its turn is compared. `enough` are kept at most; None
+    keeps all. If no more than the first `shown` are of interest, what comes after them is compared only where it
+    names a turn, whose id it may lend.
     """
     kept: list[Ranked] = []
     turns: dict[object, int] = {}
