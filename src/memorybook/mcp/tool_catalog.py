@@ -30,8 +30,8 @@ _ENTRY = {
     **dict.fromkeys(("created_at", "session", "source", "group", "expires_at", "trust", "superseded_by"), str | None),
     **dict.fromkeys(("hits", "access_count"), int),
     **dict.fromkeys(("tags", "entities", "links"), _Strings),
-    **{"score": float, "state": State, "pinned": bool, "metadata": dict[str, Any]},
-}
+    "score": float, "state": State, "pinned": bool, "metadata": dict[str, Any],
+}  # fmt: skip
 
 _HIT = {
     **dict.fromkeys(("path", "snippet"), str),
@@ -42,25 +42,25 @@ _HIT = {
     "state": Literal["archived", "superseded"] | None,
     "trust": Literal["agent", "tool", "document", "import", "suspect"] | None,
     "why": dict[str, float] | None,
-}
+}  # fmt: skip
 
 _INDEX = {"fresh": bool, "backend": str, "checked_files": int, "pending_vectors": int, "degraded": _Strings}
 
 _FOUND = {
-    **{"results": [_HIT], "has_relevant": bool, "knows": float, "nearest": bool | None, "threshold": float},
-    **{"cut": int | None, "left_out": _Strings | None, "disabled": bool, "backend": str, "root": str, "index": _INDEX},
-}
+    "results": [_HIT], "has_relevant": bool, "knows": float, "nearest": bool | None, "threshold": float,
+    "cut": int | None, "left_out": _Strings | None, "disabled": bool, "backend": str, "root": str, "index": _INDEX,
+}  # fmt: skip
 
 _TURN = {
     **dict.fromkeys(("id", "session", "session_name", "role", "speaker"), str),
-    **{"position": int, "time": str | None, "tool_calls": list[dict[str, Any]], "metadata": dict[str, Any]},
-}
+    "position": int, "time": str | None, "tool_calls": list[dict[str, Any]], "metadata": dict[str, Any],
+}  # fmt: skip
 
 _OPENED = {
     **dict.fromkeys(("path", "text"), str | None),
     **dict.fromkeys(("from", "lines", "total_lines"), int | None),
-    **{"turn": (_TURN, None), "entry": (_ENTRY, None)},
-}
+    "turn": (_TURN, None), "entry": (_ENTRY, None),
+}  # fmt: skip
 
 _WRITTEN = {"redacted": int, "operation": str | None}
 
@@ -69,29 +69,29 @@ _REMEMBERED = {"entry": _ENTRY, "action": Literal["created", "strengthened", "du
 _FLUSHED = {"written": [{"path": str, "line": int}], "skipped": [{"text": str, "reason": str}], **_WRITTEN}
 
 _CHANGED = {
-    **{"entry": _ENTRY, "operation": str | None, "redacted": int | None, "before": str | None},
-    **{"changed": bool | None, "refused": str | None, "usage": dict[str, Any] | None},
-}
+    "entry": _ENTRY, "operation": str | None, "redacted": int | None, "before": str | None,
+    "changed": bool | None, "refused": str | None, "usage": dict[str, Any] | None,
+}  # fmt: skip
 
 _RECOLLECTION = {
-    **{"scene": Literal["history", "topic", "session", "within"], "sessions": [FoundSession], "turns": [FoundTurn]},
-    **{"has_relevant": bool, "span": ({"since": str | None, "until": str | None}, None), "reason": str},
-    **{"degraded": _Strings, "text": str, "tokens": int, "disabled": bool},
-}
+    "scene": Literal["history", "topic", "session", "within"], "sessions": [FoundSession], "turns": [FoundTurn],
+    "has_relevant": bool, "span": ({"since": str | None, "until": str | None}, None), "reason": str,
+    "degraded": _Strings, "text": str, "tokens": int, "disabled": bool,
+}  # fmt: skip
 
 _PROPOSAL = {
     **dict.fromkeys(("id", "kind", "reason", "state", "stale"), str),
-    **{"time": str | None, "told": _Strings, "changes": list[dict[str, Any]], "operation": str | None},
-}
+    "time": str | None, "told": _Strings, "changes": list[dict[str, Any]], "operation": str | None,
+}  # fmt: skip
 
 _REVIEW = {"proposals": [_PROPOSAL], "total": int, "kinds": dict[str, int]}
 
 _STATUS = {
-    **{"root": str, "exists": bool, "disabled": bool, "provider": str, "pending_operations": int},
+    "root": str, "exists": bool, "disabled": bool, "provider": str, "pending_operations": int,
     **dict.fromkeys(("documents", "entries", "transcripts", "waiting"), dict[str, int]),
     **dict.fromkeys(("index", "settings"), dict[str, Any]),
     **dict.fromkeys(("degraded", "warnings"), _Strings),
-}
+}  # fmt: skip
 
 DISABLED = {"disabled": Literal[True], "tool": str, "reason": str}
 """While memory is switched off every tool answers this and does nothing."""
