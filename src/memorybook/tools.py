@@ -58,7 +58,7 @@ def _memory_update(
     metadata: Mapping[str, Any] | None = None,
     instruction: str | None = None,
 ) -> dict[str, Any]:
-    """Correct an entry; fields not given stay. Returns the entry.
+    """Correct an entry; fields not given stay.
 
     Args:
         id: Entry id.
@@ -141,7 +141,7 @@ TOOLS: Mapping[str, Tool] = {
 
         Args:
             query: A question or words, in any language.
-            max_results: Maximum, up to 200.
+            max_results: Up to 200.
             min_score: Minimum relevance, 0 to 1.
             category: Only entries of this category.
             since: First day, YYYY-MM-DD.
@@ -153,7 +153,7 @@ TOOLS: Mapping[str, Tool] = {
     "memory_get": _memory_get,
     "memory_append": Verb(
         "append",
-        """Append a note to today's file, or an item under a heading of MEMORY.md. Returns path and line.
+        """Append a note to today's file, or an item under a heading of MEMORY.md.
 
         Use it for events; for lasting statements use memory_remember.
 
@@ -175,13 +175,13 @@ TOOLS: Mapping[str, Tool] = {
     ),
     "memory_remember": Verb(
         "remember",
-        """Store a lasting statement, such as a preference, fact or decision; a repeated one is strengthened.
+        """Store a lasting statement; saying it again strengthens it.
 
         For events use memory_append. Use it to add; to correct use memory_update.
 
         Args:
             text: The statement, complete in itself.
-            category: preference, fact, decision, experience, workflow, skill_usage, todo or context.
+            category: Its kind.
             importance: high, medium, low, or 0 to 1.
             tags: Words to find it by.
             group: Path of its group, such as work/api.
@@ -202,13 +202,15 @@ TOOLS: Mapping[str, Tool] = {
     ),
     "memory_forget": Verb(
         "forget",
-        """Forget an entry, a session, a source or all about a query: give one. Use it when the user wants it gone.
+        """Forget an entry, all about a query, or a session or source and all that came from it: give one.
+
+        Use it when the user wants it gone.
 
         Args:
             target: Entry id.
             query: All entries and notes about this.
-            session: Uuid or name, with all that came from it.
-            source: turn:ID, document or imported file, with all that came from it.
+            session: Uuid or name.
+            source: turn:ID, document or imported file.
             dry_run: Only report what would go.
         """,
     ),
@@ -219,7 +221,7 @@ TOOLS: Mapping[str, Tool] = {
         Args:
             category: Only this category.
             group: Only this group and its subgroups.
-            state: active, archived or superseded.
+            state: Only in this state.
             limit: Maximum.
         """,
     ),
@@ -240,7 +242,7 @@ TOOLS: Mapping[str, Tool] = {
 
         Args:
             query: A question or words, in any language.
-            max_results: Maximum, up to 200.
+            max_results: Up to 200.
         """,
     ),
     "recall_history": Verb(

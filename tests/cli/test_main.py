@@ -44,7 +44,7 @@ def test_every_verb_has_help_with_an_example(shell: Any, verb: str) -> None:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_takes_the_global_options(verb: str) -> None:
-    page = parser_of(verb)[0].help()
+    page = parser_of(verb).help()
     assert all(f"{name}" in page for name in ("--book DIR", "--project", "--json", "--no-color", "--quiet", "--set"))
 
 

@@ -13,12 +13,13 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from memorybook.cli import show
+from memorybook.cli.call import command
 from memorybook.errors import Conflict, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from memorybook.cli.call import Call, Command, Parser
+    from memorybook.cli.call import Call
 
 # Put together here, so that no scanner takes the example for a key that leaked.
 SECRET = "sk-" + "proj-Zq83hTnW0vLxKd52RmYb71CsEuPf64Ga"
@@ -72,11 +73,15 @@ QUESTIONS = (
 """Three that the book can answer, and two that have nothing to do with it."""
 
 
-def _arguments(parser: Parser) -> None:
-    parser.add_argument("--keep", metavar="DIR", help="leave the book in this directory, new or empty")
-    parser.epilog = "examples:\n  memorybook demo\n  memorybook demo --keep ./demo-book"
+@command(
+    "demo",
+    """
+--keep DIR  leave the book in this directory, new or empty
 
-
+examples:
+  memorybook demo
+  memorybook demo --keep ./demo-book""",
+)
 def _demo(call: Call) -> dict[str, Any] | None:
     page = show.Page(call.options)
     with _stage(call.options.keep) as stage:
@@ -214,8 +219,3 @@ class _Stage:
                     f"week {row['weeks']:>2}  {row['score']:.2f} ", ("good", f"{bar:<30}"), f" {row['state']}"
                 )
         return rows
-
-
-COMMANDS: dict[str, Command] = {
-    "demo": (_arguments, _demo),
-}

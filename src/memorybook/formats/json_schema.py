@@ -6,9 +6,10 @@ import inspect
 import json
 import keyword
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from memorybook.errors import InvalidInput
+from memorybook.model import CATEGORIES, CATEGORY_ALIASES, State
 
 _PYTHON: Mapping[str, tuple[type, ...]] = {
     "string": (str,),
@@ -25,8 +26,8 @@ _TEXTS = {"type": "array", "items": {"type": "string"}}
 TYPES: Mapping[str, Mapping[str, Any]] = {
     "str": {"type": "string"},
     "str | date": {"type": "string"},
-    "CategoryName": {"type": "string"},
-    "State": {"type": "string"},
+    "CategoryName": {"type": "string", "enum": [*CATEGORIES, *CATEGORY_ALIASES]},
+    "State": {"type": "string", "enum": list(get_args(State))},
     "Importance | float": {"type": ["string", "number"]},
     "int": {"type": "integer"},
     "float": {"type": "number"},
