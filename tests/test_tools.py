@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -11,6 +12,7 @@ from memorybook import tools
 from memorybook.config.settings import Config
 from memorybook.errors import InvalidInput
 from memorybook.memory import Memory
+from memorybook.model import CATEGORIES, CATEGORY_ALIASES, State
 
 
 @pytest.fixture
@@ -33,7 +35,9 @@ def test_every_tool_has_a_whole_schema(name: str) -> None:
 
 def test_types_come_from_the_signature() -> None:
     properties = tools.schema("memory_remember")["parameters"]["properties"]
-    assert properties["text"] == {"type": "string", "description": "The statement, complete in itself."}
+    assert properties["text"] == {"type": "string", "description": "A complete statement."}
+    assert properties["category"]["enum"] == [*CATEGORIES, *CATEGORY_ALIASES]
+    assert tools.schema("memory_list")["parameters"]["properties"]["state"]["enum"] == [*get_args(State)]
     assert properties["importance"]["type"] == ["string", "number"]
     assert properties["importance"]["default"] == "medium"
     assert properties["tags"]["type"] == "array"

@@ -39,7 +39,7 @@ def _memory_get(memory: Memory, target: str, from_: int = 1, lines: int | None =
     """Read a document, an entry with all its fields, or a past turn.
 
     Args:
-        target: A place from a search: path, path#L3-L5, entry id or turn:SESSION/ID.
+        target: A place from a search: path#L3-L5, entry id or turn:SESSION/ID.
         from: First line.
         lines: Number of lines; default all.
     """
@@ -140,7 +140,7 @@ TOOLS: Mapping[str, Tool] = {
         Open a hit with memory_get. For faded entries use recall_memory. For a prompt block use memory_recall.
 
         Args:
-            query: A question or words, in any language.
+            query: A question or words.
             max_results: Up to 200.
             min_score: Minimum relevance, 0 to 1.
             category: Only entries of this category.
@@ -153,7 +153,7 @@ TOOLS: Mapping[str, Tool] = {
     "memory_get": _memory_get,
     "memory_append": Verb(
         "append",
-        """Append a note to today's file, or an item under a heading of MEMORY.md.
+        """Append a note to today's file, or under a heading of MEMORY.md.
 
         Use it for events; for lasting statements use memory_remember.
 
@@ -180,7 +180,7 @@ TOOLS: Mapping[str, Tool] = {
         For events use memory_append. Use it to add; to correct use memory_update.
 
         Args:
-            text: The statement, complete in itself.
+            text: A complete statement.
             category: Its kind.
             importance: high, medium, low, or 0 to 1.
             tags: Words to find it by.
@@ -208,7 +208,7 @@ TOOLS: Mapping[str, Tool] = {
 
         Args:
             target: Entry id.
-            query: All entries and notes about this.
+            query: All about this.
             session: Uuid or name.
             source: turn:ID, document or imported file.
             dry_run: Only report what would go.
@@ -265,7 +265,7 @@ TOOLS: Mapping[str, Tool] = {
         For remembered facts use memory_search.
 
         Args:
-            query: The subject, in any language; days in it narrow the search.
+            query: The subject; days in it narrow the search.
             top: Maximum of conversations and of turns, default 5.
             since: First day, YYYY-MM-DD.
             until: Last day.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from memorybook import locale
 from memorybook.cli.call import command, words_of
 from memorybook.cli.show import padded
 from memorybook.errors import InvalidInput, NotFound
@@ -254,7 +255,7 @@ def _reviewed(call: Call, memory: Memory) -> dict[str, Any]:
         return memory.accept(*o.ids, kind=o.kind, every=o.all).json()
     if o.action == "reject":
         return memory.reject(*o.ids, kind=o.kind, every=o.all, reason=o.reason or "").json()
-    raise InvalidInput(f"review knows accept and reject, not {o.action!r}: say review accept {o.action}")
+    raise locale.error(InvalidInput, "problems.review_word", word=repr(o.action), what=o.action)
 
 
 def _shown_tidy(shown: dict[str, Any], page: Page) -> None:

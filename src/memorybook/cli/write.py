@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from memorybook import locale
 from memorybook.cli.call import command, read_stdin, text_of
 from memorybook.cli.show import padded
 from memorybook.errors import InvalidInput, MissingDocument, NotFound
@@ -209,7 +210,7 @@ def _meant(call: Call) -> dict[str, Any]:
     if len(meant) != 1:
         more = ", --forgotten" if call.verb == "purge" else ""
         known = f"an entry's id, --query TEXT, --session ID, --source WHAT{more}"
-        raise InvalidInput(f"{call.verb} needs one of: {known}")
+        raise locale.error(InvalidInput, "problems.one_of", name=call.verb, options=known)
     return meant
 
 

@@ -6,10 +6,9 @@ import inspect
 import json
 import keyword
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, get_args
+from typing import Any
 
 from memorybook.errors import InvalidInput
-from memorybook.model import CATEGORIES, CATEGORY_ALIASES, State
 
 _PYTHON: Mapping[str, tuple[type, ...]] = {
     "string": (str,),
@@ -23,11 +22,14 @@ _PYTHON: Mapping[str, tuple[type, ...]] = {
 
 _TEXTS = {"type": "array", "items": {"type": "string"}}
 
+_CATEGORIES = "preference fact decision experience workflow skill_usage todo context skill pattern"
+"""Those of `model.CategoryName`, which is not imported: a server lists its tools before it needs entries."""
+
 TYPES: Mapping[str, Mapping[str, Any]] = {
     "str": {"type": "string"},
     "str | date": {"type": "string"},
-    "CategoryName": {"type": "string", "enum": [*CATEGORIES, *CATEGORY_ALIASES]},
-    "State": {"type": "string", "enum": list(get_args(State))},
+    "CategoryName": {"type": "string", "enum": _CATEGORIES.split()},
+    "State": {"type": "string", "enum": ["active", "archived", "superseded"]},
     "Importance | float": {"type": ["string", "number"]},
     "int": {"type": "integer"},
     "float": {"type": "number"},

@@ -14,7 +14,6 @@ from mcp.types import ToolAnnotations
 
 from memorybook import tools
 from memorybook.formats.json_schema import described_without
-from memorybook.model import State
 from memorybook.results import Appended, Receipt
 from memorybook.sessions.recall_types import FoundSession, FoundTurn
 
@@ -30,7 +29,7 @@ _ENTRY = {
     **dict.fromkeys(("created_at", "session", "source", "group", "expires_at", "trust", "superseded_by"), str | None),
     **dict.fromkeys(("hits", "access_count"), int),
     **dict.fromkeys(("tags", "entities", "links"), _Strings),
-    "score": float, "state": State, "pinned": bool, "metadata": dict[str, Any],
+    "score": float, "state": Literal["active", "archived", "superseded"], "pinned": bool, "metadata": dict[str, Any],
 }  # fmt: skip
 
 _HIT = {

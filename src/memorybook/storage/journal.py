@@ -509,4 +509,6 @@ def _undone(db: Connection) -> dict[str, str]:
 
 
 def _no_operation(operation: str) -> NotFound:
-    return NotFound(f"the journal has no operation {operation!r}; list the history to see their ids")
+    from memorybook import locale
+
+    return locale.error(NotFound, "problems.no_operation", name=repr(operation))
