@@ -6,7 +6,7 @@ import os
 import sys
 
 from memorybook._light import TYPE_CHECKING, Any, NamedTuple, cast, contextmanager
-from memorybook.cli.verbs import VERBS, version
+from memorybook.cli.verbs import EVERYWHERE, VERBS, version
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound
 from memorybook.text.visible import visible
 
@@ -210,7 +210,7 @@ class Parser:
         groups = {
             "arguments": taken,
             "options": [one for one in self.arguments if one not in taken],
-            "everywhere": [*global_options(), argument_of("--version  the version")],
+            "everywhere": global_options(),
         }
         for title, arguments in groups.items():
             lines += ["", f"{title}:"] if arguments else []
@@ -232,17 +232,7 @@ def _is_option(word: str, named: Mapping[str, Argument]) -> bool:
 
 def global_options() -> list[Argument]:
     """Return the options that every verb takes."""
-    return [argument_of(line) for line in _EVERYWHERE.strip().split("\n")]
-
-
-_EVERYWHERE = """
---book DIR  the book's directory
---project KEY  the book of that project in the workspace
---json  exactly one JSON document on stdout
---no-color  no colours
---quiet -q  no remarks on stderr
---set KEY=VALUE,  a setting for this call
-"""
+    return [argument_of(line) for line in EVERYWHERE]
 
 
 def terminal_width(stream: Any) -> int | None:

@@ -44,7 +44,7 @@ def _shown_sessions(shown: dict[str, Any], page: Page) -> None:
 command(
     "sessions",
     """
---limit -n N<=100000  at most N; else 20
+--limit -n N<=100000  at most N; default 20
 --since DATE  only from this day on, 2026-02-24
 --until DATE  only up to this day
 
@@ -95,11 +95,11 @@ _DAYS = """
 """.strip()
 
 _BLOCK = """
---block  show the block for a prompt instead
+--block  print the prompt block instead
 --max-tokens N<=1000000  maximum size of that block
 """.strip()
 
-_CURRENT = "--current ID  the current conversation, which is left out"
+_CURRENT = "--current ID  leave out this conversation, the current one"
 
 
 @command(
@@ -107,7 +107,7 @@ _CURRENT = "--current ID  the current conversation, which is left out"
     f"""
 session  which conversation, as for recall-session
 query...  words or a question; - reads stdin
---top -n N<=200  at most N turns; else 5
+--top -n N<=200  at most N turns; default 5
 {_BLOCK}
 
 examples:
@@ -119,7 +119,7 @@ examples:
     "recall-session",
     f"""
 which...  its id, its name, a day, or words: last time, 上次, last Tuesday
---limit -n N<=100000  at most the last N turns; else {SHOWN_TURNS}
+--limit -n N<=100000  at most the last N turns; default {SHOWN_TURNS}
 {_CURRENT}
 {_BLOCK}
 
@@ -133,7 +133,7 @@ examples:
     "recall-topic",
     f"""
 query...  words or a question; - reads stdin
---top -n N<=200  at most N conversations and turns; else 5
+--top -n N<=200  at most N conversations and turns; default 5
 {_DAYS}
 {_CURRENT}
 {_BLOCK}
@@ -146,7 +146,7 @@ examples:
 @command(
     "recall-history",
     f"""
---limit -n N<=200  at most N conversations; else 5
+--limit -n N<=200  at most N conversations; default 5
 {_DAYS}
 {_CURRENT}
 {_BLOCK}
@@ -177,9 +177,9 @@ def _recall(call: Call) -> dict[str, Any] | None:
 @command(
     "import",
     """
-paths:FILE...  files, folders, zip archives as downloaded; - reads stdin
---format NAME  one of memorybook, chatgpt, claude, claude-code, codex, mem0, openclaw, history, chat; else told by \
-what is in a file
+paths:FILE...  files, folders or downloaded zip archives; - reads stdin
+--format NAME  one of memorybook, chatgpt, claude, claude-code, codex, mem0, openclaw, history, chat; default: \
+recognised by content
 --since DATE  only sessions and memories of this day or later, 2026-02-24
 --scope NAME  only the messages of this scope
 --dry-run  only show what would be added
@@ -227,8 +227,8 @@ def _shown_memorized(shown: dict[str, Any], page: Page) -> None:
     "memorize",
     """
 [file:FILE]  messages of one session as JSON lines or an array; - reads stdin
---session ID  the session's id; without FILE, what is stored of it
---retry  retry sessions that wait because the model failed
+--session ID  session id; without FILE its stored turns are memorized
+--retry  retry sessions for which the model failed
 
 examples:
   memorybook memorize talk.jsonl --session 2026-02-24-api

@@ -76,7 +76,7 @@ QUESTIONS = (
 @command(
     "demo",
     """
---keep DIR  leave the book in this directory, new or empty
+--keep DIR  keep the book in this new or empty directory
 
 examples:
   memorybook demo

@@ -65,8 +65,8 @@ command(
     "get",
     """
 target:PATH|ID|turn:ID  a document or lines of it (PATH:3-5), an entry's id, or a turn
-from_=--from LINE  first line, from 1
---lines N  how many lines; all by default
+from_=--from LINE  first line; default 1
+--lines N  number of lines; default all
 
 examples:
   memorybook get MEMORY.md
@@ -80,8 +80,8 @@ examples:
     "list",
     """
 --category --type NAME  only this category
---group NAME  only this group and those under it, such as work/api
---archived  the archived and superseded entries instead of the active ones
+--group NAME  only this group and its subgroups, such as work/api
+--archived  archived and superseded entries instead of active ones
 --limit -n N<=100000  at most N
 
 examples:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 _OPTIONS = """
---scope user|project  your settings (default) or those of the project here
---print  only show what would be written, and where
+--scope user|project  user settings (default) or settings of the current project
+--print  only show what would be written and where
 """.strip()
 
 
@@ -100,12 +100,12 @@ def _shown_server(shown: dict[str, Any], page: Page) -> None:
 @command(
     "mcp",
     f"""
-[action:install|uninstall]  change a host's settings; else serve on stdin and stdout
+[action:install|uninstall]  change a host's settings; default: serve on stdin and stdout
 --host NAME  claude-code, claude-desktop, codex, cursor, vscode, gemini or openclaw
 {_OPTIONS}
 
-Set up for a user, claude-code, codex and gemini start it in a project's folder, with its book.
-Otherwise, and with --book or --project, it is the book that is meant now.
+With user settings, claude-code, codex and gemini start the server in the project's folder and use the project's book.
+Other hosts, and servers installed with --book or --project, always use the book chosen now.
 
 examples:
   memorybook mcp install --host claude-code
@@ -194,14 +194,14 @@ def _ingested(shown: dict[str, Any], page: Page) -> None:
 @command(
     "hook",
     f"""
-action:install|uninstall|ingest  change a host's settings; ingest what hosts reported
+action:install|uninstall|ingest  change a host's settings, or ingest captured events now
 --host NAME  claude-code, codex or gemini
 {_OPTIONS}
---no-ingest  leave ingestion to the next command that is not a search
+--no-ingest  do not ingest in the background; the next command other than a search does it
 
-Hosts then call memorybook-hook: a session that begins and each prompt get a block of
-memories, what was said is captured and, when the session ends, remembered. It is the book of the project in
-which the host works, if there is one (memorybook init makes it), or with --book or --project always that one.
+Hosts then run memorybook-hook: it adds a block of memories when a session begins and to each prompt, captures
+what is said, and memorizes the session when it ends. It uses the book of the project in which the host works, if
+the project has one (create it with memorybook init). With --book or --project it always uses that book.
 
 examples:
   memorybook hook install --host claude-code

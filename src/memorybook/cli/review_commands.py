@@ -60,8 +60,8 @@ def _shown_history(shown: dict[str, Any], page: Page) -> None:
 command(
     "history",
     """
-[id:ID]  only of this entry, document, session or operation
---limit -n N<=100000  at most N operations; else 20
+[id:ID]  only changes of this entry, document, session or operation
+--limit -n N<=100000  at most N operations; default 20
 
 examples:
   memorybook history
@@ -153,7 +153,8 @@ _NEWEST = 100
 @command(
     "undo",
     """
-[operation:OPERATION]  its id, see history; MEMORY.md for what another program took out of it; else your last one
+[operation:OPERATION]  operation id (see history), or MEMORY.md to restore entries that another program removed; \
+default your last operation
 --dry-run  only show what would happen
 
 examples:
@@ -226,13 +227,13 @@ def _shown_decided(shown: Mapping[str, Any], page: Page) -> None:
 @command(
     "review",
     """
-[action:accept|reject]  what to do; else list what waits
-[ids:ID...]  proposals
---kind KIND  all of this kind, such as archive
---all  all of them
---reason TEXT  why they are rejected, for the history
---state STATE  list those that are accepted, rejected or withdrawn
---limit -n N<=100000  list at most N; else 20
+[action:accept|reject]  the decision; default: list open proposals
+[ids:ID...]  ids of proposals
+--kind KIND  all proposals of this kind, such as archive
+--all  all proposals
+--reason TEXT  reason for rejecting, kept in the history
+--state STATE  list proposals in this state: accepted, rejected or withdrawn
+--limit -n N<=100000  list at most N; default 20
 
 examples:
   memorybook review
@@ -284,7 +285,7 @@ def _shown_tidy(shown: dict[str, Any], page: Page) -> None:
     """
 --dry-run  only show what would happen
 --apply KINDS  apply these without asking: expire, archive, remove, duplicate, conflict, promote
---every TIME  repeat while the book is idle, until Ctrl-C
+--every TIME  tidy this often, whenever the book is idle, until Ctrl-C
 
 examples:
   memorybook tidy --dry-run

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 @command(
     "serve",
     """
---workspace DIR  serve a book for each tenant, in this folder
+--workspace DIR  serve one book per tenant from this folder
 --host ADDRESS  address to listen on; default 127.0.0.1
---port PORT  default 8765; 0 takes a free one
---tls-cert FILE  a certificate, PEM
---tls-key FILE  its key
+--port PORT  port; default 8765; 0 picks a free one
+--tls-cert FILE  TLS certificate, PEM
+--tls-key FILE  its private key, PEM
 --insecure-no-tls  allow other addresses than loopback without TLS
 
 examples:

@@ -54,7 +54,7 @@ def _watched(call: Call, memory: Memory) -> None:
 @command(
     "trust",
     """
-[file:FILE]  the settings file; else those of the project here
+[file:FILE]  settings file; default those of the current project
 
 example:
   memorybook trust ./memorybook.toml""",
@@ -119,8 +119,8 @@ def _shown_export(shown: dict[str, Any], page: Page) -> None:
 @command(
     "export",
     """
-[path:FILE]  the file, which grows; - is stdout; default the book's own
---session ID  of what is not in it yet, only this session
+[path:FILE]  file to write or extend; - for stdout; default the book's own export file
+--session ID  add only this session
 
 examples:
   memorybook export sessions.json
@@ -148,7 +148,7 @@ def _shown_backup(shown: dict[str, Any], page: Page) -> None:
 command(
     "backup",
     """
-path:FILE  the archive, …tar.gz; an older backup there is replaced
+path:FILE  archive to write, .tar.gz; an existing backup is replaced
 
 examples:
   memorybook backup ~/book.tar.gz
@@ -173,8 +173,8 @@ command(
     "restore",
     """
 path:FILE  an archive that backup made
---into DIR  an empty or new directory; else the place of the book
---replace  replace a book that is there; it is kept beside
+--into DIR  an empty or new directory; default the book's own
+--replace  replace an existing book, which is kept beside it
 
 examples:
   memorybook restore ~/book.tar.gz --into ./book
@@ -227,12 +227,11 @@ def _size(count: int) -> str:
 @command(
     "sync-summaries",
     """
-sources=--from DIR...  another machine's book or what it handed out, DIR or NAME=DIR; only read
---to DIR  a folder that machines share: what this book may give goes into DIR/NODE
---sessions none|all|NAME...  whose summaries go there, by name or id; else all. Others that went there before are \
-taken out
---group G  entries of this group, too, and of those below it
---node NAME  name of this machine there; default the host's name, so two books of one host need one each
+sources=--from DIR...  another machine's book or shared folder, DIR or NAME=DIR; never written to
+--to DIR  shared folder: this book writes its summaries into DIR/NODE
+--sessions none|all|NAME...  sessions to share, by name or id; default all. Other summaries shared before are removed
+--group G  also share the entries of this group and its subgroups
+--node NAME  name of this machine there; default the host's name. Two books of one host need different names
 --dry-run  only show what would happen
 
 examples:

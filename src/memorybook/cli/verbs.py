@@ -28,9 +28,9 @@ VERBS = {
     "undo": ("review_commands", "undo an operation"),
     "review": ("review_commands", "list, accept or reject proposals"),
     "tidy": ("review_commands", "archive faded entries, propose other changes"),
-    "import": ("conversations", "import data of other programs, by rules"),
-    "memorize": ("conversations", "memorize an ended session, with the model if there is one"),
-    "export": ("upkeep", "export the sessions to a JSON file, which grows"),
+    "import": ("conversations", "import chats and memories of other programs"),
+    "memorize": ("conversations", "memorize an ended session, by the language model if there is one"),
+    "export": ("upkeep", "export sessions to a JSON file, adding what is new"),
     "backup": ("upkeep", "write the whole book to one archive"),
     "restore": ("upkeep", "restore a book from a backup"),
     "sync-summaries": ("upkeep", "exchange session summaries with other machines"),
@@ -41,10 +41,10 @@ VERBS = {
     "sync": ("upkeep", "update the index"),
     "rebuild": ("upkeep", "rebuild the index"),
     "watch": ("upkeep", "update the index on every change until Ctrl-C"),
-    "trust": ("upkeep", "trust a project's settings file to choose book, model, server and paths"),
+    "trust": ("upkeep", "let a project's settings file choose book, model, server and paths"),
     "completion": ("upkeep", "print a completion script for a shell"),
     "serve": ("serve", "serve the book over HTTP, with a token"),
-    "demo": ("demo", "play two sessions a week apart: no key, no network"),
+    "demo": ("demo", "play a demo of two sessions; needs no key and no network"),
 }
 """Verb -> module of this package, one line of help."""
 
@@ -69,32 +69,36 @@ def overview() -> str:
     lines = ["usage: memorybook [--book DIR] [--project KEY] [--json] COMMAND …", ""]
     lines += ["Long-term memory for AI agents, in Markdown that a person can read."]
     groups = {
-        "Converse": "chat sessions recall-history recall-topic recall-session recall-within",
-        "Find": "search recall get list",
+        "Conversations": "chat sessions recall-history recall-topic recall-session recall-within",
+        "Search": "search recall get list",
         "Write": "add append flush update pin unpin",
-        "Take out": "forget purge",
-        "Look back": "history why undo",
-        "Tidy up": "review tidy",
-        "Take in": "import memorize",
-        "Keep": "export backup restore sync-summaries init status sync rebuild watch trust completion",
+        "Forget": "forget purge",
+        "History": "history why undo",
+        "Review": "review tidy",
+        "Import": "import memorize",
+        "Manage": "export backup restore sync-summaries init status sync rebuild watch trust completion",
         "Serve": "mcp hook serve",
-        "Look": "demo",
+        "Demo": "demo",
     }
     for title, verbs in groups.items():
         lines += ["", title, *(f"  {verb:<16}{VERBS[verb][1]}" for verb in verbs.split())]
-    lines += ["", "Options, before or after the command", *_OPTIONS, "", "More: memorybook COMMAND --help"]
+    lines += ["", "Options, before or after the command"]
+    for usage, _, told in (line.partition("  ") for line in EVERYWHERE):
+        lines.append(f"  {usage.rstrip(',').replace(' -', ', -'):<17}{told}")
+    lines += ["", "More: memorybook COMMAND --help"]
     return "\n".join(lines) + "\n"
 
 
-_OPTIONS = (
-    "  --book DIR       the book's directory (else: the one of the project around you)",
-    "  --project KEY    the book of that project in the workspace",
-    "  --json           exactly one JSON document on stdout",
-    "  --no-color       no colours (NO_COLOR does the same)",
-    "  --quiet, -q      no remarks on stderr",
-    "  --set KEY=VALUE  a setting for this call; may be repeated",
-    "  --version        the version",
-)
+EVERYWHERE = """
+--book DIR  the book's directory (default: that of the current project)
+--project KEY  the book of that project in the workspace
+--json  print one JSON document
+--no-color  no colours (NO_COLOR does the same)
+--quiet -q  no warnings and hints on stderr
+--set KEY=VALUE,  a setting for this call; may be repeated
+--version  the version
+""".strip().split("\n")
+"""Options of every command, as `call.command` has them."""
 
 
 def version() -> str:

@@ -33,7 +33,7 @@ tags=--tag WORD,  a tag; may be repeated, or a,b,c
 [text...]  the statement; - reads stdin
 --content TEXT  the statement, instead of TEXT
 {_FIELDS}
---session ID  the session it belongs to; else it is everybody's
+--session ID  the session it belongs to; default none
 
 examples:
   memorybook add "The staging database is on port 6543" --type fact --tag staging
@@ -62,7 +62,7 @@ command(
 text...  the note; - reads stdin
 --kind WORD  a short word shown in brackets, such as pref
 tags=--tag WORD,  a tag; may be repeated, or a,b,c
---section HEADING  as a list item under this heading of MEMORY.md instead
+--section HEADING  write it under this heading of MEMORY.md instead
 
 examples:
   memorybook append "Moved the cron job to 03:00" --tag ops
@@ -162,8 +162,8 @@ def _bytes(path: str) -> bytes:
     "update",
     f"""
 id  the entry's id
-[text...]  its new text; - reads stdin; left out: the text stays
---instruction TEXT  how the language model should rewrite it; given alone
+[text...]  its new text; - reads stdin; default unchanged
+--instruction TEXT  how the language model should rewrite it; no other options with it
 {_FIELDS}
 
 examples:
@@ -196,10 +196,10 @@ def _unpin(call: Call) -> dict[str, Any]:
 _GONE = ("entries", "notes", "documents")
 
 _MEANT = """
---query TEXT  everything about this
---session ID  everything of this session
---source WHAT  everything from this turn, document, imported file or machine (node:NAME)
---dry-run  only show what would go
+--query TEXT  all entries and notes about this
+--session ID  this session and everything remembered from it
+--source WHAT  everything from this turn (turn:ID), document, imported file or machine (node:NAME)
+--dry-run  only show what would be removed
 --yes -y  do not ask
 """.strip()
 
@@ -287,7 +287,7 @@ def _forget(call: Call) -> dict[str, Any]:
     f"""
 [target:ID]  the entry's id, also of one that was forgotten
 {_MEANT}
---forgotten  everything that was ever forgotten
+--forgotten  everything forgotten so far
 
 examples:
   memorybook purge a1b2c3
