@@ -155,18 +155,6 @@ def test_forgetting_by_query_shows_what_would_go_and_needs_a_yes(shell: Any, too
     assert [asked["dry_run"] for _, asked in tools.asked] == [True]
 
 
-def test_forgetting_by_session_with_yes_does_not_ask(shell: Any, tools: Any) -> None:
-    tools.answers["memory_forget"] = {"receipt": RECEIPT}
-    assert shell("forget", "--session", "s1", "--yes").code == 0
-    assert [asked["dry_run"] for _, asked in tools.asked] == [False]
-
-
-def test_a_dry_run_does_not_ask(shell: Any, tools: Any) -> None:
-    tools.answers["memory_forget"] = {"receipt": RECEIPT}
-    done = shell("forget", "--query", "phone", "--dry-run")
-    assert "would forget 2 entries, 3 turns" in done.out
-
-
 def test_a_switched_off_memory_has_nothing_to_ask_about(shell: Any, tools: Any) -> None:
     assert "switched off" in shell("forget", "--query", "phone").out
 

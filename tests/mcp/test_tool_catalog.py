@@ -14,7 +14,7 @@ import memorybook
 from memorybook import tools
 from memorybook.config.settings import Config
 from memorybook.mcp.responses import bounded
-from memorybook.mcp.tool_catalog import ANSWERS, DISABLED, OFFERS, answers, once, schema_of
+from memorybook.mcp.tool_catalog import ANSWERS, OFFERS, answers, once, schema_of
 from memorybook.memory import Memory
 from memorybook.model import Add, Change, Discarded, Entry, Supersede
 
@@ -39,7 +39,6 @@ def closed(schema: Any) -> Any:
 
 
 STRICT = {name: jsonschema.Draft202012Validator(closed(schema_of(shape))) for name, shape in ANSWERS.items()}
-OFF = jsonschema.Draft202012Validator(closed(schema_of(DISABLED)))
 
 
 def filled(value: Any) -> Any:
@@ -199,20 +198,3 @@ def filled_lists(value: Any, where: str = "") -> Iterator[str]:
         yield where
         for one in value:
             yield from filled_lists(one, where)
-
-
-@pytest.mark.parametrize("name", list(ANSWERS))
-def test_while_memory_is_switched_off_a_tool_says_so(name: str, tmp_path: Path) -> None:
-    required = tools.schema(name)["parameters"]["required"]
-    with memorybook.open(str(tmp_path / "book"), config=CONFIG._replace(enabled=False)) as memory:
-        answer = tools.call(memory, name, dict.fromkeys(required, "tea"))
-    if name in ("memory_search", "recall_memory", "memory_status"):
-        STRICT[name].validate(answer)
-        assert answer["disabled"] is True
-    else:
-        OFF.validate(answer)
-    assert not (tmp_path / "book").exists()
-
-
-def test_every_offered_tool_has_a_shape() -> None:
-    assert ANSWERS.keys() == OFFERS.keys()
