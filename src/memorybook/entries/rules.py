@@ -297,8 +297,12 @@ class _Reading:
         turn = self._context.turn.id if own else before.id if before is not None else ""
         listed = self._new if own else self._earlier
         wrong = [one for one in listed if isinstance(one, Candidate) and one.turn_ids[-1] == turn]
-        alone = states(rest, self._context.talk) and not leans(rest, first=False) and compiled(_COMPLETE).match(rest)
-        alone = alone and all(swapped_in(one.content, rest) is None for one in wrong)
+        alone = (
+            states(rest, self._context.talk)
+            and not leans(rest, first=False)
+            and compiled(_COMPLETE).match(rest) is not None
+            and all(swapped_in(one.content, rest) is None for one in wrong)
+        )
         if alone and (shared := [one for one in wrong if subject_of(one.content) & subject_of(rest)]):
             listed.remove(shared[-1])
         if alone or not rest:
