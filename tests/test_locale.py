@@ -17,7 +17,7 @@ CODE = "\n".join(path.read_text(encoding="utf-8") for path in sorted(ROOT.rglob(
 CODE = re.sub(r'"\s*\n\s*f?"', "", CODE)  # one sentence may stand in several literals
 
 
-@pytest.mark.parametrize("name", ["agent", "compose", "chat", "commands", "problems"])
+@pytest.mark.parametrize("name", ["agent", "compose", "mcp", "chat", "commands", "problems"])
 def test_both_languages_have_the_same_messages_with_the_same_values(name: str) -> None:
     english, chinese = table(name, "en"), table(name, "zh")
     assert english.keys() == chinese.keys()

@@ -377,7 +377,11 @@ class Call:
             config = load(cwd=working_directory(), env=os.environ, arguments=dict(self.options.set))
         except MemoryBookError:
             if self.verb in ("status", "hook"):
-                self._warn_of_waiting()
+                from memorybook.hooks.event import waiting
+
+                told = waiting(working_directory(), book=self.options.book, project=self.options.project)
+                if told:
+                    self.warn(told)
             raise
         if self.verb != "status":  # which has them itself, if it comes to an answer
             self._warn_of(config)
@@ -386,13 +390,6 @@ class Call:
     def _warn_of(self, config: Config) -> None:
         for warning in config.warnings:
             self.warn(warning)
-
-    def _warn_of_waiting(self) -> None:
-        from memorybook.hooks.event import waiting
-
-        told = waiting(working_directory(), book=self.options.book, project=self.options.project)
-        if told:
-            self.warn(told)
 
     @property
     def memory(self) -> Memory:

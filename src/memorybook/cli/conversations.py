@@ -262,10 +262,6 @@ def _memorized(call: Call, memory: Memory) -> Sequence[Memorized]:
     return [memory.process_session_end(messages_of(o.file) if o.file else (), o.session)]
 
 
-def _shown_nothing(shown: dict[str, Any], page: object) -> None:
-    """A chat has shown everything as it happened."""
-
-
 @command(
     "chat",
     """
@@ -279,7 +275,7 @@ examples:
   memorybook chat
   memorybook chat --session "last time" --system "Answer in one sentence."
   echo 上次我们聊了什么 | memorybook chat""",
-    show=_shown_nothing,
+    show=lambda shown, page: None,  # everything was shown as it happened
 )
 def _chat(call: Call) -> dict[str, Any] | None:
     from memorybook.chat.terminal import Chat

@@ -177,7 +177,8 @@ def _without_places(send: Send, placeless: Callable[[str], str]) -> Send:
 
     async def told(message: Message) -> None:
         nonlocal begun
-        if message["type"] == "http.response.start" and _is_json(message):
+        is_start = message["type"] == "http.response.start"
+        if is_start and any(name == b"content-type" and b"json" in value for name, value in message["headers"]):
             begun = message
             return
         if begun is not None:
@@ -192,10 +193,6 @@ def _without_places(send: Send, placeless: Callable[[str], str]) -> Send:
         await send(message)
 
     return told
-
-
-def _is_json(start: Message) -> bool:
-    return any(name == b"content-type" and b"json" in value for name, value in start["headers"])
 
 
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="memorybook"'}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -33,6 +32,8 @@ _CHANGED = re.compile(r"(~ \S+: )(.+ → .+)")
 @cache
 def table(name: str, language: str) -> Mapping[str, str]:
     """Return a table of the catalogue; empty if the language has none of that name."""
+    import tomllib  # of which a server that only lists its tools has no need
+
     with open(os.path.join(os.path.dirname(__file__), f"{language}.toml"), "rb") as file:
         found: dict[str, str] = tomllib.load(file).get(name, {})
     return found
