@@ -6,7 +6,7 @@ import os
 import sys
 
 from memorybook._light import TYPE_CHECKING, Any, NamedTuple, cast, contextmanager
-from memorybook.cli.verbs import EVERYWHERE, VERBS, version
+from memorybook.cli.verbs import EVERYWHERE, TEXTS, VERBS, version
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound
 from memorybook.text.visible import visible
 
@@ -81,7 +81,7 @@ class Argument(NamedTuple):
 
 
 def argument_of(line: str) -> Argument:
-    """Read an argument from its line of a command's help, see `command`."""
+    """Read an argument from its line in `commands.txt`, which explains the form."""
     usage, _, told = line.strip().partition("  ")
     dest, equals, rest = usage.partition("=-")
     first, *more = f"-{rest}".split() if equals else usage.split()
@@ -115,7 +115,7 @@ class Parser:
     Args:
         prog: `memorybook VERB`.
         description: One sentence.
-        text: Lines of arguments and, below an empty line, examples; see `command`.
+        text: Lines of arguments and, below an empty line, examples, as `commands.txt` has them.
     """
 
     def __init__(self, prog: str, description: str, text: str) -> None:
@@ -123,7 +123,9 @@ class Parser:
         self.prog = prog
         self.description = description
         self.epilog = epilog.replace("{prog}", prog)
-        self.arguments = [argument_of(line) for line in lines.split("\n") if line]
+        self.arguments = [
+            argument_of(each) for line in lines.split("\n") if line for each in TEXTS.get(line, line).split("\n")
+        ]
 
     def parse(self, words: Sequence[str]) -> Options:
         """Return the options. Raises InvalidInput, and SystemExit after printing the help or the version."""
@@ -247,9 +249,8 @@ def terminal_width(stream: Any) -> int | None:
 
 
 class Command(NamedTuple):
-    """How a verb is called: its help, what runs it, and what writes its answer where `cli.show` does not."""
+    """How a verb is carried out: what runs it, and what writes its answer where `cli.show` does not."""
 
-    text: str
     run: Run
     show: Show | None
 
@@ -259,15 +260,12 @@ COMMANDS: dict[str, Command] = {}
 
 
 def command(
-    verb: str, text: str, *, tool: str = "", method: str = "", progress: str = "", show: Show | None = None
+    verb: str, *, tool: str = "", method: str = "", progress: str = "", show: Show | None = None
 ) -> Callable[[Run], Run]:
     """Register a verb; it runs a memory tool, a method of `Memory`, or the function that this decorates.
 
     Args:
-        verb: As in `VERBS`.
-        text: A line for each argument, then examples below an empty line. `query...` takes words, `[file:FILE]` may be
-            missing and is shown as FILE, `--limit -n N<=200` takes a whole number, `--explain` is a switch,
-            `tags=--tag WORD,` may be repeated, `--from DIR...` takes several; the help begins after two spaces.
+        verb: As in `commands.txt`.
         tool, method: What takes all arguments that were given, by name.
         progress: Label of the progress bar of a method that shows one.
         show: Writes the answer.
@@ -286,7 +284,7 @@ def command(
         return call.unless_off(work)
 
     def register(run: Run) -> Run:
-        COMMANDS[verb] = Command(text, run, show)
+        COMMANDS[verb] = Command(run, show)
         return run
 
     if tool or method:
@@ -303,7 +301,7 @@ def _json(answer: Any) -> dict[str, Any]:
 
 
 def command_of(verb: str) -> Command:
-    """Return a verb, of whose module nothing may be imported yet."""
+    """Return a verb, whose module may not be imported yet."""
     if verb not in COMMANDS:
         __import__(f"memorybook.cli.{VERBS[verb][0]}")  # importlib imports more than it is worth here
     return COMMANDS[verb]
@@ -312,7 +310,7 @@ def command_of(verb: str) -> Command:
 def parser_of(verb: str) -> Parser:
     """Return the parser of a verb."""
     line = VERBS[verb][1]
-    return Parser(f"memorybook {verb}", line[0].upper() + line[1:] + ".", command_of(verb).text)
+    return Parser(f"memorybook {verb}", line[0].upper() + line[1:] + ".", TEXTS[verb])
 
 
 class Wording:

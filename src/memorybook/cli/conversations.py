@@ -41,19 +41,7 @@ def _shown_sessions(shown: dict[str, Any], page: Page) -> None:
         page.remark(page.words("older ones with --limit"))
 
 
-command(
-    "sessions",
-    """
---limit -n N<=100000  at most N; default 20
---since DATE  only from this day on, 2026-02-24
---until DATE  only up to this day
-
-examples:
-  memorybook sessions
-  memorybook sessions --since 2026-02-01 -n 5 --json""",
-    method="sessions",
-    show=_shown_sessions,
-)
+command("sessions", method="sessions", show=_shown_sessions)
 
 
 def _shown_recollection(shown: dict[str, Any], page: Page) -> None:
@@ -89,73 +77,11 @@ def _turn(turn: Mapping[str, Any], page: Page) -> None:
 SHOWN_TURNS = 50
 """Turns of a session that are shown unless more are asked for."""
 
-_DAYS = """
---since DATE  only from this day on, 2026-02-24
---until DATE  only up to this day
-""".strip()
 
-_BLOCK = """
---block  print the prompt block instead
---max-tokens N<=1000000  maximum size of that block
-""".strip()
-
-_CURRENT = "--current ID  leave out this conversation, the current one"
-
-
-@command(
-    "recall-within",
-    f"""
-session  which conversation, as for recall-session
-query...  words or a question; - reads stdin
---top -n N<=200  at most N turns; default 5
-{_BLOCK}
-
-examples:
-  memorybook recall-within planning "which port"
-  memorybook recall-within 上次 端口""",
-    show=_shown_recollection,
-)
-@command(
-    "recall-session",
-    f"""
-which...  its id, its name, a day, or words: last time, 上次, last Tuesday
---limit -n N<=100000  at most the last N turns; default {SHOWN_TURNS}
-{_CURRENT}
-{_BLOCK}
-
-examples:
-  memorybook recall-session last time
-  memorybook recall-session 2026-02-24
-  memorybook recall-session 上上次 --block""",
-    show=_shown_recollection,
-)
-@command(
-    "recall-topic",
-    f"""
-query...  words or a question; - reads stdin
---top -n N<=200  at most N conversations and turns; default 5
-{_DAYS}
-{_CURRENT}
-{_BLOCK}
-
-examples:
-  memorybook recall-topic "how did we end up naming the branch"
-  memorybook recall-topic 上周三说的部署方案 -n 3""",
-    show=_shown_recollection,
-)
-@command(
-    "recall-history",
-    f"""
---limit -n N<=200  at most N conversations; default 5
-{_DAYS}
-{_CURRENT}
-{_BLOCK}
-
-examples:
-  memorybook recall-history
-  memorybook recall-history --since 2026-02-01 --block""",
-    show=_shown_recollection,
-)
+@command("recall-within", show=_shown_recollection)
+@command("recall-session", show=_shown_recollection)
+@command("recall-topic", show=_shown_recollection)
+@command("recall-history", show=_shown_recollection)
 def _recall(call: Call) -> dict[str, Any] | None:
     """Run a recall; `--block` writes only its block, unless JSON is asked for."""
     given = call.arguments("block")
@@ -174,22 +100,7 @@ def _recall(call: Call) -> dict[str, Any] | None:
     return call.unless_off(work)
 
 
-@command(
-    "import",
-    """
-paths:FILE...  files, folders or downloaded zip archives; - reads stdin
---format NAME  one of memorybook, chatgpt, claude, claude-code, codex, mem0, openclaw, history, chat; default: \
-recognised by content
---since DATE  only sessions and memories of this day or later, 2026-02-24
---scope NAME  only the messages of this scope
---dry-run  only show what would be added
-
-examples:
-  memorybook import chat.jsonl
-  memorybook import chatgpt-export.zip --dry-run
-  memorybook import ~/.claude/projects/app ~/.codex/sessions --since 2026-01-01
-  ssh host cat history.jsonl | memorybook import -""",
-)
+@command("import")
 def _import(call: Call) -> dict[str, Any] | None:
     def take_in(memory: Memory) -> dict[str, Any]:
         if "-" in call.options.paths:
@@ -223,19 +134,7 @@ def _shown_memorized(shown: dict[str, Any], page: Page) -> None:
             page.remark(f"to take it back: memorybook undo {found['operation']}")
 
 
-@command(
-    "memorize",
-    """
-[file:FILE]  messages of one session as JSON lines or an array; - reads stdin
---session ID  session id; without FILE its stored turns are memorized
---retry  retry sessions for which the model failed
-
-examples:
-  memorybook memorize talk.jsonl --session 2026-02-24-api
-  memorybook memorize --session 2026-02-24-api
-  memorybook memorize --retry""",
-    show=_shown_memorized,
-)
+@command("memorize", show=_shown_memorized)
 def _memorize(call: Call) -> dict[str, Any] | None:
     o = call.options
     if bool(o.file or o.session) == o.retry:
@@ -262,21 +161,7 @@ def _memorized(call: Call, memory: Memory) -> Sequence[Memorized]:
     return [memory.process_session_end(messages_of(o.file) if o.file else (), o.session)]
 
 
-@command(
-    "chat",
-    """
---session ID  earlier session to continue: id, name, day, 'last time'
---system TEXT  system prompt
-
-Without a terminal, lines are read from stdin. Editing, history and completion on one need the
-extra: pip install 'memorybook[chat]'
-
-examples:
-  memorybook chat
-  memorybook chat --session "last time" --system "Answer in one sentence."
-  echo 上次我们聊了什么 | memorybook chat""",
-    show=lambda shown, page: None,  # everything was shown as it happened
-)
+@command("chat", show=lambda shown, page: None)  # everything was shown as it happened
 def _chat(call: Call) -> dict[str, Any] | None:
     from memorybook.chat.terminal import Chat
 

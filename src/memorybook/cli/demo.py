@@ -73,15 +73,7 @@ QUESTIONS = (
 """Three that the book can answer, and two that have nothing to do with it."""
 
 
-@command(
-    "demo",
-    """
---keep DIR  keep the book in this new or empty directory
-
-examples:
-  memorybook demo
-  memorybook demo --keep ./demo-book""",
-)
+@command("demo")
 def _demo(call: Call) -> dict[str, Any] | None:
     page = show.Page(call.options)
     with _stage(call.options.keep) as stage:

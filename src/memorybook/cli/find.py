@@ -10,24 +10,7 @@ if TYPE_CHECKING:
     from memorybook.memory import Memory
 
 
-@command(
-    "search",
-    """
-query...  words or a question; - reads stdin
---max-results --limit -n N<=200  at most N hits, 1 to 200
---min-score X  only hits at least this relevant, 0 to 1
---category --type NAME  only entries of this category
---since DATE  only from this day on, 2026-02-24
---until DATE  only up to this day
---session ID  only this session
---explain  show the components of each score
---below-prompt  only faded and archived entries
-
-examples:
-  memorybook search "which port does staging use"
-  memorybook search 上次为什么换数据库 -n 3
-  memorybook search deploy --type decision --since 2026-01-01 --json""",
-)
+@command("search")
 def _search(call: Call) -> dict[str, Any]:
     given = call.arguments("below_prompt")
     if call.options.below_prompt:
@@ -50,44 +33,12 @@ def _apart(memory: Memory, found: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-command(
-    "recall",
-    """
-query...  the next prompt; - reads stdin
---max-tokens N<=1000000  maximum size of the block
+command("recall", tool="memory_recall")
 
-example:
-  memorybook recall "write the release notes" --max-tokens 800""",
-    tool="memory_recall",
-)
-
-command(
-    "get",
-    """
-target:PATH|ID|turn:ID  a document or lines of it (PATH:3-5), an entry's id, or a turn
-from_=--from LINE  first line; default 1
---lines N  number of lines; default all
-
-examples:
-  memorybook get MEMORY.md
-  memorybook get daily/2026-02-24.md:12-16
-  memorybook get daily/2026-02-24.md --from 12 --lines 5""",
-    tool="memory_get",
-)
+command("get", tool="memory_get")
 
 
-@command(
-    "list",
-    """
---category --type NAME  only this category
---group NAME  only this group and its subgroups, such as work/api
---archived  archived and superseded entries instead of active ones
---limit -n N<=100000  at most N
-
-examples:
-  memorybook list
-  memorybook list --type todo --limit 5""",
-)
+@command("list")
 def _list(call: Call) -> dict[str, Any]:
     if not call.options.archived:
         return call.tool("memory_list", state="active", **call.arguments())

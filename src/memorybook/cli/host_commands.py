@@ -20,12 +20,6 @@ if TYPE_CHECKING:
     from memorybook.memory import Memory
 
 
-_OPTIONS = """
---scope user|project  user settings (default) or settings of the current project
---print  only show what would be written and where
-""".strip()
-
-
 def refuse_options(call: Call, *more: str) -> None:
     """Raises InvalidInput for an option of installing, or one of these, where nothing is installed."""
     for name in ("host", "scope", *more, "print"):
@@ -97,22 +91,7 @@ def _shown_server(shown: dict[str, Any], page: Page) -> None:
     show_change(shown, page, book=book, remark="start the host anew to see its tools")
 
 
-@command(
-    "mcp",
-    f"""
-[action:install|uninstall]  change a host's settings; default: serve on stdin and stdout
---host NAME  claude-code, claude-desktop, codex, cursor, vscode, gemini or openclaw
-{_OPTIONS}
-
-With user settings, claude-code, codex and gemini start the server in the project's folder and use the project's book.
-Other hosts, and servers installed with --book or --project, always use the book chosen now.
-
-examples:
-  memorybook mcp install --host claude-code
-  memorybook mcp install --host cursor --scope project --print
-  memorybook mcp uninstall --host codex""",
-    show=_shown_server,
-)
+@command("mcp", show=_shown_server)
 def _mcp(call: Call) -> dict[str, Any] | None:
     action = call.options.action
     if action is None:
@@ -191,25 +170,7 @@ def _ingested(shown: dict[str, Any], page: Page) -> None:
         page.line(("warn", "waits: "), shown["waiting"])
 
 
-@command(
-    "hook",
-    f"""
-action:install|uninstall|ingest  change a host's settings, or ingest captured events now
---host NAME  claude-code, codex or gemini
-{_OPTIONS}
---no-ingest  do not ingest in the background; the next command other than a search does it
-
-Hosts then run memorybook-hook: it adds a block of memories when a session begins and to each prompt, captures
-what is said, and memorizes the session when it ends. It uses the book of the project in which the host works, if
-the project has one (create it with memorybook init). With --book or --project it always uses that book.
-
-examples:
-  memorybook hook install --host claude-code
-  memorybook hook install --host gemini --scope project --print
-  memorybook hook uninstall --host codex
-  memorybook hook ingest""",
-    show=_shown_hooks,
-)
+@command("hook", show=_shown_hooks)
 def _hook(call: Call) -> dict[str, Any] | None:
     action = call.options.action
     if action == "ingest":

@@ -57,19 +57,7 @@ def _shown_history(shown: dict[str, Any], page: Page) -> None:
         page.remark(page.words("older ones with --limit"))
 
 
-command(
-    "history",
-    """
-[id:ID]  only changes of this entry, document, session or operation
---limit -n N<=100000  at most N operations; default 20
-
-examples:
-  memorybook history
-  memorybook history a1b2c3
-  memorybook history daily/2026-02-24.md -n 5""",
-    tool="memory_history",
-    show=_shown_history,
-)
+command("history", tool="memory_history", show=_shown_history)
 
 
 def _shown_why(shown: dict[str, Any], page: Page) -> None:
@@ -118,16 +106,7 @@ def _prompt(prompt: Mapping[str, Any], page: Page) -> None:
     page.line(f"  {page.minute(prompt['time'])}  ", page.clipped(query, 20))
 
 
-command(
-    "why",
-    """
-id:ID  the entry's id
-
-example:
-  memorybook why a1b2c3""",
-    tool="memory_why",
-    show=_shown_why,
-)
+command("why", tool="memory_why", show=_shown_why)
 
 
 def _shown_undo(shown: dict[str, Any], page: Page) -> None:
@@ -150,18 +129,7 @@ _NEWEST = 100
 """Operations among which the last one is looked for."""
 
 
-@command(
-    "undo",
-    """
-[operation:OPERATION]  operation id (see history), or MEMORY.md to restore entries that another program removed; \
-default your last operation
---dry-run  only show what would happen
-
-examples:
-  memorybook undo --dry-run
-  memorybook undo 20260224-101233123456-9f2c1b""",
-    show=_shown_undo,
-)
+@command("undo", show=_shown_undo)
 def _undo(call: Call) -> dict[str, Any]:
     id = call.options.operation
     if id is None:
@@ -224,24 +192,7 @@ def _shown_decided(shown: Mapping[str, Any], page: Page) -> None:
         page.remark(words("to take one back: memorybook undo OPERATION"))
 
 
-@command(
-    "review",
-    """
-[action:accept|reject]  the decision; default: list open proposals
-[ids:ID...]  ids of proposals
---kind KIND  all proposals of this kind, such as archive
---all  all proposals
---reason TEXT  reason for rejecting, kept in the history
---state STATE  list proposals in this state: accepted, rejected or withdrawn
---limit -n N<=100000  list at most N; default 20
-
-examples:
-  memorybook review
-  memorybook review accept p3 p4
-  memorybook review accept --kind archive
-  memorybook review reject p5 --reason "still needed" """,
-    show=_shown_review,
-)
+@command("review", show=_shown_review)
 def _review(call: Call) -> dict[str, Any] | None:
     return call.unless_off(lambda memory: _reviewed(call, memory))
 
@@ -280,19 +231,7 @@ def _shown_tidy(shown: dict[str, Any], page: Page) -> None:
         page.remark("what waits: memorybook review")
 
 
-@command(
-    "tidy",
-    """
---dry-run  only show what would happen
---apply KINDS  apply these without asking: expire, archive, remove, duplicate, conflict, promote
---every TIME  tidy this often, whenever the book is idle, until Ctrl-C
-
-examples:
-  memorybook tidy --dry-run
-  memorybook tidy --apply expire,archive,remove
-  memorybook tidy --every 6h""",
-    show=_shown_tidy,
-)
+@command("tidy", show=_shown_tidy)
 def _tidy(call: Call) -> dict[str, Any] | None:
     return call.unless_off(lambda memory: _tidied(call, memory))
 

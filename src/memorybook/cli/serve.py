@@ -14,21 +14,7 @@ if TYPE_CHECKING:
     from memorybook.config.settings import Config
 
 
-@command(
-    "serve",
-    """
---workspace DIR  serve one book per tenant from this folder
---host ADDRESS  address to listen on; default 127.0.0.1
---port PORT  port; default 8765; 0 picks a free one
---tls-cert FILE  TLS certificate, PEM
---tls-key FILE  its private key, PEM
---insecure-no-tls  allow other addresses than loopback without TLS
-
-examples:
-  memorybook serve
-  memorybook --book ~/notes serve --port 9000
-  memorybook serve --workspace ~/books --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem""",
-)
+@command("serve")
 def _serve(call: Call) -> dict[str, Any] | None:
     try:
         from memorybook.http import uvicorn_server

@@ -16,18 +16,13 @@ if TYPE_CHECKING:
     from memorybook.cli.show import Page
     from memorybook.memory import Memory
 
-_PLAIN = """
-
-example:
-  {prog} --json"""
-
-command("init", _PLAIN, method="init")
-command("status", _PLAIN, tool="memory_status")
-command("sync", _PLAIN, method="sync", progress="Indexing")
-command("rebuild", _PLAIN, method="rebuild", progress="Indexing")
+command("init", method="init")
+command("status", tool="memory_status")
+command("sync", method="sync", progress="Indexing")
+command("rebuild", method="rebuild", progress="Indexing")
 
 
-@command("watch", _PLAIN)
+@command("watch")
 def _watch(call: Call) -> dict[str, Any] | None:
     return call.unless_off(lambda memory: _watched(call, memory))
 
@@ -51,14 +46,7 @@ def _watched(call: Call, memory: Memory) -> None:
     memory.watch(tell, stop=None)
 
 
-@command(
-    "trust",
-    """
-[file:FILE]  settings file; default those of the current project
-
-example:
-  memorybook trust ./memorybook.toml""",
-)
+@command("trust")
 def _trust(call: Call) -> dict[str, Any]:
     from memorybook.config import settings
 
@@ -69,15 +57,7 @@ def _trust(call: Call) -> dict[str, Any]:
     return {"trusted": [{"path": path, "settings": settings.trust(path, env=os.environ)} for path in paths]}
 
 
-@command(
-    "completion",
-    """
-shell:SHELL  bash, zsh, fish or tcsh
-
-examples:
-  eval "$(memorybook completion bash)"
-  memorybook completion zsh > ~/.zfunc/_memorybook""",
-)
+@command("completion")
 def _completion(call: Call) -> None:
     try:
         import shtab
@@ -116,18 +96,7 @@ def _shown_export(shown: dict[str, Any], page: Page) -> None:
         page.remark(words(gone, turns=count(shown["left_out"], "turn")))
 
 
-@command(
-    "export",
-    """
-[path:FILE]  file to write or extend; - for stdout; default the book's own export file
---session ID  add only this session
-
-examples:
-  memorybook export sessions.json
-  memorybook export - | jq '.[].title'
-  memorybook --book elsewhere import sessions.json""",
-    show=_shown_export,
-)
+@command("export", show=_shown_export)
 def _export(call: Call) -> dict[str, Any] | None:
     def take(memory: Memory) -> dict[str, Any] | None:
         with call.progress("Exporting") as progress:
@@ -145,18 +114,7 @@ def _shown_backup(shown: dict[str, Any], page: Page) -> None:
         page.remark(f"not in it, as they are no documents: {names}")
 
 
-command(
-    "backup",
-    """
-path:FILE  archive to write, .tar.gz; an existing backup is replaced
-
-examples:
-  memorybook backup ~/book.tar.gz
-  memorybook --project work backup /mnt/backups/work-$(date +%F).tar.gz""",
-    method="backup",
-    progress="Packing",
-    show=_shown_backup,
-)
+command("backup", method="backup", progress="Packing", show=_shown_backup)
 
 
 def _shown_restored(shown: dict[str, Any], page: Page) -> None:
@@ -169,20 +127,7 @@ def _shown_restored(shown: dict[str, Any], page: Page) -> None:
         page.remark(f"what stood there before is kept in {shown['kept']}")
 
 
-command(
-    "restore",
-    """
-path:FILE  an archive that backup made
---into DIR  an empty or new directory; default the book's own
---replace  replace an existing book, which is kept beside it
-
-examples:
-  memorybook restore ~/book.tar.gz --into ./book
-  memorybook --project work restore work.tar.gz --replace""",
-    method="restore",
-    progress="Restoring",
-    show=_shown_restored,
-)
+command("restore", method="restore", progress="Restoring", show=_shown_restored)
 
 _MOST = 10
 """Files of one machine that are named."""
@@ -224,23 +169,7 @@ def _size(count: int) -> str:
     return f"{count / 1000:.1f} kB" if count < 1e6 else f"{count / 1e6:.1f} MB"
 
 
-@command(
-    "sync-summaries",
-    """
-sources=--from DIR...  another machine's book or shared folder, DIR or NAME=DIR; never written to
---to DIR  shared folder: this book writes its summaries into DIR/NODE
---sessions none|all|NAME...  sessions to share, by name or id; default all. Other summaries shared before are removed
---group G  also share the entries of this group and its subgroups
---node NAME  name of this machine there; default the host's name. Two books of one host need different names
---dry-run  only show what would happen
-
-examples:
-  memorybook sync-summaries --from laptop=/mnt/laptop/.memorybook/app
-  memorybook sync-summaries --from ~/Shared --to ~/Shared --group work
-  memorybook sync-summaries --to ~/Shared --sessions harbour tea --node laptop-private
-  */10 * * * *  memorybook --project app sync-summaries -q --from ~/Shared --to ~/Shared > /dev/null""",
-    show=_shown_collected,
-)
+@command("sync-summaries", show=_shown_collected)
 def _collect(call: Call) -> dict[str, Any] | None:
     given, chosen = call.arguments("sessions"), _chosen(call.options.sessions)
     return call.unless_off(lambda memory: memory.sync_summaries(**given, sessions=chosen).json())

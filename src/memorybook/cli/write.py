@@ -17,29 +17,8 @@ if TYPE_CHECKING:
     from memorybook.cli.show import Page
     from memorybook.memory import Memory
 
-_FIELDS = """
---category --type NAME  preference, fact, decision, experience, workflow, todo, …
---importance LEVEL  high, medium, low, or a number from 0 to 1
-tags=--tag WORD,  a tag; may be repeated, or a,b,c
---group NAME  its group, such as work/api
---expires DATE  day a todo expires
---metadata JSON  an object of your own
-""".strip()
 
-
-@command(
-    "add",
-    f"""
-[text...]  the statement; - reads stdin
---content TEXT  the statement, instead of TEXT
-{_FIELDS}
---session ID  the session it belongs to; default none
-
-examples:
-  memorybook add "The staging database is on port 6543" --type fact --tag staging
-  memorybook add 用户喜欢简短的回答 --type preference --importance high
-  git log -1 --format=%B | memorybook add - --type decision""",
-)
+@command("add")
 def _add(call: Call) -> dict[str, Any]:
     o = call.options
     if bool(o.text) == (o.content is not None):
@@ -56,33 +35,10 @@ def _fields(call: Call, *but: str) -> dict[str, Any]:
     return given
 
 
-command(
-    "append",
-    """
-text...  the note; - reads stdin
---kind WORD  a short word shown in brackets, such as pref
-tags=--tag WORD,  a tag; may be repeated, or a,b,c
---section HEADING  write it under this heading of MEMORY.md instead
-
-examples:
-  memorybook append "Moved the cron job to 03:00" --tag ops
-  memorybook append 问财务要发票 --section TODO""",
-    tool="memory_append",
-)
+command("append", tool="memory_append")
 
 
-@command(
-    "flush",
-    """
-[text...]  the text; - reads stdin
---messages FILE  a conversation as JSON lines with role and content; - reads stdin
---confirm  show the notes and ask first
---yes -y  answer yes
-
-examples:
-  memorybook flush --messages chat.jsonl
-  pbpaste | memorybook flush - --confirm --yes""",
-)
+@command("flush")
 def _flush(call: Call) -> dict[str, Any]:
     o = call.options
     if bool(o.text) == bool(o.messages):
@@ -158,19 +114,7 @@ def _bytes(path: str) -> bytes:
         raise InvalidInput(f"cannot read {path!r}: {problem.strerror}") from None
 
 
-@command(
-    "update",
-    f"""
-id  the entry's id
-[text...]  its new text; - reads stdin; default unchanged
---instruction TEXT  how the language model should rewrite it; no other options with it
-{_FIELDS}
-
-examples:
-  memorybook update a1b2c3 "The staging database is on port 7654"
-  memorybook update a1b2c3 --importance high
-  memorybook update a1b2c3 --instruction "say it in one sentence" """,
-)
+@command("update")
 def _update(call: Call) -> dict[str, Any]:
     given = _fields(call)
     if len(given) == 1:
@@ -179,29 +123,15 @@ def _update(call: Call) -> dict[str, Any]:
     return call.tool("memory_update", **given)
 
 
-_PIN = """
-id  the entry's id
-
-example:
-  {prog} a1b2c3"""
-
-command("pin", _PIN, tool="memory_pin")
+command("pin", tool="memory_pin")
 
 
-@command("unpin", _PIN)
+@command("unpin")
 def _unpin(call: Call) -> dict[str, Any]:
     return call.tool("memory_pin", id=call.options.id, pinned=False)
 
 
 _GONE = ("entries", "notes", "documents")
-
-_MEANT = """
---query TEXT  all entries and notes about this
---session ID  this session and everything remembered from it
---source WHAT  everything from this turn (turn:ID), document, imported file or machine (node:NAME)
---dry-run  only show what would be removed
---yes -y  do not ask
-""".strip()
 
 
 def _meant(call: Call) -> dict[str, Any]:
@@ -257,17 +187,7 @@ def _counts(receipt: Mapping[str, Any], words: Wording) -> str:
     return words(", ").join(told) or words("nothing")
 
 
-@command(
-    "forget",
-    f"""
-[target:ID]  the entry's id
-{_MEANT}
-
-examples:
-  memorybook forget a1b2c3
-  memorybook forget --query 我的电话号码 --dry-run""",
-    show=_shown_forget,
-)
+@command("forget", show=_shown_forget)
 def _forget(call: Call) -> dict[str, Any]:
     o, meant = call.options, _meant(call)
     if o.target is None and not o.dry_run and not o.yes:
@@ -282,18 +202,7 @@ def _forget(call: Call) -> dict[str, Any]:
     return call.tool("memory_forget", **meant, dry_run=o.dry_run)
 
 
-@command(
-    "purge",
-    f"""
-[target:ID]  the entry's id, also of one that was forgotten
-{_MEANT}
---forgotten  everything forgotten so far
-
-examples:
-  memorybook purge a1b2c3
-  memorybook purge --forgotten --yes""",
-    show=_shown_purge,
-)
+@command("purge", show=_shown_purge)
 def _purge(call: Call) -> dict[str, Any]:
     o, meant = call.options, _meant(call)
     if not o.dry_run and not o.yes:

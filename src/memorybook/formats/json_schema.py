@@ -57,9 +57,10 @@ def schema_of(function: Callable[..., Any], name: str = "", doc: str = "") -> di
     Args:
         function: Its signature tells types and defaults; its first parameter is left out.
         name: Of the tool; the function's own by default.
-        doc: Docstring whose `Args:` are the parameters, in order; the function's own by default.
+        doc: Description and, below an empty line, the parameters in order, `name: description`; by default those of
+            the function's docstring.
     """
-    summary, _, told = (inspect.cleandoc(doc) if doc else inspect.getdoc(function) or "").partition("\nArgs:\n")
+    summary, _, told = doc.partition("\n\n") if doc else (inspect.getdoc(function) or "").partition("\nArgs:\n")
     lines = dict(line.strip().split(": ", 1) for line in told.splitlines() if ": " in line)
     known = {_public(each.name): each for each in list(inspect.signature(function).parameters.values())[1:]}
     properties = {}
