@@ -20,7 +20,6 @@ LAYERS = [
     "client testing cli chat http mcp hooks frameworks __init__ __main__",
 ]
 """The parts of the package, lowest first; a part imports those of its own layer and of the layers below it."""
-
 HEIGHT = {part: height for height, parts in enumerate(LAYERS) for part in parts.split()}
 
 
@@ -31,7 +30,7 @@ def name_of(path: Path) -> str:
 def imports(path: Path) -> set[str]:
     """The modules of the package that a module imports, anywhere in it."""
     known, found = {name_of(each) for each in FILES}, set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "memorybook":
             base = (node.module or "").removeprefix("memorybook").removeprefix(".")
             found |= {f"{base}.{one.name}".removeprefix(".") for one in node.names} & known or {base or "__init__"}
