@@ -196,7 +196,7 @@ def test_a_journal_of_the_version_before_is_brought_up_to_date(path: str, monkey
     old = SqliteJournal(path)
     old.begin(operation("o1", "e1"))
     old.close()
-    monkeypatch.setattr("memorybook.storage.journal.MIGRATIONS", (*MIGRATIONS, "CREATE TABLE later (x)"))
+    monkeypatch.setattr("memorybook.storage.journal_rows.MIGRATIONS", (*MIGRATIONS, "CREATE TABLE later (x)"))
     new = SqliteJournal(path)
     assert ids(new.pending()) == ["o1"]
     assert rows(path, "PRAGMA user_version") == [(len(MIGRATIONS) + 1,)]

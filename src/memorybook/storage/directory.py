@@ -101,13 +101,15 @@ class DirectoryDocuments:
         split_path(path)
         if (before := self._before_save(path)) is not None:
             return before
-        self._merge_unseen(path)
+        with suppress(Unavailable, OSError):  # what cannot be merged at once the next write merges
+            if self.needs_reconcile(DocumentInfo(path, 0, "", 0.0)):
+                self.reconcile(path, timeout=0.0)
         with self._named_refusals(path, "read"), self._folder(path) as (folder, name):
             data, status = load(folder, name, path)
         return Document(decoded(data), digest(data), status.st_mtime)
 
     def _before_save(self, path: str) -> Document | None:
-        """MEMORY.md as it was left here, if somebody just took away most of it: an editor may be about to fill it."""
+        """Return MEMORY.md as it was left, if somebody just took most of it away: an editor may be about to fill it."""
         if path != "MEMORY.md":
             return None
         with suppress(OSError, MissingDocument, UnsafePath):
@@ -129,7 +131,7 @@ class DirectoryDocuments:
         return None
 
     def lost(self, *, settle: bool = False) -> Sequence[Loss]:
-        """What other programs took from MEMORY.md, oldest first; see `forget_lost`. With `settle`, also just now."""
+        """Return what other programs took from MEMORY.md, oldest first; with `settle` also what they took just now."""
         if settle:
             self.reconcile("MEMORY.md")
         folder = self._versions_of("MEMORY.md")
@@ -140,7 +142,7 @@ class DirectoryDocuments:
         return ()
 
     def forget_lost(self) -> None:
-        """Keep it no longer: it was taken back."""
+        """Discard what `lost` returns, once it was taken back."""
         for file, *_ in self.lost():
             for each in (file, file.replace("/lost-", "/left-")):
                 with suppress(OSError):
@@ -240,8 +242,10 @@ class DirectoryDocuments:
             descriptor = self._open_lock()
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if self._is_lock(descriptor):
-                    return descriptor
+                # `.memorybook` may have been deleted meanwhile, and the file that was locked is not the lock any more
+                with suppress(FileNotFoundError):
+                    if os.path.samestat(os.stat(os.path.join(self.root, STATE, "lock")), os.fstat(descriptor)):
+                        return descriptor
                 os.close(descriptor)
                 continue
             except BlockingIOError:
@@ -265,14 +269,6 @@ class DirectoryDocuments:
             raise Unavailable(
                 f"the book {self.root!r} cannot be written ({error.strerror}); check its owner"
             ) from error
-
-    def _is_lock(self, descriptor: int) -> bool:
-        """Return whether the file that was locked is still the lock: `.memorybook` may have been deleted meanwhile."""
-        try:
-            named = os.stat(os.path.join(self.root, STATE, "lock"))
-        except FileNotFoundError:
-            return False
-        return os.path.samestat(named, os.fstat(descriptor))
 
     # --- what a person saved meanwhile ---------------------------------------------------------
 
@@ -304,15 +300,8 @@ class DirectoryDocuments:
             return target.settle()[1]
         return False
 
-    def _merge_unseen(self, path: str) -> None:
-        """Reconcile if need be; where that cannot be done at once, the next write does it."""
-        split_path(path)
-        with suppress(Unavailable, OSError):
-            if self.needs_reconcile(DocumentInfo(path, 0, "", 0.0)):
-                self.reconcile(path, timeout=0.0)
-
     def reconcile_all(self) -> Sequence[str]:
-        """`reconcile` every document that needs it; returns the paths of those that were rewritten."""
+        """Reconcile every document that needs it; return the paths of those that were rewritten."""
         return [info.path for info in self.list() if self.needs_reconcile(info) and self.reconcile(info.path)]
 
     def _named_refusals(self, path: str, verb: str) -> AbstractContextManager[None]:
@@ -329,7 +318,7 @@ class DirectoryDocuments:
             pass
 
     def faults(self) -> Sequence[str]:
-        """Why the book cannot be written: it is gone, a folder, the lock or a page takes nothing, the disk is full."""
+        """Say why the book cannot be written: it is gone, the disk is full, a folder, the lock or a page is closed."""
         try:
             self._check_place()
             if not os.path.isdir(self.root):

@@ -111,7 +111,7 @@ class Walk:
                         known = _looked_into(above, name, status, mark, just_now)
                     if known is None:
                         self.plain = self.plain and status.st_nlink == 1
-                        self.unread.append(f"{above}{name} is not read: it {_flaw_of(above, name, status)}")
+                        self.unread.append(f"{above}{name} is not read: it {flaw(above + name) or file_flaw(status)}")
                         continue
                     self.found.append(known[1])
                     if just_now:
@@ -158,11 +158,6 @@ def _looked_into(above: str, name: str, status: os.stat_result, mark: _Mark, jus
     if len(path) * 4 > MAX_PATH_BYTES < len(path.encode()):
         return None
     return mark, DocumentInfo(path, status.st_size, "" if just_now else stamp(status), status.st_mtime)
-
-
-def _flaw_of(above: str, name: str, status: os.stat_result) -> str:
-    """Why `_looked_into` tells nothing of a file, as the end of a sentence."""
-    return flaw(above + name) or file_flaw(status)
 
 
 def watched(root: str, listed: Listed) -> Watched | None:
@@ -283,14 +278,9 @@ class Queue:
                 files.add((above, name))
             else:  # folders come and go
                 enough = False
-        return files if enough and self._stands(root) else None
-
-    def _stands(self, root: str) -> bool:
-        """Nobody tells if a folder above the book is renamed."""
-        try:
-            return _identity(os.stat(root)) == self._root
-        except OSError:
-            return False
+        with suppress(OSError):  # nobody tells if a folder above the book is renamed
+            return files if enough and _identity(os.stat(root)) == self._root else None
+        return None
 
     def _read(self) -> bytes:
         data = b""

@@ -59,11 +59,6 @@ def maybe_bindable(text: str | None) -> str | bytes | None:
     return None if text is None else bindable(text)
 
 
-def maybe_readable(value: Value) -> str | None:
-    """As `readable`; NULL is None."""
-    return None if value is None else readable(value)
-
-
 def readable(value: Value) -> str:
     """Return the text that `bindable` was given; "" for NULL."""
     if isinstance(value, bytes):
@@ -71,8 +66,13 @@ def readable(value: Value) -> str:
     return "" if value is None else str(value)
 
 
+def maybe_readable(value: Value) -> str | None:
+    """As `readable`; NULL is None."""
+    return None if value is None else readable(value)
+
+
 def as_json(value: object) -> str | bytes:
-    """Compact JSON that SQLite can hold. Raises InvalidInput for what JSON cannot say."""
+    """Return compact JSON that SQLite can hold. Raises InvalidInput for what JSON cannot say."""
     import json
 
     try:
@@ -84,8 +84,8 @@ def as_json(value: object) -> str | bytes:
 def from_json(value: Value) -> Any:
     """Return what `as_json` was given; most lists and objects in the columns are empty. Raises Damaged."""
     text = readable(value)
-    if text in _EMPTY:
-        return _EMPTY[text]()
+    if text in ("[]", "{}"):
+        return [] if text == "[]" else {}
     import json
 
     try:
@@ -112,9 +112,6 @@ def list_of(value: Value) -> list[Any]:
 
 def _foreign(text: str, wanted: str) -> Damaged:
     return Damaged(f"a database of the book has {text[:40]!r} where {wanted} stood: put a copy back that is whole")
-
-
-_EMPTY: dict[str, Callable[[], Any]] = {"[]": list, "{}": dict}
 
 
 def _plain(value: object) -> dict[Any, Any]:
@@ -216,12 +213,6 @@ def write_mark(path: str, seal: Seal) -> None:
             os.close(descriptor)
 
 
-def count_commit(connection: Connection) -> Seal:
-    """Count a commit; to be called in its transaction."""
-    [row] = connection.execute("UPDATE seal SET commits=commits+1 RETURNING name, commits")
-    return Seal(*row)
-
-
 def rename_if_behind(connection: Connection, path: str) -> None:
     """Give a database that is behind its mark another name, so that it is not taken for the one that left it later."""
     known = read_mark(path)
@@ -231,19 +222,15 @@ def rename_if_behind(connection: Connection, path: str) -> None:
 
 
 def seal_fault(connection: Connection | None, path: str, known: Seal | None) -> str:
-    """Return what is wrong with a database of which `left` told `known` just before, one sentence; "" if nothing is."""
+    """Say in one sentence whether a database is gone or behind its mark, read just before; "" if it is neither."""
     if known is None:
         return ""
     row = None if connection is None else connection.first("SELECT name, commits FROM seal")
     if row is not None and row[0] == known.name and row[1] >= known.commits:
         return ""
-    mark = mark_of(path)
-    if row is None:
-        return f"the database {path!r} was deleted: put the right one back, or delete {mark!r} if it is meant to be so"
-    return (
-        f"the database {path!r} is another one, or an older copy of it, than was written last: put the right one back, "
-        f"or delete {mark!r} if it is meant to be so"
-    )
+    wrong = "was deleted" if row is None else "is another one, or an older copy of it, than was written last"
+    meant = f"put the right one back, or delete {mark_of(path)!r} if it is meant to be so"
+    return f"the database {path!r} {wrong}: {meant}"
 
 
 Row = tuple[Any, ...]
@@ -261,7 +248,7 @@ _READ_WRITE = apsw.SQLITE_OPEN_READWRITE
 _DURABLE = "PRAGMA synchronous=FULL; PRAGMA secure_delete=ON"
 _NOTICE = "SELECT 1 FROM sqlite_schema LIMIT 1"  # reading a table has SQLite look at the schema that others have left
 _DERIVED = "PRAGMA synchronous=NORMAL"
-_CAREFUL = "PRAGMA foreign_keys=ON; PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0"
+CAREFUL = "PRAGMA foreign_keys=ON; PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0"
 
 
 class Connection:
@@ -335,7 +322,7 @@ class Connection:
         raw = apsw.Connection(name, flags=flags)
         try:
             raw.set_busy_timeout(self.timeout_milliseconds)
-            raw.execute(f"{_CAREFUL}; {_DURABLE if self.durable else _DERIVED}").fetchall()
+            raw.execute(f"{CAREFUL}; {_DURABLE if self.durable else _DERIVED}").fetchall()
             if flags == _READ_WRITE:
                 _use_write_ahead_log(raw)
             if self._setup is not None:
@@ -454,13 +441,14 @@ def immediate(connection: Connection) -> Iterator[Connection]:
         connection.execute("BEGIN IMMEDIATE")
         try:
             yield connection
-            seal = count_commit(connection) if connection.sealed else None
+            counting = "UPDATE seal SET commits=commits+1 RETURNING name, commits"
+            seal = connection.first(counting) if connection.sealed else None
             connection.execute("COMMIT")
         except BaseException:
             _end(connection, "ROLLBACK")
             raise
         if seal is not None:
-            write_mark(connection.path, seal)
+            write_mark(connection.path, Seal(*seal))
 
 
 @contextmanager
@@ -505,9 +493,8 @@ def migrate(connection: Connection, migrations: Sequence[str]) -> None:
 
 
 def user_version(connection: Connection) -> int:
-    """Version of the schema, 0 for a new database."""
-    row = connection.first("PRAGMA user_version")
-    return row[0] if row else 0
+    """Return the version of the schema, 0 for a new database."""
+    return int(connection.execute("PRAGMA user_version")[0][0])
 
 
 class Store:
@@ -603,7 +590,8 @@ class Store:
             return seal_fault(connection, self.path, known)
         anew = connect(self.path, durable=True, readonly=True)
         try:
-            if missing := _schema(tuple(self.migrations)).difference(anew.execute(_NAMES)):
+            made = apsw.Connection(":memory:").execute(f"{'; '.join(self.migrations)}; {_NAMES}")
+            if missing := {*made}.difference(anew.execute(_NAMES)):
                 raise Damaged(f"the database {self.path!r} has no {' '.join(min(missing))}; {_way_out(self.path)}")
             if found := seal_fault(anew, self.path, known):
                 return found
@@ -625,15 +613,6 @@ class Store:
 
 
 _NAMES = "SELECT type, name FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'"
-
-
-def _schema(migrations: tuple[str, ...]) -> frozenset[Row]:
-    """Type and name of all that the migrations make."""
-    made = apsw.Connection(":memory:")
-    try:
-        return frozenset(made.execute(f"{'; '.join(migrations)}; {_NAMES}"))
-    finally:
-        made.close()
 
 
 def _create(path: str, *, durable: bool) -> None:
@@ -721,13 +700,10 @@ _forking: list[Connection] = []
 _lost: set[str] = set()
 
 
-def _alive() -> list[Connection]:
-    return [one for reference in list(_open_connections.values()) if (one := reference()) is not None]
-
-
-def _before_fork() -> None:
-    for connection in _alive():
-        connection._before_fork()
+def _each(act: Callable[[Connection], None]) -> None:
+    for reference in list(_open_connections.values()):
+        if (connection := reference()) is not None:
+            act(connection)
 
 
 def _after_fork_in_parent() -> None:
@@ -737,8 +713,11 @@ def _after_fork_in_parent() -> None:
 
 def _after_fork_in_child() -> None:
     _forking.clear()
-    for connection in _alive():
-        connection._lose()
+    _each(Connection._lose)
 
 
-os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
+os.register_at_fork(
+    before=lambda: _each(Connection._before_fork),
+    after_in_parent=_after_fork_in_parent,
+    after_in_child=_after_fork_in_child,
+)

@@ -1,16 +1,74 @@
-"""What every store of tables does: queries, copies of one moment while others write, and erasing for good."""
+"""Base of the stores that keep tables: columns as values, queries, copies while others write, erasing for good."""
 
 from __future__ import annotations
 
 import apsw
 
-from memorybook._light import TYPE_CHECKING, Any, Iterator, Sequence, contextmanager
-from memorybook.storage.sqlite import Connection, Damaged, Row, Store, Values, connect, immediate, reading, translated
+from memorybook._light import TYPE_CHECKING, Any, Callable, Iterator, NamedTuple, Sequence, contextmanager
+from memorybook.storage.sqlite import (
+    Connection,
+    Damaged,
+    Row,
+    Store,
+    Value,
+    Values,
+    as_json,
+    bindable,
+    connect,
+    immediate,
+    list_of,
+    maybe_bindable,
+    maybe_readable,
+    maybe_stamp,
+    maybe_time_of,
+    object_of,
+    readable,
+    reading,
+    translated,
+)
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
 _READ_ONLY = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+
+
+class Column(NamedTuple):
+    """How a field of a value is written to a column, and read from it."""
+
+    write: Callable[[Any], Value]
+    read: Callable[[Any], Any]
+
+
+TEXT = Column(bindable, readable)
+MAYBE_TEXT = Column(maybe_bindable, maybe_readable)
+TIME = Column(maybe_stamp, maybe_time_of)
+PLAIN = Column(lambda value: value, lambda value: value)
+FLAG = Column(int, bool)
+LIST = Column(as_json, lambda value: tuple(list_of(value)))
+OBJECT = Column(
+    lambda value: None if value is None else as_json(value), lambda value: None if value is None else object_of(value)
+)
+
+
+class Columns(dict[str, Column]):
+    """The columns that hold the fields of a value, under the same names, in order; in SQL its text lists them."""
+
+    def __str__(self) -> str:
+        return ", ".join(self)
+
+    @property
+    def marks(self) -> str:
+        """As many `?` as there are columns."""
+        return ", ".join("?" * len(self))
+
+    def row(self, value: Any) -> tuple[Value, ...]:
+        """Return what to bind for a value. Raises InvalidInput for what no column can hold."""
+        return tuple([column.write(getattr(value, name)) for name, column in self.items()])
+
+    def fields(self, row: Sequence[Any]) -> dict[str, Any]:
+        """Return the fields of a value by name, given these columns of its row. Raises Damaged."""
+        return {name: column.read(found) for (name, column), found in zip(self.items(), row, strict=True)}
 
 
 def check_copy(path: str, migrations: Sequence[str]) -> None:
@@ -49,12 +107,10 @@ def copying(store: Store, path: str) -> Iterator[bool]:
         Unavailable, Damaged.
     """
     found = store.existing()
-    if found is None:
-        yield False
-        return
-    if found.remote:
-        _copy_rows(store, path)
-        yield True
+    if found is None or found.remote:
+        if found is not None:
+            _copy_rows(store, path)
+        yield found is not None
         return
     source = connect(store.path, durable=True, readonly=True)
     try:
@@ -83,32 +139,14 @@ def _copy_rows(store: Store, path: str) -> None:
         target = copied.created()
         with immediate(target):
             for (table,) in target.execute("SELECT name FROM sqlite_schema WHERE type='table'"):
-                _copy_table(source, target, table)
+                names = [str(row[1]) for row in target.execute(f"PRAGMA table_info({table})")]
+                columns, marks = ", ".join(names), ", ".join("?" * len(names))
+                rows = source.stream(f"SELECT {columns} FROM {table}")
+                target.execute(f"DELETE FROM {table}")
+                target.executemany(f"INSERT INTO {table} ({columns}) VALUES ({marks})", rows)
     finally:
         source.close()
         copied.close()
-
-
-def _copy_table(source: Connection, target: Connection, table: str) -> None:
-    columns = [str(row[1]) for row in target.execute(f"PRAGMA table_info({table})")]
-    rows: Any = source.stream(f"SELECT {', '.join(columns)} FROM {table}")
-    target.execute(f"DELETE FROM {table}")
-    target.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' for _ in columns)})", rows)
-
-
-def vacuum(connection: Connection | None) -> bool:
-    """Write the database anew without its free pages and empty its write-ahead log; True if there is none.
-
-    False if a reader elsewhere still needs the log: what it may hold then is gone once that reader is done and
-    this is called again, or the last connection closes. Of a server's files nothing is known.
-    Raises Unavailable, Damaged.
-    """
-    if connection is None or connection.remote:
-        return True
-    with connection.lock:
-        checkpoint(connection)
-        connection.execute("PRAGMA secure_delete=ON; VACUUM")
-        return checkpoint(connection)
 
 
 def checkpoint(connection: Connection) -> bool:
@@ -156,8 +194,18 @@ class Tables:
         check_copy(path, self._store.migrations)
 
     def vacuum(self) -> bool:
-        """Leave no byte of what was deleted in the files; False if another process still needs some."""
-        return vacuum(self._store.existing())
+        """Write the database anew, so that no byte of what was deleted is left in its files.
+
+        Return False if another process still reads the write-ahead log: what it holds is gone when this is called again
+        after that, or the last connection closes. Of a server's files nothing is known. Raises Unavailable, Damaged.
+        """
+        connection = self._store.existing()
+        if connection is None or connection.remote:
+            return True
+        with connection.lock:
+            checkpoint(connection)
+            connection.execute("PRAGMA secure_delete=ON; VACUUM")
+            return checkpoint(connection)
 
     def fault(self, *, thorough: bool = False) -> str:
         """Return what is wrong with the database, see `Store.fault`; "" if nothing is."""

@@ -111,18 +111,14 @@ class Versions:
     def record(self) -> Record:
         """Return what was left last; all unknown if there is nothing or it is damaged."""
         if self._record is None:
-            self._record = self._read_record()
+            try:
+                descriptor = os.open(_RECORD, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self.folder)
+            except FileNotFoundError:
+                self._record = Record()
+            else:
+                with os.fdopen(descriptor, "rb", buffering=0) as file:
+                    self._record = parse_record(file.read(_RECORD_BYTES) or b"")
         return self._record
-
-    def _read_record(self) -> Record:
-        try:
-            descriptor = os.open(_RECORD, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self.folder)
-        except FileNotFoundError:
-            return Record()
-        try:
-            return parse_record(os.read(descriptor, _RECORD_BYTES))
-        finally:
-            os.close(descriptor)
 
     def leave(self, record: Record) -> None:
         """Put the record in the place of the last one, which has the same length: no block moves."""
@@ -142,7 +138,11 @@ class Versions:
         self._write(name, data)
         if stood:
             self.leave(self.record()._replace(stamp=stamp or _NONE, latest=name))
-        self._prune([*names, name])
+        total = 0
+        for position, kept in enumerate(sorted([*names, name], reverse=True)):
+            total += os.stat(kept, dir_fd=self.folder, follow_symlinks=False).st_size
+            if position >= KEPT or (position > 1 and total > KEPT_BYTES):
+                os.unlink(kept, dir_fd=self.folder)
 
     def restart(self, data: bytes, stamp: str) -> None:
         """Let `data`, left with `stamp`, be the only version: what comes now was not made from older ones."""
@@ -202,16 +202,9 @@ class Versions:
         appended = found.data[size:].partition(b"\0")[0]  # NULs: blocks that a power cut left unwritten
         return Version(name[8] == "v", size, found.data[:size] + appended[: appended.rfind(b"\n") + 1])
 
-    def _prune(self, names: list[str]) -> None:
-        total = 0
-        for position, name in enumerate(sorted(names, reverse=True)):
-            total += os.stat(name, dir_fd=self.folder, follow_symlinks=False).st_size
-            if position >= KEPT or (position > 1 and total > KEPT_BYTES):
-                os.unlink(name, dir_fd=self.folder)
-
 
 def discard_all(folder: str, backup: str) -> int:
-    """Remove the folder of all versions, and the backup; returns how many there were."""
+    """Remove the folder of all versions, and the backup; return how many there were."""
     import shutil
 
     count = sum(name != _RECORD for _, _, names in os.walk(folder) for name in names)
@@ -274,11 +267,15 @@ _FEW = 6  # lines at the end of a document that a person may take out by hand
 
 
 def _states(version: Version, lines: Counter[bytes]) -> Iterator[tuple[int, int]]:
-    """Every state the version went through, longest first: its length, and how unlikely it is the base of `lines`."""
+    """Yield every state of the version, longest first: its length, and how unlikely it is the base of `lines`."""
     left = lines.copy()
     costs = [(_unlike(line, left), line) for line in _lines(version.data[: version.start])]
-    unlike = sum(cost for cost, _ in costs)
-    unlike -= 2 * _gone_on([line for cost, line in costs if cost > 0], left)
+    missing = [line for cost, line in costs if cost > 0]
+    new = sorted(+left) if missing else []
+    places = [(line, bisect_left(new, line)) for line in missing]
+    # an editor may save while a line is being typed: one that is missing goes on in one that is left
+    gone_on = sum(place < len(new) and new[place].startswith(line) for line, place in places)
+    unlike = sum(cost for cost, _ in costs) - 2 * gone_on
     states = [(version.start, unlike)]
     end = version.start
     for line in version.data[version.start :].splitlines(keepends=True):
@@ -296,13 +293,6 @@ def _unlike(line: bytes, left: Counter[bytes]) -> int:
         return 1
     left[line] -= 1
     return -1000 if len(line) >= _TELLING else -1
-
-
-def _gone_on(missing: list[bytes], left: Counter[bytes]) -> int:
-    """How many lines that are missing go on in one that is left: an editor may save while they are being typed."""
-    new = sorted(+left) if missing else []
-    places = [(line, bisect_left(new, line)) for line in missing]
-    return sum(place < len(new) and new[place].startswith(line) for line, place in places)
 
 
 def _lines(data: bytes) -> Iterator[bytes]:
@@ -374,7 +364,9 @@ class Target:
         else:
             merged = current.data
         if late := self._late_save(record, current.data):  # before any rewrite puts another file aside
-            merged = self._with_late_save(merged, late)
+            base = base_of(self.versions.load(), late)  # somebody saved into a file that was no longer the document
+            if base is not None and not base.restored:
+                merged = self._merge(base.data, merged, late)
             stale.append(late)
         if merged != current.data:
             self._replace_merged(current, merged, stale)
@@ -384,7 +376,7 @@ class Target:
         return current, False
 
     def _with_save(self, history: list[Version], newest: bytes, current: Loaded) -> bytes:
-        """The text with what somebody else saved; the save itself, kept as the newest version, if it was not stale."""
+        """Return the text with what somebody else saved; the save itself, kept as the newest version, if not stale."""
         if current.data == newest:
             self.versions.leave(self.versions.record()._replace(stamp=stamp(current.status)))
             return newest
@@ -402,11 +394,6 @@ class Target:
         """Keep what another program took away from the document of entries."""
         if self.path == HOT and is_loss(newest, now):
             self.versions.keep_lost(newest, now)
-
-    def _with_late_save(self, text: bytes, late: bytes) -> bytes:
-        """Return the text with what somebody saved into a file that was no longer the document."""
-        base = base_of(self.versions.load(), late)
-        return text if base is None or base.restored else self._merge(base.data, text, late)
 
     def _late_save(self, record: Record, newest: bytes) -> bytes | None:
         """Return what was saved into the file that the last write put aside, moved to `DISPLACED`; b"" if emptied."""
@@ -486,7 +473,12 @@ class Target:
 
     def append(self, line: bytes) -> str:
         """Append a line (with its newline), all or nothing; returns the stamp that is left. Raises OSError."""
-        descriptor, before, created = self._open_end()
+        flags, created = os.O_RDWR | os.O_APPEND, False
+        try:
+            descriptor, before = open_file(self.folder, self.name, self.path, flags)
+        except MissingDocument:
+            descriptor, before = open_file(self.folder, self.name, self.path, flags | os.O_CREAT | os.O_EXCL)
+            created = True
         try:
             if before.st_size + len(line) >= MAX_BYTES:
                 raise InvalidInput(f"document {self.path!r} would exceed {MAX_BYTES} bytes; append to another one")
@@ -502,7 +494,9 @@ class Target:
             after = os.fstat(descriptor)
         except BaseException:
             if created:
-                self._take_back()
+                discard(self.folder, self.name)
+                with contextlib.suppress(OSError):
+                    self.versions.leave(self.versions.record()._replace(stamp=GONE))
             raise
         finally:
             os.close(descriptor)
@@ -510,18 +504,6 @@ class Target:
         with contextlib.suppress(OSError):
             self.versions.extend(line, stamp(after) if alone else "")
         return stamp(after)
-
-    def _take_back(self) -> None:
-        discard(self.folder, self.name)
-        with contextlib.suppress(OSError):
-            self.versions.leave(self.versions.record()._replace(stamp=GONE))
-
-    def _open_end(self) -> tuple[int, os.stat_result, bool]:
-        flags = os.O_RDWR | os.O_APPEND
-        try:
-            return *open_file(self.folder, self.name, self.path, flags), False
-        except MissingDocument:
-            return *open_file(self.folder, self.name, self.path, flags | os.O_CREAT | os.O_EXCL), True
 
 
 def _quiet(load: Callable[[], Loaded | None], newest: bytes) -> Loaded | None:
@@ -533,7 +515,8 @@ def _quiet(load: Callable[[], Loaded | None], newest: bytes) -> Loaded | None:
     current = load()
     changed = started - (max(0.0, time.time() - current.status.st_mtime) if current else 0.0)
     while current is None or current.data != newest:
-        cut = current is None or _looks_cut(current.data, newest)
+        data = b"" if current is None else current.data  # of an editor that empties the file and then fills it?
+        cut = newest.startswith(data) or newest[-1:] == b"\n" != data[-1:]
         now = time.monotonic()
         quiet = _PATIENCE if current is None else _QUIET_CUT if cut else _QUIET
         if now - changed >= quiet or now - started >= (_PATIENCE_CUT if cut else _PATIENCE):
@@ -544,11 +527,6 @@ def _quiet(load: Callable[[], Loaded | None], newest: bytes) -> Loaded | None:
             changed = time.monotonic()
         current = again
     return current
-
-
-def _looks_cut(data: bytes, newest: bytes) -> bool:
-    """Return whether an editor that empties the file and then fills it may be half-way."""
-    return newest.startswith(data) or newest[-1:] == b"\n" != data[-1:]
 
 
 def _write_once(descriptor: int, line: bytes, size: int) -> None:

@@ -14,41 +14,12 @@ from typing import NamedTuple
 
 from memorybook.text.redact_rules import LETTERS, MIXED, NUMBER, ORDINARY, RANDOM, STRONG, is_hex, is_stand_in, look
 
-_HINTS = (
-    *("pass", "pwd", "pw", "psk", "pin", "secret", "token", "key", "cred", "code", "otp", "cv", "cookie", "auth"),
-    *(
-        "码",
-        "口令",
-        "钥",
-        "密匙",
-        "令牌",
-        "凭证",
-        "凭据",
-        "暗号",
-        "mdp",
-        "mot",
-        "contrase",
-        "clave",
-        "digo",
-        "cl",
-        "jeton",
-    ),
-    *(
-        "パス",
-        "証番号",
-        "合言葉",
-        "コード",
-        "キー",
-        "トークン",
-        "シークレット",
-        "鍵",
-        "비",
-        "암호",
-        "패스",
-        "인증",
-        "토큰",
-    ),
-    *("키", "시크릿", "парол", "код", "пин", "токен", "ключ", "секрет"),
+_HINTS = tuple(
+    (
+        "pass pwd pw psk pin secret token key cred code otp cv cookie auth mdp mot contrase clave digo cl jeton "
+        "码 口令 钥 密匙 令牌 凭证 凭据 暗号 パス 証番号 合言葉 コード キー トークン シークレット 鍵 비 암호 패스 "
+        "인증 토큰 키 시크릿 парол код пин токен ключ секрет"
+    ).split()
 )
 _EXACT_HINTS = ("PAT", "AK", "SK")
 _LOGIN_HINTS = ("log", "sign", "acc", "user", "cred", "账", "帐", "登", "用户")
@@ -77,59 +48,26 @@ _LABEL = (
     r"|(?P<key>keys?|cookies?|ak|sk|auth|pat|claves?|clés?)(?![a-z]))"
 )
 # What stands before a noun, compared with str.endswith: a pattern that must end where a label begins would be slow.
-_CODE_OF = (
-    *(
-        "auth",
-        "authentication",
-        "authorization",
-        "authorisation",
-        "verification",
-        "verify",
-        "security",
-        "access",
-        "alarm",
-    ),
-    *("door", "gate", "unlock", "lock", "lockbox", "locker", "entry", "garage", "safe", "keypad", "recovery", "backup"),
-    *(
-        "one-time",
-        "one time",
-        "sms",
-        "2fa",
-        "mfa",
-        "totp",
-        "login",
-        "confirmation",
-        "bypass",
-        "panic",
-        "disarm",
-        "building",
-    ),
-    *("pass", "pin", "elevator", "storage"),
+_CODE_OF = tuple(
+    (
+        "auth|authentication|authorization|authorisation|verification|verify|security|access|alarm|door|gate|unlock|lock|"
+        "lockbox|locker|entry|garage|safe|keypad|recovery|backup|one-time|one time|sms|2fa|mfa|totp|login|confirmation|"
+        "bypass|panic|disarm|building|pass|pin|elevator|storage"
+    ).split("|")
 )
-_KEY_OF = (
-    *("api", "access", "secret", "private", "signing", "encryption", "master", "license", "licence", "auth", "service"),
-    *("admin", "app", "account", "shared", "webhook", "subscription", "deploy", "ssh", "root", "project", "server"),
-    *(
-        "client",
-        "session",
-        "recovery",
-        "integration",
-        "write",
-        "read",
-        "bot",
-        "track",
-        "bearer",
-        "wifi",
-        "wi-fi",
-        "wpa",
-    ),
-    *("wpa2", "wpa3", "wep", "network", "security", "activation", "product", "aes", "hmac", "jwt", "unseal"),
+_KEY_OF = tuple(
+    (
+        "api access secret private signing encryption master license licence auth service admin app account shared "
+        "webhook subscription deploy ssh root project server client session recovery integration write read bot track "
+        "bearer wifi wi-fi wpa wpa2 wpa3 wep network security activation product aes hmac jwt unseal"
+    ).split()
 )
-_NOT_SECRET = (
-    *("public", "primary", "foreign", "partition", "sort", "cache", "index", "composite", "unique", "routing"),
-    *("idempotency", "shortcut", "hot", "registry", "publishable", "site", "object", "map", "dict", "next", "page"),
-    *("continuation", "cursor", "dedup", "deduplication", "sync", "group", "row", "range", "hash", "lookup"),
-    *("translation", "i18n", "zip", "qr", "postal", "公共", "主", "外", "热"),
+_NOT_SECRET = tuple(
+    (
+        "public primary foreign partition sort cache index composite unique routing idempotency shortcut hot registry "
+        "publishable site object map dict next page continuation cursor dedup deduplication sync group row range hash "
+        "lookup translation i18n zip qr postal 公共 主 外 热"
+    ).split()
 )
 _ABOUT = re.compile(  # a label that goes on like this speaks of the thing, it does not give it
     r"[\"'`*]{0,2}[\s_\-]?(?:hash(?:es)?|count|length|limit|id|ids|name|type|policy|manager|url|uri|endpoint"

@@ -32,19 +32,8 @@ _PREFIXED: dict[str, tuple[str, ...]] = {  # kind -> what stands in front of 16 
     "openai-key": ("sk-proj-", "sk-svcacct-", "sk-admin-"),
     "openrouter-key": ("sk-or-",),
     "github-token": ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
-    "gitlab-token": (
-        "glpat-",
-        "gldt-",
-        "glrt-",
-        "glcbt-",
-        "glptt-",
-        "glsoat-",
-        "glagent-",
-        "gloas-",
-        "glft-",
-        "glimt-",
-    ),
-    "slack-token": ("xoxa-", "xoxb-", "xoxe-", "xoxe.", "xoxo-", "xoxp-", "xoxr-", "xoxs-", "xapp-", "xwfp-"),
+    "gitlab-token": tuple("glpat- gldt- glrt- glcbt- glptt- glsoat- glagent- gloas- glft- glimt-".split()),
+    "slack-token": tuple("xoxa- xoxb- xoxe- xoxe. xoxo- xoxp- xoxr- xoxs- xapp- xwfp-".split()),
     "stripe-key": ("sk_live_", "sk_test_", "rk_live_", "rk_test_", "whsec_"),
     "huggingface-token": ("hf_", "api_org_"),
     "groq-key": ("gsk_",),
@@ -52,28 +41,15 @@ _PREFIXED: dict[str, tuple[str, ...]] = {  # kind -> what stands in front of 16 
     "pypi-token": ("pypi-",),
     "tavily-key": ("tvly-",),
     "age-key": ("age-secret-key-1",),
-    "api-key": (
-        *(
-            "xai-",
-            "pplx-",
-            "nvapi-",
-            "pcsk_",
-            "lsv2_",
-            "phc_",
-            "pmak-",
-            "nrak-",
-            "figd_",
-            "lin_api_",
-            "ntn_",
-            "glsa_",
-            "glc_",
-        ),
-        *("sntrys_", "sbp_", "nfp_", "dp.pt.", "hvs.", "hvb.", "hrku-", "dop_v1_", "doo_v1_", "rubygems_", "dckr_pat_"),
-        *("dckr_oat_", "atatt3", "gocspx-", "ya29.", "1//0", "sq0atp-", "sq0csp-", "jina_", "bce-v3/altak-", "jdc_"),
-        *("shpat_", "shpca_", "shppa_", "shpss_"),
+    "api-key": tuple(
+        (
+            "xai- pplx- nvapi- pcsk_ lsv2_ phc_ pmak- nrak- figd_ lin_api_ ntn_ glsa_ glc_ sntrys_ sbp_ nfp_ "
+            "dp.pt. hvs. hvb. hrku- dop_v1_ doo_v1_ rubygems_ dckr_pat_ dckr_oat_ atatt3 gocspx- ya29. 1//0 sq0atp- sq0csp- "
+            "jina_ bce-v3/altak- jdc_ shpat_ shpca_ shppa_ shpss_"
+        ).split()
     ),
 }
-_LOOSE = ("sk-", "m0-", "fw_", "r8_", "secret_", "pul-", "dapi", "cio", "fc-", "altak", "aklt")
+_LOOSE = tuple("sk- m0- fw_ r8_ secret_ pul- dapi cio fc- altak aklt".split())
 """Short prefixes, `sk-` of many providers among them, that ordinary names have too: what follows must look random."""
 
 _NEAR = r"[\s\S]{{1,80}}?(?<![{0}])(?P<secret>[{0}]{{{1}}})(?![{0}=])"
@@ -120,20 +96,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "url-secret",
-        (
-            "token=",
-            "key=",
-            "secret=",
-            "sig=",
-            "signature=",
-            "password=",
-            "passwd=",
-            "pwd=",
-            "auth=",
-            "code=",
-            "sign=",
-            "appid=",
-        ),
+        tuple("token= key= secret= sig= signature= password= passwd= pwd= auth= code= sign= appid=".split()),
         r"[?&](?:[A-Za-z0-9]{1,24}[_\-]){0,2}"
         r"(?:access_?token|token|api_?key|key|secret|sig|signature|sign|password|passwd|pwd|auth|code|appid)="
         r"(?P<secret>[^\s&#\"'<>，。；）」]{8,})",
@@ -149,20 +112,11 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "cookie",
-        (
-            *(
-                "sessdata=",
-                "session=",
-                "sessid=",
-                "sessionid=",
-                "sess=",
-                "sid=",
-                "bili_jct=",
-                "bduss=",
-                "stoken=",
-                "csrftoken=",
-            ),
-            *("csrf_token=", "xsrf-token=", "pt_key=", "auth_token=", "_auth="),
+        tuple(
+            (
+                "sessdata= session= sessid= sessionid= sess= sid= bili_jct= bduss= stoken= csrftoken= csrf_token= "
+                "xsrf-token= pt_key= auth_token= _auth="
+            ).split()
         ),
         r"(?i:sessdata|session|sessid|sess|sessionid|sid|bili_jct|bduss|stoken|csrf_?token|xsrf-token|pt_key"
         r"|auth_token|_auth)="
