@@ -267,14 +267,11 @@ def _arranged(blocks: tuple[Block, ...], order: Callable[[Entry], float]) -> lis
     arranged.sort(key=lambda block: order(block.entry) if block.entry is not None else 0.0, reverse=True)
     for place, block in enumerate(blocks):
         if block.entry is None:
-            while 0 < place <= len(arranged) and arranged[place - 1].entry is None and _is_loose(block):
+            loose = not block.raw.startswith("###")
+            while loose and 0 < place <= len(arranged) and arranged[place - 1].entry is None:
                 place -= 1
             arranged.insert(place, block)
     return arranged
-
-
-def _is_loose(block: Block) -> bool:
-    return not block.raw.startswith("###")
 
 
 def _checked_heading(section: str) -> str:

@@ -11,13 +11,7 @@ from typing import NamedTuple
 
 from memorybook.errors import InvalidInput
 from memorybook.formats.entry_block import HEADING, MANAGED, NO_ID, Reading, made_ids, read_entry, read_loose
-from memorybook.formats.escape import (
-    UNSAFE,
-    Fences,
-    escape,
-    fences,
-    has_open_fence,
-)
+from memorybook.formats.escape import UNSAFE, Fences, escape, fences, has_open_fence
 from memorybook.model import Entry
 
 _MARK = re.compile(r"\n(?=#|```|~~~)")
@@ -151,13 +145,10 @@ class _Scan:
         elif managed:
             stop = re.search(_BLOCK_END, self.text[at:end])
             return 0 if stop is not None else end
-        elif (hidden := _MANAGED.search(self.text, at, end)) is not None and self._starts_line(hidden.start()):
+        elif (hidden := _MANAGED.search(self.text, at, end)) is not None and self.text[hidden.start() - 1] == "\n":
             line = self.text.count("\n", 0, hidden.start())
             self.warnings.append((line, f"{hidden[0].strip()!r} stands in a code fence and is read as an example"))
         return end
-
-    def _starts_line(self, at: int) -> bool:
-        return self.text[at - 1] == "\n"
 
 
 class _Reader:

@@ -268,7 +268,7 @@ class Connection:
         durable: bool,
         readonly: bool = False,
         timeout: float = BUSY_TIMEOUT,
-        setup: Callable[[apsw.Connection], None] | None = None,
+        setup: Callable[[apsw.Connection], object] | None = None,
     ) -> None:
         check_version(apsw.sqlite_lib_version())
         self.path = path
@@ -405,7 +405,7 @@ def connect(
     durable: bool,
     readonly: bool = False,
     timeout: float = BUSY_TIMEOUT,
-    setup: Callable[[apsw.Connection], None] | None = None,
+    setup: Callable[[apsw.Connection], object] | None = None,
 ) -> Connection:
     """Open the database at `path`, creating it (mode 0600, with its folder) unless `readonly`.
 

@@ -44,8 +44,8 @@ _PREFIXED: dict[str, tuple[str, ...]] = {  # kind -> what stands in front of 16 
     "api-key": tuple(
         (
             "xai- pplx- nvapi- pcsk_ lsv2_ phc_ pmak- nrak- figd_ lin_api_ ntn_ glsa_ glc_ sntrys_ sbp_ nfp_ "
-            "dp.pt. hvs. hvb. hrku- dop_v1_ doo_v1_ rubygems_ dckr_pat_ dckr_oat_ atatt3 gocspx- ya29. 1//0 sq0atp- sq0csp- "
-            "jina_ bce-v3/altak- jdc_ shpat_ shpca_ shppa_ shpss_"
+            "dp.pt. hvs. hvb. hrku- dop_v1_ doo_v1_ rubygems_ dckr_pat_ dckr_oat_ atatt3 gocspx- ya29. 1//0 sq0atp- "
+            "sq0csp- jina_ bce-v3/altak- jdc_ shpat_ shpca_ shppa_ shpss_"
         ).split()
     ),
 }

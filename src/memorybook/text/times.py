@@ -6,8 +6,9 @@ A time is never guessed: what does not name a whole day, or could mean two days,
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 _YEARS = (1900, 2200)
@@ -31,11 +32,12 @@ def parse_time(value: Any, timezone: tzinfo) -> datetime | None:
     text = value.strip()
     if re.fullmatch(r"\d{9,19}(\.\d+)?", text):
         return _epoch(float(text))
-    for read in (_iso, _english, _chinese, _other):
-        moment = read(text)
-        if moment is not None:
-            return _utc(moment, timezone)
-    return None
+    moment = None
+    if re.match(r"\d{4}-?\d\d-?\d\d", text):
+        with suppress(ValueError):
+            moment = datetime.fromisoformat(text.replace(" UTC", "Z"))
+    moment = moment or _chinese(text) or _other(text)
+    return moment and _utc(moment, timezone)
 
 
 def _utc(moment: datetime, timezone: tzinfo) -> datetime | None:
@@ -51,15 +53,6 @@ def _epoch(number: float) -> datetime | None:
         if 1e8 <= number < limit:
             return _utc(datetime.fromtimestamp(number / unit, UTC), UTC)
     return None
-
-
-def _iso(text: str) -> datetime | None:
-    if not re.match(r"\d{4}-?\d\d-?\d\d", text):
-        return None
-    try:
-        return datetime.fromisoformat(text.replace(" UTC", "Z"))
-    except ValueError:
-        return None
 
 
 def _clock(hour: int, half: str | None) -> int:
@@ -83,27 +76,6 @@ def _moment(year: int, month: int, day: int, hour: int = 0, minute: int = 0, sec
         return datetime(year, month, day) + timedelta(hours=hour, minutes=minute, seconds=min(second, 59))
     except (ValueError, OverflowError):
         return None
-
-
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-
-
-@cache
-def _english_pattern() -> re.Pattern[str]:
-    return re.compile(
-        r"(\d{1,2}):(\d\d)(?::(\d\d))?\s*([ap])\.?m\.?\s*(?:on|,)?\s+(\d{1,2})(?:st|nd|rd|th)?\s+([a-z]{3})[a-z]*,?\s+(\d{4})",
-        re.I,
-    )
-
-
-def _english(text: str) -> datetime | None:
-    """`1:56 pm on 8 May, 2023`."""
-    found = _english_pattern().fullmatch(text)
-    if found is None or found[6].lower() not in _MONTHS:
-        return None
-    hour = _clock(int(found[1]), found[4].lower() + "m")
-    month = _MONTHS.index(found[6].lower()) + 1
-    return _moment(int(found[7]), month, int(found[5]), hour, int(found[2]), int(found[3] or 0))
 
 
 @cache
@@ -139,10 +111,12 @@ def _offset(text: str) -> timezone:
     return timezone(timedelta(minutes=-minutes if text[0] == "-" else minutes))
 
 
+@lru_cache(maxsize=1024)
 def _other(text: str) -> datetime | None:
     """Return what dateutil makes of it, if it would say the same on another day and with the day put first."""
     if not re.search(r"\d", text):
         return None
+    text = re.sub(r"(?i)\b(1[3-9]|2[0-4])((?::\d\d){1,2})\s*[ap]\.?m\b\.?", r"\1\2", text)  # 13:05 pm
     import warnings
 
     from dateutil import parser

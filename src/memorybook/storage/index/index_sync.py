@@ -52,16 +52,6 @@ FIRST_BATCH = 16_384
 """The same while the index never was whole, and nobody has an answer of it to lose: words are touched less often."""
 
 
-class Brought(NamedTuple):
-    """What one round did; `settled` is False if another process came between."""
-
-    changed: int
-    removed: int
-    degraded: list[str]
-    warnings: list[str]
-    settled: bool
-
-
 _Draft = tuple[tuple[Value, ...], bytes, str]
 """A passage to be inserted: its row, its words (`Words.numbered`), and the digest of what is embedded of it.
 
@@ -97,11 +87,14 @@ def bring_in(
     documents: Documents,
     transcripts: Transcripts,
     difference: Difference,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
     expect: Callable[[list[str]], None] | None = None,
-) -> Brought:
+) -> Outcome:
     """Apply a difference; `progress` gets the documents and turns done, `expect` the texts to be embedded."""
-    brought = _Outcome(born(connection), progress, expect)
+    brought = Outcome(born(connection), progress, expect)
+    if progress is not None:
+        turns = transcripts.counts()["turns"] if difference.turns[0] != difference.turns[1] else 0
+        brought.total = len(difference.changed) + len(difference.removed) + turns
     plans = _plans(connection, documents, difference, brought)
     for batch in _batches(plans, lambda plan: plan.size, _batch(connection)):
         _carry_out(connection, batch, brought)
@@ -113,17 +106,14 @@ def bring_in(
             brought.degraded.append(str(error))
     if brought.settled:
         connection.execute("INSERT OR IGNORE INTO meta VALUES ('whole', 1)")
-    return Brought(brought.changed, brought.removed, brought.degraded, brought.warnings, brought.settled)
+    return brought
 
 
-class _Outcome:
-    def __init__(
-        self,
-        age: str,
-        progress: Callable[[int], None] | None,
-        expect: Callable[[list[str]], None] | None = None,
-    ) -> None:
-        self.changed = self.removed = self.done = 0
+class Outcome:
+    """What one round did; `settled` is False if another process came between."""
+
+    def __init__(self, age: str, progress: Progress | None, expect: Callable[[list[str]], None] | None) -> None:
+        self.changed = self.removed = self.done = self.total = 0
         self.degraded: list[str] = []
         self.warnings: list[str] = []
         self.settled = True
@@ -134,15 +124,16 @@ class _Outcome:
         self._coming: list[str] = []  # texts of drafts that nobody was told of yet
 
     def still(self, connection: Connection) -> bool:
-        """Whether the database is the one that all was worked out from; to be asked in the transaction that writes."""
+        """Return whether the database is the one all was worked out from; ask in the transaction that writes."""
         same = born(connection) == self._age
         self.settled = self.settled and same
         return same
 
     def step(self, count: int) -> None:
+        """Count documents or turns as done."""
         self.done += count
         if self._progress is not None:
-            self._progress(self.done)
+            self._progress(self.done, max(self.done, self.total))
 
     def draft(self, passage: Passage) -> _Draft:
         """Return the passage as a draft of the batch at hand."""
@@ -178,11 +169,15 @@ def _batches(items: Iterable[T], size: Callable[[T], int], limit: int) -> Iterat
 # --- documents -------------------------------------------------------------------------------------
 
 
-def _plans(connection: Connection, documents: Documents, difference: Difference, brought: _Outcome) -> Iterator[_Plan]:
+def _plans(connection: Connection, documents: Documents, difference: Difference, brought: Outcome) -> Iterator[_Plan]:
     # what another thread or process wrote and brought in since the documents were listed is not gone
     present = {info.path for info in documents.list()} if difference.removed else set()
     for path, gone in difference.removed:
-        if path in present or (path == "MEMORY.md" and _is_back(documents, path)):
+        back = path in present
+        if path == "MEMORY.md":
+            with suppress(MemoryBookError, OSError):
+                back = back or bool(documents.read(path))
+        if back:
             brought.settled = False
         else:
             yield _removal(connection, path, gone)
@@ -200,20 +195,12 @@ def _plans(connection: Connection, documents: Documents, difference: Difference,
             yield plan
 
 
-def _is_back(documents: Documents, path: str) -> bool:
-    try:
-        documents.read(path)
-    except (MemoryBookError, OSError):
-        return False
-    return True
-
-
 def _removal(connection: Connection, path: str, known: Known) -> _Plan:
     return _Plan(path, known, None, [number for number, _ in _stored(connection, path)], [], [], set())
 
 
 def _plan(
-    connection: Connection, documents: Documents, info: DocumentInfo, known: Known | None, brought: _Outcome
+    connection: Connection, documents: Documents, info: DocumentInfo, known: Known | None, brought: Outcome
 ) -> _Plan | None:
     document = documents.read(info.path)
     row = (info.size, info.stamp if document.revision else "", document.revision, document.modified)
@@ -318,10 +305,10 @@ def _texts_of() -> tuple[Callable[[Passage], str], Callable[[Passage], str]]:
     return indexed_text, dense_text
 
 
-def _carry_out(connection: Connection, plans: list[_Plan], brought: _Outcome) -> None:
+def _carry_out(connection: Connection, plans: list[_Plan], brought: Outcome) -> None:
     with immediate(connection):
         known = plans if brought.still(connection) else []
-        current = [plan for plan in known if _stored_row(connection, plan.path) == plan.known]
+        current = [plan for plan in known if _known(connection, plan.path) == plan.known]
         for plan in current:
             _record(connection, plan)
         _delete(connection, [number for plan in current for number in plan.gone])
@@ -329,16 +316,11 @@ def _carry_out(connection: Connection, plans: list[_Plan], brought: _Outcome) ->
         _insert(connection, brought.words, [draft for plan in current for draft in plan.drafts])
     brought.settled = brought.settled and len(current) == len(plans)
     brought.removed += sum(plan.row is None for plan in current)
-    brought.changed += sum(plan.row is not None and not _is_restamp(plan) for plan in current)
+    restamped = sum(
+        plan.known is not None and plan.row is not None and plan.known.hash == plan.row[2] for plan in current
+    )
+    brought.changed += sum(plan.row is not None for plan in current) - restamped
     brought.step(len(plans))
-
-
-def _is_restamp(plan: _Plan) -> bool:
-    return plan.known is not None and plan.row is not None and plan.known.hash == plan.row[2]
-
-
-def _stored_row(connection: Connection, path: str) -> Row | None:
-    return connection.first("SELECT id, size, stamp, hash, modified FROM documents WHERE path=?", (bindable(path),))
 
 
 def _record(connection: Connection, plan: _Plan) -> None:
@@ -366,7 +348,7 @@ def _record(connection: Connection, plan: _Plan) -> None:
 
 
 def _bring_turns(
-    connection: Connection, transcripts: Transcripts, revisions: tuple[int | None, int | None], brought: _Outcome
+    connection: Connection, transcripts: Transcripts, revisions: tuple[int | None, int | None], brought: Outcome
 ) -> None:
     """Turns since the index's revision; all of them, and none but them, if it is ahead of the transcripts."""
     from memorybook.text.passages import turn_passage
@@ -395,7 +377,8 @@ def _bring_turns(
         if not brought.still(connection):
             return
         if afresh:
-            removed |= _turn_keys(connection)
+            rows = connection.execute("SELECT session, turn FROM passages WHERE source='turn'")
+            removed |= {(readable(session), readable(turn)) for session, turn in rows}
         _delete(connection, [number for number, _ in _turn_rows(connection, removed - present).values()])
         brought.settled = brought.settled and _revision(connection) == before
         # another process finished meanwhile, and this may have put older turns over its newer ones: once more
@@ -434,11 +417,6 @@ def _turn_rows(connection: Connection, keys: Iterable[tuple[str, str]]) -> dict[
         [(bindable(session), bindable(turn)) for session, turn in keys],
     )
     return {(readable(session), readable(turn)): (id, passage_of(row)) for session, turn, id, *row in rows}
-
-
-def _turn_keys(connection: Connection) -> set[tuple[str, str]]:
-    rows = connection.execute("SELECT session, turn FROM passages WHERE source='turn'")
-    return {(readable(session), readable(turn)) for session, turn in rows}
 
 
 def _revision(connection: Connection) -> int | None:
@@ -591,8 +569,7 @@ class Table:
             elif listed is self._agreed:
                 return [], []
             # an empty stamp vouches for nothing
-            new = _others(listed, self._agreed)
-            suspects = [n for n, info in new if not info[2] or (info[:3] not in self._rows and not self._has(info))]
+            suspects = [n for n, info in _others(listed, self._agreed) if not info[2] or not self._has(info)]
             changed = [(listed[n], _known(db, listed[n].path) if self._rows else None) for n in suspects]
             present = len(listed) - sum(known is None for _, known in changed)
             gone = []
@@ -604,9 +581,8 @@ class Table:
         return changed, gone
 
     def _has(self, info: DocumentInfo) -> bool:
-        """Return whether there is such a row of a path that SQLite holds as bytes."""
-        path = bindable(info.path)
-        return isinstance(path, bytes) and (path, info.size, info.stamp) in self._rows
+        """Return whether there is such a row; SQLite holds a path that UTF-8 cannot say as bytes."""
+        return info[:3] in self._rows or (bindable(info.path), info.size, info.stamp) in self._rows
 
     def refresh(self, db: Connection, known: Iterable[tuple[str, Known | None]]) -> None:
         """Look at these documents' rows anew, which were as given before something was brought in."""
@@ -647,7 +623,7 @@ def bring_up_to_date(
             degraded = [LEFT]
             break
 
-        brought = bring_in(db, documents, transcripts, difference, _counter(progress, difference, transcripts), expect)
+        brought = bring_in(db, documents, transcripts, difference, progress, expect)
         table.refresh(db, ((info.path, known) for info, known in difference.changed))
         table.refresh(db, difference.removed)
         changed, removed = changed + brought.changed, removed + brought.removed
@@ -657,17 +633,6 @@ def bring_up_to_date(
             break
     reasons = (*difference.degraded, *degraded)
     return SyncReport(difference.checked, changed, removed, 0, reasons, tuple(dict.fromkeys(warnings)))
-
-
-def _counter(
-    progress: Progress | None, difference: Difference, transcripts: Transcripts
-) -> Callable[[int], None] | None:
-    if progress is None:
-        return None
-    total = len(difference.changed) + len(difference.removed)
-    if difference.turns[0] != difference.turns[1]:
-        total += transcripts.counts()["turns"]
-    return lambda done: progress(done, max(done, total))
 
 
 def is_whole(db: Connection) -> bool:

@@ -34,7 +34,7 @@ from memorybook.storage.index.index_schema import (
     throw_away,
 )
 from memorybook.storage.index.index_sync import LEFT, ROUNDS, TURN, Table, bring_up_to_date, is_whole
-from memorybook.storage.index.vectors import Question, discard
+from memorybook.storage.index.vectors import Question, discard, stamp_of
 from memorybook.storage.sqlite import Connection, Value, bindable, connect, immediate, readable, reading
 from memorybook.text.tokens import query_words
 
@@ -85,7 +85,7 @@ class SqliteIndex:
         self._embedder = None if words_only else embedder
         folder, name = os.path.split(self._path)
         self._vectors = vector_files.Vectors(vectors_dir or folder, name)
-        self._extension = _extension(sqlite_vec) if self._embedder is not None and sqlite_vec else None
+        self._extension = VecExtension(sqlite_vec) if self._embedder is not None and sqlite_vec else None
         self._opened: _Opened | None = None
         self._opening = allocate_lock()
         self._age: str | None = None
@@ -145,7 +145,7 @@ class SqliteIndex:
         self._table, self._rows = Table(), _Rows()
         self._mended(self._vectors.discard_uncounted)
         after = self.sync(documents, transcripts)
-        self._mended(self._fold)  # the new database counts on no vector files yet
+        self._mended(self._tidy)  # the new database counts on no vector files yet
         return after._replace(
             changed=report.changed + after.changed, warnings=tuple(dict.fromkeys(report.warnings + after.warnings))
         )
@@ -250,13 +250,16 @@ class SqliteIndex:
         return report._replace(pending_vectors=waiting, degraded=degraded)
 
     def _expected(self, db: Connection) -> Callable[[list[str]], None] | None:
-        """Who is told what a rebuild will have to embed; nobody if there are vectors already, for they are kept."""
-        model = vector_files.known_model(db, self._embedder) if self._embedder is not None else None
+        """Return who is told what a rebuild will embed; nobody if there are vectors already, for they are kept."""
+        model = self._model(db)
         kept = model is not None and vector_files.any_vector(db, model)
         return None if kept else getattr(self._embedder, "expect", None)
 
-    def _fold(self, db: Connection) -> None:
-        model = vector_files.known_model(db, self._embedder) if self._embedder is not None else None
+    def _model(self, db: Connection) -> vector_files.Model | None:
+        return vector_files.known_model(db, self._embedder) if self._embedder is not None else None
+
+    def _tidy(self, db: Connection) -> None:
+        model = self._model(db)
         if model is not None:
             vector_files.tidy(db, model, self._vectors)
 
@@ -264,7 +267,7 @@ class SqliteIndex:
         if self._embedder is None:
             return 0
         vector_files.embed_pending(db, self._embedder, self._vectors, limit=limit, progress=progress)
-        return vector_files.pending(db, vector_files.known_model(db, self._embedder))
+        return vector_files.pending(db, self._model(db))
 
     # --- finding ---
 
@@ -282,7 +285,9 @@ class SqliteIndex:
 
     def _candidates(self, db: Connection, query: Query, leg: _Leg) -> Candidates:
         asked = query_words(query.text)
-        scanning = self._scanning(db, leg)  # goes on by itself
+        scanning = None  # the built-in scan goes on by itself, if it is what finds the nearest
+        if leg.model is not None and leg.vector is not None and (self._extension is None or self._extension.failure):
+            scanning = self._vectors.scan(db, leg.model, Question(leg.vector))
         total = bm25.statistics(db)
         terms = bm25.terms(db, asked)
         postings = bm25.Postings(db)
@@ -300,7 +305,7 @@ class SqliteIndex:
             {word: idf(total.passages, terms[word].holding if word in terms else 0) for word in asked},
             self._embedder.name if self._embedder is not None and leg.vector is not None else None,
             "sqlite_hybrid" if self._embedder is not None and not leg.degraded else "sqlite_fts",
-            (*leg.degraded, *self._unloaded(), *_unfinished(db)),
+            (*leg.degraded, *self._unloaded(), *(() if is_whole(db) else (_UNFINISHED,))),
             waiting,
         )
 
@@ -331,16 +336,10 @@ class SqliteIndex:
         )
         return _Leg(vector_files.register(db, embedder), None, (reason,))
 
-    def _scanning(self, db: Connection, leg: _Leg) -> vector_files.Scanning | None:
-        """Return the built-in scan, begun; None if it is not what finds the nearest."""
-        if leg.model is None or leg.vector is None or (self._extension is not None and not self._extension.failure):
-            return None
-        return self._vectors.scan(db, leg.model, Question(leg.vector))
-
     def _cosines(
         self, db: Connection, leg: _Leg, scanning: vector_files.Scanning | None, query: Query
     ) -> dict[int, float]:
-        """Cosine by passage of the `pool` nearest that the query admits."""
+        """Return the cosine by passage of the `pool` nearest that the query admits."""
         where, values = filters(query)
         if scanning is not None:
             return vector_files.nearest(db, scanning, query.pool, where, values)
@@ -353,7 +352,7 @@ class SqliteIndex:
         return (self._extension.failure,) if self._extension is not None and self._extension.failure else ()
 
     def _stats(self, db: Connection) -> Mapping[str, Any]:
-        model = vector_files.known_model(db, self._embedder) if self._embedder is not None else None
+        model = self._model(db)
         with reading(db):
             by_source: dict[str, int] = dict(
                 db.execute("SELECT source, count(*) FROM passages GROUP BY source ORDER BY source")
@@ -361,17 +360,21 @@ class SqliteIndex:
             generation = noted(db, "generation")
             waiting = vector_files.pending(db, model) if self._embedder is not None else 0
         total = sum(by_source.values())
+        files = [self._path + suffix for suffix in ("", "-wal", "-shm")]
         return {
             "backend": "sqlite_hybrid" if self._embedder is not None else "sqlite_fts",
             "passages": total,
             "by_source": by_source,
             "vectors": total - waiting if self._embedder is not None else 0,
             "pending": waiting,
-            "bytes": self._vectors.bytes() + sum(_size(self._path + suffix) for suffix in ("", "-wal", "-shm")),
+            "bytes": self._vectors.bytes() + sum(found.size for found in map(stamp_of, files) if found),
             "embedder": self._embedder.name if self._embedder is not None else None,
             "generation": generation,
             "path": self._path,
         }
+
+
+_UNFINISHED = "the index has not been synced to its end yet: the answer may lack something"
 
 
 class _Opened(NamedTuple):
@@ -410,11 +413,6 @@ class _Rows:
         held.update(read)
         found.update(read)
         return {number: found[number] for number in wanted if number in found}
-
-
-def _extension(path: str) -> VecExtension:
-
-    return VecExtension(path)
 
 
 def _is_damage(error: Exception) -> bool:
@@ -480,24 +478,13 @@ def _turns(db: Connection, spans: Iterable[tuple[str, int, int]]) -> list[Passag
 
 
 def _speakers(db: Connection) -> list[str]:
-    """Everybody who ever spoke; jumps from name to name in the index instead of reading it."""
+    """Return everybody who ever spoke; jumps from name to name in the index instead of reading it."""
     rows = db.execute(
         "WITH RECURSIVE named (speaker) AS (SELECT min(speaker) FROM passages WHERE source='turn' UNION ALL SELECT"
         " (SELECT min(speaker) FROM passages WHERE source='turn' AND passages.speaker>named.speaker)"
         " FROM named WHERE named.speaker IS NOT NULL) SELECT speaker FROM named WHERE speaker IS NOT NULL"
     )
     return [readable(speaker) for (speaker,) in rows]
-
-
-def _unfinished(db: Connection) -> tuple[str, ...]:
-    return () if is_whole(db) else ("the index has not been synced to its end yet: the answer may lack something",)
-
-
-def _size(path: str) -> int:
-    try:
-        return os.stat(path).st_size
-    except OSError:
-        return 0
 
 
 _STALE = 3600.0
@@ -519,7 +506,9 @@ def rebuild(
     _sweep(live.path)
     beside = f"{live.path}.rebuild-{os.urandom(4).hex()}"
     try:
-        scratch = open_index(beside, _hurry)
+        # nobody else reads it, and after a crash it is thrown away: every page is written once
+        hurry = "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF"
+        scratch = open_index(beside, lambda raw: raw.execute(hurry).fetchall())
         try:
             report = bring_up_to_date(scratch, documents, transcripts, progress, expect=expect)
             _take_over(scratch, live.path, model)
@@ -530,11 +519,6 @@ def rebuild(
         for suffix in ("", "-wal", "-shm"):
             discard(beside + suffix)
     return report
-
-
-def _hurry(raw: apsw.Connection) -> None:
-    """Nobody else reads it, and after a crash it is thrown away: every page is written once."""
-    raw.execute("PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF").fetchall()
 
 
 def _sweep(path: str) -> None:

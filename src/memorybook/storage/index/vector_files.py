@@ -7,6 +7,7 @@ Rows after the last file are the tail.
 from __future__ import annotations
 
 import os
+from _thread import allocate_lock, start_new_thread
 from itertools import islice
 from math import inf
 from time import time
@@ -91,24 +92,17 @@ class Scanning:
     """Files being compared with a question, of many rows by another thread; `others` are compared already."""
 
     def __init__(self, files: Sequence[VectorFile], question: Question, others: Iterable[Scan] = ()) -> None:
-        from _thread import allocate_lock
-
         self.question = question
         self._left = list(enumerate(files))[::-1]
         self._found = [[*others], *([] for _ in files)]
         self._failed: list[BaseException] = []
         self._busy = allocate_lock()
         if sum(file.block.rows for file in files) >= _MANY and (os.cpu_count() or 1) > 1:
-            self._start()
-
-    def _start(self) -> None:
-        from _thread import start_new_thread
-
-        self._busy.acquire()
-        try:
-            start_new_thread(self._aside, ())
-        except RuntimeError:  # no more threads to be had
-            self._busy.release()
+            self._busy.acquire()
+            try:
+                start_new_thread(self._aside, ())
+            except RuntimeError:  # no more threads to be had
+                self._busy.release()
 
     def _aside(self) -> None:
         try:
@@ -172,7 +166,9 @@ class Vectors:
             lost.add(_rows(connection, model, segment.after, -1, segment.upto))
             rest += lost.scan(question)
         last = held[-1].upto if held else 0
-        tail = self._tail(age, model, last)
+        key = (age, model.id, model.dimensions, last)
+        tail = self._tails.get(key) or Tail()
+        self._tails = {key: tail}
         tail.add(_rows(connection, model, max(last, tail.last), -1))
         return Scanning(files, question, rest + tail.scan(question))
 
@@ -190,14 +186,6 @@ class Vectors:
             present = {(born, other.generation) for other in held}
             self._files = {**{known: mapped for known, mapped in self._files.items() if known in present}, key: file}
         return file
-
-    def _tail(self, born: str, model: Model, last: int) -> Tail:
-        key = (born, model.id, model.dimensions, last)
-        tail = self._tails.get(key)
-        if tail is None:
-            tail = Tail()
-            self._tails = {key: tail}
-        return tail
 
     def fold(self, connection: Connection, model: Model, made: int = ALL) -> None:
         """Move the tail into files once it is long, and remake damaged files. Raises OSError.
@@ -263,7 +251,7 @@ class Vectors:
     def _put(self, connection: Connection, model: Model, known: _Known, blocks: list[Block], upto: int) -> bool:
         rows, generation, stamp = sum(block.rows for block in blocks), 0, Stamp(0, 0)
         if rows:
-            generation = _next_generation(connection)
+            generation = counted_up(connection, "generation", 1)
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
             stamp = write(self.path(generation), model.dimensions, blocks)
         with immediate(connection):
@@ -282,7 +270,7 @@ class Vectors:
     def _drop_gone(self, connection: Connection, model: Model) -> None:
         """Drop some of the vectors whose texts no passage has any longer, the oldest first, if there are too many."""
         [(gone,)] = connection.execute("SELECT count(*) FROM gone")
-        if gone <= KEPT or gone <= passage_count(connection):
+        if gone <= KEPT or gone <= noted(connection, "passages"):
             return
         with immediate(connection):
             texts = connection.execute("SELECT text FROM gone ORDER BY text LIMIT ?", (DROPPED,))
@@ -316,18 +304,15 @@ class Vectors:
             if path not in counted and time() - stamp.written / 1e9 > _STALE:
                 discard(path)
 
-    def _is_ours(self, name: str) -> bool:
-        """Return whether it is a name that we give: with a generation, and a process that is at work on it."""
-        number, *rest = name.removeprefix(self._prefix).split(".")
-        process = len(rest) == 2 and rest[0].isdecimal() and rest[1] == "tmp"
-        return name.startswith(self._prefix) and number.isdecimal() and (not rest or process)
-
     def _present(self) -> list[tuple[str, Stamp]]:
+        """Return the files with a name that is given here: a generation, or one and the process that writes it."""
+        import re
+
+        ours = re.compile(rf"{re.escape(self._prefix)}[0-9]+(\.[0-9]+\.tmp)?")
         try:
-            names = [name for name in os.listdir(self._folder) if self._is_ours(name)]
+            paths = [os.path.join(self._folder, name) for name in os.listdir(self._folder) if ours.fullmatch(name)]
         except OSError:
             return []
-        paths = [os.path.join(self._folder, name) for name in names]
         return [(path, stamp) for path in paths if (stamp := stamp_of(path)) is not None]
 
 
@@ -336,10 +321,6 @@ def _known(connection: Connection, model: Model, after: int, upto: int) -> _Know
         [(dimensions,)] = connection.execute("SELECT dimensions FROM models WHERE id=?", (model.id,)) or [(0,)]
         held = [s for s in segments(connection, model.id) if s.upto > after and s.after < upto]
         return _Known(born(connection), dimensions, after, held)
-
-
-def _next_generation(connection: Connection) -> int:
-    return counted_up(connection, "generation", 1)
 
 
 def segments(connection: Connection, model: int) -> list[Segment]:
@@ -386,11 +367,6 @@ def _read(connection: Connection, model: Model, after: int, upto: int) -> Iterat
         yield after, block_of((text for _, text, _ in rows), b"".join(vector for _, _, vector in rows))
 
 
-def passage_count(connection: Connection) -> int:
-    """Return how many passages there are."""
-    return int(noted(connection, "passages"))
-
-
 BATCH = {True: 512, False: 64}
 """Texts embedded, and committed, at a time; by whether the embedder is local."""
 
@@ -418,12 +394,10 @@ def known_model(connection: Connection, embedder: Embedder) -> Model | None:
 
 
 def register(connection: Connection, embedder: Embedder) -> Model:
-    """`known_model`, made known first if need be: everything then waits for its vectors."""
-    model = known_model(connection, embedder)
-    while model is None:
+    """Return `known_model`, made known first if need be: everything then waits for its vectors."""
+    while (model := known_model(connection, embedder)) is None:
         with immediate(connection):
             _learn(connection, embedder)
-        model = known_model(connection, embedder)
     return model
 
 
@@ -444,7 +418,7 @@ def _learn(connection: Connection, embedder: Embedder) -> None:
 def pending(connection: Connection, model: Model | None) -> int:
     """Return how many passages wait for their vector; from `COUNTED` on how many texts, if they are more."""
     if model is None:
-        return passage_count(connection)
+        return int(noted(connection, "passages"))
     if connection.first("SELECT 1 FROM pending WHERE model=?", (model.id,)) is None:
         return 0
     [(count,)] = connection.execute(
@@ -473,7 +447,8 @@ def embed_pending(
     done, total = 0, _waiting(connection, model, limit)
     while done < total:
         try:
-            embedded = _embed_batch(connection, embedder, model, min(at_once(embedder), total - done))
+            at_once = _SLOW if embedder.local and inline(embedder) < inf else BATCH[embedder.local]
+            embedded = _embed_batch(connection, embedder, model, min(at_once, total - done))
         except EmbedderFailed as error:
             if not embedder.local:
                 pause(connection, model, str(error))
@@ -493,11 +468,6 @@ def embed_pending(
     if done and model.paused:
         pause(connection, model, "")
     tidy(connection, model, vectors, done)
-
-
-def at_once(embedder: Embedder) -> int:
-    """Return texts embedded, and committed, at a time: they take a fraction of a second."""
-    return _SLOW if embedder.local and inline(embedder) < inf else BATCH[embedder.local]
 
 
 def _waiting(connection: Connection, model: Model, limit: int | None) -> int:
@@ -536,12 +506,8 @@ def nearest(
         # texts that no passage has any longer, or that the condition keeps out, have taken the places
         wanted = max(2 * wanted, 2 * count * wanted // (len(found) or 1))
         if where and allowed is None and wanted > MOST * count:
-            wanted, allowed = count, texts_of(connection, where, values)
-
-
-def texts_of(connection: Connection, where: str, values: Sequence[Value]) -> set[int]:
-    """Return texts of the passages that a condition (over `passages AS p`) admits."""
-    return {text for (text,) in connection.execute(f"SELECT p.dense FROM passages AS p WHERE {where}", values)}
+            admitted = connection.execute(f"SELECT p.dense FROM passages AS p WHERE {where}", values)
+            wanted, allowed = count, {text for (text,) in admitted}
 
 
 def passages_of(

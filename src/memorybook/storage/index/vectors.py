@@ -24,7 +24,7 @@ from sys import byteorder
 
 import simsimd
 
-from memorybook._light import TYPE_CHECKING, Any, Iterable, Literal, NamedTuple, Sequence, cast
+from memorybook._light import TYPE_CHECKING, Any, Iterable, Literal, NamedTuple, Sequence, cast, suppress
 from memorybook.inference.arrays import arrays
 
 if TYPE_CHECKING:
@@ -371,7 +371,7 @@ def _peak(data: bytes) -> float:
 
 
 def write(path: str, dimensions: int, blocks: Sequence[Block]) -> Stamp:
-    """Write a vector file of at least one row; return its checksum. Raises OSError and leaves nothing behind."""
+    """Write a vector file of at least one row; return its stamp. Raises OSError and leaves nothing behind."""
     from struct import pack
 
     runs: list[tuple[int, float]] = []
@@ -381,7 +381,7 @@ def write(path: str, dimensions: int, blocks: Sequence[Block]) -> Stamp:
         runs.append((rows, unit))
     temporary = f"{path}.{os.getpid()}.tmp"
     try:
-        with open(temporary, "wb", opener=_private) as file:
+        with open(temporary, "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
             file.write(_MAGIC + pack("=qqq", sum(rows for rows, _ in runs), dimensions, len(runs)))
             file.write(b"".join(pack("=qd", *run) for run in runs))
             for part in ("texts", "high", "low"):
@@ -397,13 +397,7 @@ def write(path: str, dimensions: int, blocks: Sequence[Block]) -> Stamp:
     return Stamp(status.st_size, status.st_mtime_ns)
 
 
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
-
-
 def discard(path: str) -> None:
     """Unlink a file; nothing happens if it is gone or cannot be unlinked."""
-    try:
+    with suppress(OSError):
         os.unlink(path)
-    except OSError:
-        return

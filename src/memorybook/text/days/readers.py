@@ -47,11 +47,21 @@ def holiday(name: str, year: int) -> tuple[int, int] | None:
     key = next((same for word, same in _SAME.items() if name.startswith(word)), name)
     for word, (month, day, ahead, length, table) in _MOON.items():
         if key.startswith(word):
-            return _by_moon(year, (month, day), ahead, length, table)
+            if not FIRST <= year <= LAST:
+                return None
+            letter = table[year - FIRST]
+            begins = date(year, month, day).toordinal() + ahead
+            begins += ord(letter) - (ord("a") if letter >= "a" else ord("A") - 26)
+            return begins, begins + length - 1
     if key.startswith(("new year", "元旦", "新年")):
-        return _new_year(key, year)
+        first_day = date(year, 1, 1).toordinal()
+        if key.endswith("eve"):  # of the year that ends
+            return (date(year, 12, 31).toordinal(),) * 2
+        return (first_day, first_day) if key.endswith("day") else (first_day - 1, first_day + 1)
     if key.startswith(("easter", "复活")):
-        sunday = _easter(year)
+        from dateutil.easter import easter
+
+        sunday = easter(year).toordinal()
         return sunday - 2, sunday + 1
     if key.startswith(("thanksgiving", "感恩")):
         november = date(year, 11, 1)
@@ -60,33 +70,6 @@ def holiday(name: str, year: int) -> tuple[int, int] | None:
     (month, day), length = max((word, value) for word, value in _FIXED.items() if key.startswith(word))[1]
     first_day = date(year, month, day).toordinal()
     return first_day, first_day + length - 1
-
-
-def _easter(year: int) -> int:
-    """Easter Sunday of the Gregorian calendar; after Meeus, Jones and Butcher (Astronomical Algorithms, chapter 8)."""
-    golden, (century, rest) = year % 19, divmod(year, 100)
-    epact = (19 * golden + century - century // 4 - (century - (century + 8) // 25 + 1) // 3 + 15) % 30
-    weekday = (32 + 2 * (century % 4) + 2 * (rest // 4) - epact - rest % 4) % 7
-    late = (golden + 11 * epact + 22 * weekday) // 451
-    month, day = divmod(epact + weekday - 7 * late + 114, 31)
-    return date(year, month, day + 1).toordinal()
-
-
-def _by_moon(year: int, base: tuple[int, int], ahead: int, length: int, table: str) -> tuple[int, int] | None:
-    if not FIRST <= year <= LAST:
-        return None
-    letter = table[year - FIRST]
-    first = date(year, *base).toordinal() + ord(letter) - (ord("a") if letter >= "a" else ord("A") - 26) + ahead
-    return first, first + length - 1
-
-
-def _new_year(name: str, year: int) -> tuple[int, int]:
-    """Its eve, of the year that ends; its day; or both and the day after."""
-    first = date(year, 1, 1).toordinal()
-    if name.endswith("eve"):
-        last = date(year, 12, 31).toordinal()
-        return last, last
-    return (first, first) if name.endswith("day") else (first - 1, first + 1)
 
 
 Span = tuple[int, int]
