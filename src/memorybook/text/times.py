@@ -116,7 +116,7 @@ def _other(text: str) -> datetime | None:
     """Return what dateutil makes of it, if it would say the same on another day and with the day put first."""
     if not re.search(r"\d", text):
         return None
-    text = re.sub(r"(?i)\b(1[3-9]|2[0-4])((?::\d\d){1,2})\s*[ap]\.?m\b\.?", r"\1\2", text)  # 13:05 pm
+    text = re.sub(r"(?i)(?<![\d:])(1[3-9]|2[0-4])((?::\d\d){1,2})\s*[ap]\.?m\b\.?", r"\1\2", text)  # 13:05 pm
     import warnings
 
     from dateutil import parser
