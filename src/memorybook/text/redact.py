@@ -12,6 +12,7 @@ import re
 from base64 import b64decode
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -21,7 +22,6 @@ from memorybook.text.redact_rules import (
     RULES,
     SHORT_RULES,
     STRONG,
-    Rule,
     compiled,
     is_name,
     is_random,
@@ -55,7 +55,9 @@ def find(text: str) -> Iterator[tuple[int, int, str]]:
         if end:
             yield found.start(), end, "iban"
     for found in _CITIZEN.finditer(text):
-        if _is_citizen(found[0].translate(_SEPARATORS)):
+        number = found[0].translate(_SEPARATORS)
+        total = sum(int(digit) * pow(2, 17 - at, 11) for at, digit in enumerate(number[:17]))
+        if "10X98765432"[total % 11] == number[17].upper():
             yield *found.span(), "identity-number"
 
 
@@ -67,11 +69,6 @@ def _iban_end(text: str, found: re.Match[str]) -> int:
         return 0
     number = "".join(text[at] for at in places)
     return places[-1] + 1 if int("".join(str(int(c, 36)) for c in number[4:] + number[:4])) % 97 == 1 else 0
-
-
-def _is_citizen(number: str) -> bool:
-    total = sum(int(c) * pow(2, 17 - at, 11) for at, c in enumerate(number[:17]))
-    return "10X98765432"[total % 11] == number[17].upper()
 
 
 Block = tuple[int, int, str]
@@ -184,17 +181,15 @@ def _others(text: str, secret_in: Callable[[str], str]) -> Iterator[Block]:
 
 
 def _secret(content: str, secret_in: Callable[[str], str]) -> str:
-    """As what the text that base64 says is masked; "" if it says none."""
-    if not _is_text(_decoded(content[:80])):
-        return ""
-    try:
-        return secret_in(_decoded(content).decode("utf-8"))
-    except ValueError:
-        return ""
+    """Return the kind of secret in the text that base64 says; "" for none."""
+    with suppress(ValueError):
+        if _is_text(_decoded(content[:80])):
+            return secret_in(_decoded(content).decode("utf-8"))
+    return ""
 
 
 def _named(text: str, start: int, secret_in: Callable[[str], str]) -> str:
-    """As what anything at this place is masked, for what stands before it."""
+    """Return as what anything at this place is masked, for what stands before it."""
     return secret_in(text[max(0, start - 60) : start] + _ANY)
 
 
@@ -221,13 +216,9 @@ def _decoded(text: str) -> bytes:
 
 def _is_text(data: bytes) -> bool:
     """Return whether these bytes are the beginning of a text; its last letter may be cut."""
-    if len(data) < 8 or _CONTROL.search(data):
-        return False
-    try:
-        getincrementaldecoder("utf-8")().decode(data)
-    except ValueError:
-        return False
-    return True
+    with suppress(ValueError):
+        return len(data) >= 8 and not _CONTROL.search(data) and bool(getincrementaldecoder("utf-8")().decode(data))
+    return False
 
 
 class Masked(NamedTuple):
@@ -299,7 +290,8 @@ def redact_json(value: Any, patterns: Sequence[str] = ()) -> RedactedJson:
 
 
 def _field(key: object, text: str, patterns: Sequence[str], masked: list[Masked]) -> str:
-    if isinstance(key, str) and redact_context.names_secret(key) and _is_one_secret(text):
+    named = isinstance(key, str) and len(text) >= 4 and len(text.split()) == 1 and redact_context.names_secret(key)
+    if named and not is_stand_in(text) and not _MARK.fullmatch(text):  # a secret, not a sentence about it
         masked.append(Masked("secret", _preview("secret", text)))
         return "[REDACTED:secret]"
     if key in _SEALED and re.fullmatch(r"[A-Za-z0-9+/_-]*={0,2}", text):
@@ -310,11 +302,6 @@ def _field(key: object, text: str, patterns: Sequence[str], masked: list[Masked]
 
 
 _SEALED = frozenset({"encrypted_content", "signature", "thought_signature", "thoughtSignature"})
-
-
-def _is_one_secret(text: str) -> bool:
-    """Return whether a string that stands under the name of a secret is one, not a sentence about it."""
-    return len(text) >= 4 and len(text.split()) == 1 and not is_stand_in(text) and not _MARK.fullmatch(text)
 
 
 def _around(text: str, own: Sequence[re.Pattern[str]], masked: list[Masked]) -> Iterator[str]:
@@ -335,12 +322,9 @@ def _first_kind(text: str) -> str:
 
 def _mask(text: str, own: Sequence[re.Pattern[str]], masked: list[Masked]) -> str:
     """Return the piece of text with its secrets replaced; what was masked is added to `masked`."""
-    spans = sorted(_spans(text, own))
-    if not spans:
-        return text
     out: list[str] = []
     at = 0
-    for start, end, kind in _merged(spans):
+    for start, end, kind in _merged(_spans(text, own)):
         out += (text[at:start], f"[REDACTED:{kind}]")
         masked.append(Masked(kind, _preview(kind, text[start:end])))
         at = end
@@ -353,18 +337,12 @@ def _spans(text: str, own: Iterable[re.Pattern[str]]) -> Iterator[Span]:
     lower = redact_context.folded(text)
     for rule in (*SHORT_RULES, *RULES) if _LONG_RUN.search(text) else SHORT_RULES:
         if redact_context.holds(lower, rule.hints):
-            yield from _by_rule(rule, text)
+            pattern = compiled(rule.pattern)
+            group = "secret" if "secret" in pattern.groupindex else 0
+            fitting = (match for match in pattern.finditer(text) if _CHECKS[rule.check](match[group]))
+            yield from ((*match.span(group), rule.kind) for match in fitting)
     yield from redact_context.find(text, lower)
     yield from find(text)
-
-
-def _by_rule(rule: Rule, text: str) -> Iterator[Span]:
-    pattern = compiled(rule.pattern)
-    group = "secret" if "secret" in pattern.groupindex else 0
-    for match in pattern.finditer(text):
-        value = match[group]
-        if _CHECKS[rule.check](value):
-            yield *match.span(group), rule.kind
 
 
 _CHECKS: Mapping[str, Callable[[str], bool]] = {
@@ -380,7 +358,7 @@ _CHECKS: Mapping[str, Callable[[str], bool]] = {
 def _merged(spans: Iterable[Span]) -> list[Span]:
     """Overlapping spans as one, under the name of the first (the longer one of two that start together)."""
     merged: list[Span] = []
-    for start, end, kind in sorted(spans, key=lambda span: (span[0], -span[1])):
+    for start, end, kind in sorted(sorted(spans), key=lambda span: (span[0], -span[1])):
         if merged and start < merged[-1][1]:
             merged[-1] = (merged[-1][0], max(end, merged[-1][1]), merged[-1][2])
         else:

@@ -168,15 +168,17 @@ def find(text: str, lower: str) -> Iterator[tuple[int, int, str]]:
     """
     if holds(lower, _HINTS) or holds(text, _EXACT_HINTS):
         yield from _labelled(text, lower)
-        yield from _phrases(text)
+        if any(mark in text for mark in _QUOTES):  # a passphrase of several words, held together by its quotes
+            yield from (span for span in _given(_PHRASE, text, "password") if not _is_prose(text, span))
     if holds(lower, _LOGIN_HINTS) and _DIGIT.search(text):
         yield from _logins(text, _LOGIN, "/")
     if holds(lower, _NETWORK_HINTS):
         yield from _logins(text, _NETWORK, "/|")
     if holds(lower, _SEED_HINTS):
-        yield from _seeds(text)
-    if "wifi:" in lower:
-        yield from _wifi(text)
+        for pattern in (_SEED, _HAN_SEED):  # the twelve or more words that restore a wallet
+            yield from (span for span in _given(pattern, text, "mnemonic") if not _is_prose(text, span))
+    if "wifi:" in lower:  # the text of a QR code
+        yield from (span for span in _given(_WIFI, text, "password") if not is_stand_in(text[span[0] : span[1]]))
 
 
 def holds(text: str, hints: tuple[str, ...]) -> bool:
@@ -275,7 +277,9 @@ def _window_end(text: str, start: int, limit: int) -> int:
 
 def _value(text: str, label: Label, end: int) -> tuple[int, int, str] | None:
     kind = label.kind
-    for word in _WORD.finditer(text, label.end, end + _rest_of_word(text, end)):
+    # how far the word that the window cuts goes on, so that a secret is never cut in two
+    tail = _WORD.match(text, end, end + 400) if end and _WORD.match(text, end - 1, end) else None
+    for word in _WORD.finditer(text, label.end, tail.end() if tail else end):
         if word.start() >= end:
             break
         start, stop = _trimmed(text, word.start(), word.end())
@@ -298,12 +302,6 @@ def _value_before(text: str, lower: str, label: Label) -> tuple[int, int, str] |
     seen = look(text[start:stop])
     least = {"password": NUMBER, "code": NUMBER, "secret": STRONG}[label.kind]
     return (start, stop, label.kind) if seen >= least and seen != LETTERS else None
-
-
-def _rest_of_word(text: str, end: int) -> int:
-    """Return how far the word that the window cuts goes on, so that a secret is never cut in two."""
-    tail = _WORD.match(text, end, end + 400)
-    return tail.end() - end if tail and end and _WORD.match(text, end - 1, end) else 0
 
 
 def _trimmed(text: str, start: int, stop: int) -> tuple[int, int]:
@@ -379,24 +377,9 @@ def _logins(text: str, pattern: str, marks: str) -> Iterator[tuple[int, int, str
             yield start, stop, "password"
 
 
-def _phrases(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield a passphrase of several words, which only its quotation marks hold together."""
-    if any(mark in text for mark in _QUOTES):
-        for match in _compiled(_PHRASE).finditer(text):
-            if _PROSE.isdisjoint(match["secret"].lower().split()):
-                yield *match.span("secret"), "password"
+def _given(pattern: str, text: str, kind: str) -> Iterator[tuple[int, int, str]]:
+    return ((*match.span("secret"), kind) for match in _compiled(pattern).finditer(text))
 
 
-def _wifi(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield the password inside the text of a Wi-Fi QR code."""
-    for match in _compiled(_WIFI).finditer(text):
-        if not is_stand_in(match["secret"]):
-            yield *match.span("secret"), "password"
-
-
-def _seeds(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield the twelve or more words that restore a wallet."""
-    for pattern in (_SEED, _HAN_SEED):
-        for match in _compiled(pattern).finditer(text):
-            if _PROSE.isdisjoint(match["secret"].lower().split()):
-                yield *match.span("secret"), "mnemonic"
+def _is_prose(text: str, span: tuple[int, int, str]) -> bool:
+    return not _PROSE.isdisjoint(text[span[0] : span[1]].lower().split())

@@ -95,26 +95,24 @@ def tokens(text: str) -> list[str]:
             found += _words(chunk)
         elif min(chunk) >= _FIRST_SPACELESS:
             found += _characters(chunk)
-        else:
-            found += _mixed(chunk)
+        else:  # scripts with and without spaces touch, such as `用pnpm安装`
+            for spaceless, run in groupby(chunk, _is_spaceless):
+                piece = "".join(run)
+                found += _characters(piece) if spaceless else _words(piece.strip(_JOINTS))
     return found
 
 
 def query_words(text: str) -> tuple[str, ...]:
     """Return the distinct telling tokens of a question, at most 128; stop words only if nothing else is left."""
-    words = dict.fromkeys(tokens(text))
+    words, bare = dict.fromkeys(tokens(text)), text
+    for phrase in () if text.isascii() else _PHRASES:
+        bare = bare.replace(phrase, " ")
     telling = [
         word
-        for word in (words if text.isascii() else dict.fromkeys(tokens(_without_phrases(text))))
+        for word in (words if text.isascii() else dict.fromkeys(tokens(bare)))
         if word not in _STOP_WORDS and _PARTICLES.isdisjoint(word) and not _FUNCTION_CHARACTERS.issuperset(word)
     ]
     return tuple(telling or words)[:MAX_QUERY_WORDS]
-
-
-def _without_phrases(text: str) -> str:
-    for phrase in _PHRASES:
-        text = text.replace(phrase, " ")
-    return text
 
 
 def is_telling(word: str) -> bool:
@@ -153,7 +151,7 @@ def text_digest(text: str) -> str:
 
 @once
 def _blake2b() -> type[blake2b]:
-    """Return a search needs no hashes."""
+    """Return the hash, imported when it is first needed: a search needs none."""
     from hashlib import blake2b
 
     return blake2b
@@ -218,15 +216,13 @@ def _is_plain(word: str) -> bool:
     return len(word) < _MAX_TOKEN and head.isalnum() and (not mark or tail.isalnum())
 
 
-def _chunked(piece: str) -> tuple[str, ...]:
-    return tuple(chain.from_iterable(map(_words, _ASCII_CHUNK.findall(piece))))
-
-
 class _Pieces(dict[str, tuple[str, ...]]):
     """Tokens of pieces of ASCII text without white space; most were seen before, punctuation and all."""
 
     def __missing__(self, piece: str) -> tuple[str, ...]:
-        found = _words(piece.strip(_EDGES)) if _is_plain(piece.strip(_EDGES)) else _chunked(piece)
+        bare = piece.strip(_EDGES)
+        chunks = [bare] if _is_plain(bare) else _ASCII_CHUNK.findall(piece)
+        found = tuple(chain.from_iterable(map(_words, chunks)))
         if len(piece) <= _MAX_TOKEN:
             if len(self) >= _KNOWN_PIECES:
                 self.clear()
@@ -241,15 +237,6 @@ def _chunks(piece: str) -> Sequence[str]:
     """Return the chunks of a piece of any text without white space; most are one, with punctuation around it."""
     bare = piece.strip(_EDGES)
     return (bare,) if bare.isalnum() and len(bare) <= _MAX_TOKEN else _ANY_CHUNK.findall(piece)
-
-
-def _mixed(chunk: str) -> list[str]:
-    """Tokens of a chunk in which scripts with and without spaces touch, such as `用pnpm安装`."""
-    found: list[str] = []
-    for spaceless, run in groupby(chunk, _is_spaceless):
-        piece = "".join(run)
-        found += _characters(piece) if spaceless else _words(piece.strip(_JOINTS))
-    return found
 
 
 def _characters(run: str) -> list[str]:

@@ -138,7 +138,10 @@ def phrases(text: str, found: Iterable[When] | None = None) -> list[When]:
     chosen.sort(key=lambda one: one.start)
     merged: list[When] = []
     for one in chosen:
-        one = _led(one, text)
+        if one.level == LED:  # sure, if a word leads to it or the text is about it
+            alone = len(text) <= SHORT and not any(map(str.isalnum, text[: one.start]))
+            if alone or _LEADS.search(text[max(0, one.start - SHORT) : one.start]):
+                one = one.but(level=SURE)
         while merged and (both := _as_one(merged[-1], one, text)) is not None:
             merged.pop()
             one = both
@@ -232,16 +235,6 @@ _END = lazily(
 _BEGIN = lazily(rf"(?i)\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s*(?:{_TO}|(?P<and>and))\s*(?:the\s+)?$")
 _SINCE = lazily(r"(?i)\bsince\s+(?:the\s+)?$")
 _TILL_NOW = lazily(r"(?i)\s*(?:以来|至今|起(?:到现在|至今)|[到至]现在|(?:to|until|till|up\s+to)\s+now\b)")
-
-
-def _led(one: When, text: str) -> When:
-    """Sure, if a word leads to it or the text is about it."""
-    if one.level != LED:
-        return one
-    leads = _LEADS.search(text[max(0, one.start - SHORT) : one.start])
-    if leads or (len(text) <= SHORT and not any(map(str.isalnum, text[: one.start]))):
-        return one.but(level=SURE)
-    return one
 
 
 def _as_one(one: When, other: When, text: str) -> When | None:
