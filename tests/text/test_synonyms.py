@@ -5,6 +5,7 @@ from itertools import pairwise
 import pytest
 
 from memorybook.text.tokens import query_words, tokens
+from tables import table
 
 
 @pytest.mark.parametrize(
@@ -25,20 +26,11 @@ def test_a_word_is_found_by_another_of_its_meaning(asked: str, said: str) -> Non
 
 @pytest.mark.parametrize(
     ("word", "said"),
-    [
-        ("高铁", "我买了一辆电动车"),
-        ("妻子", "隔壁老太太养了一只猫"),
-        ("丈夫", "他去了老公司"),
-        ("目标", "项目的负责人是张伟"),
-        ("周三", "试用期三个月"),
-        ("原因", "处理由张三负责"),
-        ("电话", "二手机器"),
-        ("逝世", "看过世界杯"),
-        ("每天", "今天天气很好"),
-        ("公司", "企业微信群"),
-        ("拍照", "按照相关规定"),
-        ("钱包", "皮夹克是黑色的"),
-    ],
+    table("""
+        高铁 → 我买了一辆电动车 ¦ 妻子 → 隔壁老太太养了一只猫 ¦ 丈夫 → 他去了老公司 ¦ 目标 → 项目的负责人是张伟
+        周三 → 试用期三个月 ¦ 原因 → 处理由张三负责 ¦ 电话 → 二手机器 ¦ 逝世 → 看过世界杯 ¦ 每天 → 今天天气很好
+        公司 → 企业微信群 ¦ 拍照 → 按照相关规定 ¦ 钱包 → 皮夹克是黑色的
+    """),
 )
 def test_what_only_looks_like_a_word_is_none(word: str, said: str) -> None:
     assert word not in tokens(said)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybook.text import tokens as t
+from tables import table
 
 
 @pytest.mark.parametrize(
@@ -117,20 +118,10 @@ def test_a_long_question_is_bounded_and_distinct() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "How have you been? I am fine.",
-        "Really?!",
-        "what did we decide about the index",
-        "so where is the key",
-        "Do you like tea",
-        "Is the server up",
-        "你喜欢什么",
-        "好吗？",
-        "吃了吗",
-        "你呢",
-        "线上是怎么部署的",
-        "有没有备份",
-    ],
+    table("""
+        How have you been? I am fine. ¦ Really?! ¦ what did we decide about the index ¦ so where is the key
+        Do you like tea ¦ Is the server up ¦ 你喜欢什么 ¦ 好吗？ ¦ 吃了吗 ¦ 你呢 ¦ 线上是怎么部署的 ¦ 有没有备份
+    """),
 )
 def test_questions_are_recognised_in_both_languages(text: str) -> None:
     assert t.is_question(text)
@@ -139,16 +130,11 @@ def test_questions_are_recognised_in_both_languages(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        *table("""
+        I like tea. ¦ What a day! ¦ Do the dishes ¦ see https://example.com/?q=1 ¦ 我喜欢咖啡。 ¦ 没什么 ¦ 谁都知道
+        他正忙着呢 ¦ 我不知道什么是索引
+    """),
         "",
-        "I like tea.",
-        "What a day!",
-        "Do the dishes",
-        "see https://example.com/?q=1",
-        "我喜欢咖啡。",
-        "没什么",
-        "谁都知道",
-        "他正忙着呢",
-        "我不知道什么是索引",
     ],
 )
 def test_statements_are_no_questions(text: str) -> None:
