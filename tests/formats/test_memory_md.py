@@ -76,15 +76,6 @@ def test_the_example_renders_as_it_was() -> None:
     assert render(parse(EXAMPLE)) == EXAMPLE
 
 
-def test_an_addition_changes_nothing_else_in_the_example() -> None:
-    title, _, rest = EXAMPLE.partition("### [g7h8i9]")
-    header = title.replace("2026-02-20T10:30:00", "2026-03-06T08:30:05Z").replace("entries: 15", "entries: 5")
-    addition = replace(ENTRY, score=0.86)
-    assert render(parse(EXAMPLE).with_entry(addition)) == (
-        f"{header}{memory_md.render_entry(addition)}\n\n### [g7h8i9]{rest}"
-    )
-
-
 # --- properties ----------------------------------------------------------------------------------
 
 
