@@ -675,10 +675,7 @@ class OracleConformance:
                 if where == "turn":
                     which = number % 2 + 1
                     book.say(text, session=f"u{which}", name=f"S{which}", speaker=("Alice", "Berlin")[number % 2])
-            agree(
-                book.search(index, question, session=session),
-                book.search(reference, question, session=session),
-            )
+            agree(book.search(index, question, session=session), book.search(reference, question, session=session))
             for pool in (1, 3):
                 one, other = (index.candidates(Query(question, pool=pool)) for index in (index, reference))
                 # which of several with equal scores come is not said

@@ -24,11 +24,7 @@ from memorybook.storage.sqlite import Damaged
 from memorybook.storage.transcript_rows import MIGRATIONS, MOST_REPLIES
 from memorybook.storage.transcripts import SqliteTranscripts
 
-HISTORY = (
-    "946ea50131141f405401f1259442e56c",
-    "ad292cb0c1d75e0b25c259ea3b89d4f9",
-    "b22dad29a3a4a69aff4072f943a72f1e",
-)
+HISTORY = ("946ea50131141f405401f1259442e56c", "ad292cb0c1d75e0b25c259ea3b89d4f9", "b22dad29a3a4a69aff4072f943a72f1e")
 
 WRITER = """
 import sys

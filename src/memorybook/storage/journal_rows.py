@@ -270,11 +270,7 @@ _PURGED = "(purged)"
 
 
 def purge(
-    db: Connection,
-    targets: Collection[str],
-    holds: Holds,
-    operations: Collection[str] = (),
-    asks: Holds | None = None,
+    db: Connection, targets: Collection[str], holds: Holds, operations: Collection[str] = (), asks: Holds | None = None
 ) -> Mapping[str, int]:
     """See `SqliteJournal.purge`."""
     of = {*targets, *(target.removeprefix("session:") for target in targets)}

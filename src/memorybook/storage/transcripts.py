@@ -81,10 +81,7 @@ class SqliteTranscripts(Tables):
             if after == before:
                 return
             revision = _next_revision(db)
-            db.execute(
-                f"UPDATE sessions SET ({SESSION}) = ({SESSION.marks}) WHERE id=?",
-                (*SESSION.row(after), number),
-            )
+            db.execute(f"UPDATE sessions SET ({SESSION}) = ({SESSION.marks}) WHERE id=?", (*SESSION.row(after), number))
             _keep_turn_ids(db, number)
             if after.summary != before.summary:
                 tables.set_embedding(db, "sessions", number, None)
@@ -396,12 +393,7 @@ class SqliteTranscripts(Tables):
 
 
 def open_transcripts(
-    folder: str,
-    db_path: str = "",
-    url: str = "",
-    auth_token: str = "",
-    *,
-    prepare: Callable[[], None] | None = None,
+    folder: str, db_path: str = "", url: str = "", auth_token: str = "", *, prepare: Callable[[], None] | None = None
 ) -> SqliteTranscripts:
     """Open the transcripts over libSQL at `url`, else in `db_path`, else in `folder`. Raises ConfigError."""
     if not url:

@@ -16,17 +16,7 @@ from typing import Any
 import apsw
 import pytest
 
-from conformance.index import (
-    MEMORY,
-    Book,
-    IndexConformance,
-    Make,
-    OracleConformance,
-    Remote,
-    book,
-    by_cosine,
-    by_words,
-)
+from conformance.index import MEMORY, Book, IndexConformance, Make, OracleConformance, Remote, book, by_cosine, by_words
 from memorybook.errors import Unavailable
 from memorybook.formats.document import Document, DocumentInfo
 from memorybook.model import Session, Turn
