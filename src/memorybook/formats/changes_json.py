@@ -9,30 +9,11 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
 from datetime import date, datetime
-from typing import Any
+from typing import Any, get_args
 
-from memorybook.model import (
-    Add,
-    Append,
-    Archive,
-    Change,
-    Drop,
-    EditTurns,
-    Entry,
-    Put,
-    Reinforce,
-    Remove,
-    RemoveTurns,
-    Session,
-    Supersede,
-    Turn,
-    Update,
-)
+from memorybook.model import Change, Entry, Session, Turn, Update
 
-_KINDS = {
-    kind.__name__.lower(): kind
-    for kind in (Add, Append, Archive, Drop, EditTurns, Put, Reinforce, Remove, RemoveTurns, Supersede, Update)
-}
+_KINDS = {kind.__name__.lower(): kind for kind in get_args(Change)}
 _DAYS = frozenset({"scored", "last_activated", "expires"})
 _TIMES = frozenset({"time", "created", "updated", "ended"})
 

@@ -120,7 +120,7 @@ def _escape_text(text: str, *, keep_fences: bool) -> str:
         blocks = [span for span in fences(text) if span[1]]
 
     def within(match: re.Match[str]) -> str:
-        """Fences that are closed stay, and so do `#` lines in them (but `##`, which would end the block)."""
+        """Keep closed fences, and `#` lines in them (but `##`, which would end the block)."""
         start = match.start()
         plain = match[0] in "`~" or (match[0] == "#" and not text.startswith("##", start))
         return match[0] if plain and any(a <= start < b for a, b in blocks) else reference(match)
@@ -266,7 +266,7 @@ def _read_body(block: str, start: int, title: _Title, *, canonical: bool, day: d
 
 
 def _entry(fields: Mapping[str, Any]) -> Entry:
-    """`Entry(**fields)`, whose own way to set the fields of a frozen value is half the cost of reading."""
+    """Return `Entry(**fields)`, whose own way to set the fields of a frozen value is half the cost of reading."""
     entry = object.__new__(Entry)
     for name, put, default in _FIELDS:
         put(entry, fields.get(name, default))
@@ -339,7 +339,7 @@ def parse_entry(block: str, *, modified: datetime) -> Entry:
 
 
 def made_ids(text: str) -> Iterator[str]:
-    """Ids of six characters a-z0-9 made from the text, without end, so that every reading of it assigns the same."""
+    """Yield ids of six characters a-z0-9 made from the text, without end: every reading of it assigns the same."""
     from hashlib import blake2b
 
     content = text.encode(errors="surrogatepass")
@@ -455,7 +455,7 @@ _UNREADABLE = (ValueError, RecursionError, OverflowError)
 
 
 def read_fields(body: str, warnings: list[str]) -> dict[str, Any]:
-    """Fields of the comment by their name in `Entry`; what is not known or not readable goes to `unknown`."""
+    """Return the comment's fields by their name in `Entry`; what cannot be read goes to `unknown`."""
     try:
         return _read_regular(body)
     except (KeyError, *_UNREADABLE):

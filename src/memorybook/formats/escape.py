@@ -66,7 +66,7 @@ class Fences:
 
 
 def fences(text: str) -> Iterator[tuple[int, int]]:
-    """Start and end of every fenced block, and of every fence that stays open with the end 0."""
+    """Yield start and end of every fenced block; a fence that stays open has the end 0."""
     reader = Fences(text)
     at = 0
     while (opening := _FENCE.search(text, at)) is not None:

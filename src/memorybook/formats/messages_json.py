@@ -177,7 +177,7 @@ def _block_text(block: Any) -> str:
 
 
 def who_of(fields: Mapping[str, Any]) -> tuple[Role, str]:
-    """Role and speaker. A talk between people has names and no roles; a role's word is also a speaker's."""
+    """Return role and speaker. A talk between people has names and no roles; a role's word is also a speaker's."""
     role = role_of(fields.get("role"))
     speaker = word(first(fields, *_SPEAKER)) or ("" if role else word(fields.get("role")))
     return role or role_of(speaker), speaker or role
@@ -248,7 +248,7 @@ _DEEPEST = 40
 
 
 def timed(said: Iterable[Said], begun: datetime | None, ended: datetime | None) -> Iterator[Said]:
-    """The messages of one conversation; one without a time has that of the one before it, the first has `begun`.
+    """Yield the messages of a conversation; one without a time has that of the one before, the first has `begun`.
 
     Where none has a time, the last has `ended`. Identities do not change.
     """
@@ -335,5 +335,5 @@ def _turns(uuid: str, said: Iterable[Said], warn: Warn) -> Iterator[Turn]:
 
 
 def digest_of(*parts: str) -> str:
-    """SHA-256 of the parts, in hexadecimal digits."""
+    """Return SHA-256 of the parts, in hexadecimal digits."""
     return sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()

@@ -138,7 +138,7 @@ def _date(time: datetime | None) -> dict[str, str] | None:
 
 
 def _escaped(value: Any) -> Any:
-    """Metadata or tool calls as extended JSON takes them; as they are, if nothing in them would be misread."""
+    """Return metadata or tool calls as extended JSON takes them; unchanged if nothing in them would be misread."""
     if not value:
         return value
     text = _dumped(value)
@@ -365,7 +365,7 @@ class _Pieces:
                 return ""
 
     def skip(self, character: str) -> bool:
-        """Pass over the next character if it is this one; whether it was."""
+        """Pass over the next character if it is this one; return whether it was."""
         found = self.peek() == character != ""
         self._at += found
         return found

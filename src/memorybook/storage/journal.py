@@ -120,7 +120,7 @@ class SqliteJournal(Tables):
             db.execute("DELETE FROM memorized WHERE operation=?", (bindable(operation),))
 
     def pending(self) -> Sequence[Operation]:
-        """Operations begun and not marked done, oldest first."""
+        """Return operations begun and not marked done, oldest first."""
         return self._operations("WHERE done=0 ORDER BY seq")
 
     def operation(self, id: str) -> Operation:
@@ -159,7 +159,7 @@ class SqliteJournal(Tables):
         return [Patch(**tables.PATCH.fields(patch)) for patch in self._rows(query, row)]
 
     def undone(self) -> Mapping[str, str]:
-        """Ids of the operations that are undone, and not redone since, with the id of what undid each."""
+        """Return ids of the operations that are undone, and not redone since, with the id of what undid each."""
         db = self._store.existing()
         return {} if db is None else _undone(db)
 
@@ -388,7 +388,7 @@ class SqliteJournal(Tables):
             )
 
     def access_counts(self, ids: Iterable[str]) -> Mapping[str, int]:
-        """Access count by id, 0 left out."""
+        """Return access count by id, 0 left out."""
         rows = tables.among(self._store.existing(), "SELECT entry, count FROM access WHERE entry IN ({})", ids)
         return {readable(entry): count for entry, count in rows}
 
@@ -401,7 +401,7 @@ class SqliteJournal(Tables):
 
     @contextmanager
     def _relaxed(self, operation: str) -> Iterator[Connection]:
-        """A transaction about an operation that must be there, not forced to disk. Raises NotFound."""
+        """Begin a transaction about an operation that must be there, not forced to disk. Raises NotFound."""
         db = self._store.existing()
         if db is None:
             raise _no_operation(operation)
@@ -446,7 +446,7 @@ def _keyed_with(db: Connection) -> Callable[[str], str]:
 
 
 def _keys(db: Connection) -> Callable[[str], str] | None:
-    """As `_keyed_with`, once the tombstones of an older version are keyed; None if there is none at all."""
+    """Return `_keyed_with`, once the tombstones of an older version are keyed; None if there is none at all."""
     if db.first("SELECT 1 FROM tombstones_unkeyed LIMIT 1") is not None:
         with immediate(db):
             rows = db.execute("SELECT digest, operation, reason, time FROM tombstones_unkeyed")
@@ -457,7 +457,7 @@ def _keys(db: Connection) -> Callable[[str], str] | None:
 
 
 def _undone(db: Connection) -> dict[str, str]:
-    """What is undone by what: an undoing is always newer than what it undoes, so the newest of them all stands."""
+    """Return what is undone by what: an undoing is newer than what it undoes, so the newest of all stands."""
     undone: dict[str, str] = {}
     for row in db.execute("SELECT id, undoes FROM operations WHERE undoes IS NOT NULL ORDER BY seq DESC"):
         by, operation = map(readable, row)

@@ -21,7 +21,17 @@ Text that UTF-8 cannot say (lone surrogates) is stored as a blob in the same col
 
 from __future__ import annotations
 
-from memorybook._light import TYPE_CHECKING, Any, Callable, Collection, Iterable, Iterator, Mapping, contextmanager
+from memorybook._light import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    contextmanager,
+    suppress,
+)
 from memorybook.storage.sqlite import SEAL_TABLE, Connection, as_json, bindable, immediate, maybe_readable, readable
 from memorybook.storage.tables import FLAG, MAYBE_TEXT, OBJECT, PLAIN, TEXT, TIME, Columns
 
@@ -241,7 +251,7 @@ def mark_memorized(db: Connection, session: str, digests: Iterable[str], operati
 
 
 def among(db: Connection | None, query: str, keys: Iterable[str]) -> Iterator[tuple[Any, ...]]:
-    """Rows of a query with a place for a list of keys, asked in pieces that SQLite can take; none of no database."""
+    """Yield rows of a query with a place for keys, asked in pieces that SQLite can take; none of no database."""
     if db is None:
         return
     wanted = [bindable(key) for key in dict.fromkeys(keys)]
@@ -252,7 +262,7 @@ def among(db: Connection | None, query: str, keys: Iterable[str]) -> Iterator[tu
 
 @contextmanager
 def unforced(db: Connection) -> Iterator[Connection]:
-    """A transaction that a crash of the process cannot undo, but a loss of power can: a tenth of the time."""
+    """Begin a transaction that may be lost with the power, not with the process: it takes a tenth of the time."""
     with db.lock:
         sealed, db.sealed = db.sealed, False
         db.execute("PRAGMA synchronous=NORMAL")
@@ -272,7 +282,7 @@ _PURGED = "(purged)"
 def purge(
     db: Connection, targets: Collection[str], holds: Holds, operations: Collection[str] = (), asks: Holds | None = None
 ) -> Mapping[str, int]:
-    """See `SqliteJournal.purge`."""
+    """Carry out `SqliteJournal.purge`."""
     of = {*targets, *(target.removeprefix("session:") for target in targets)}
     with immediate(db):
         numbers = {seq for id in operations for (seq,) in db.execute("SELECT seq FROM operations WHERE id=?", (id,))}
@@ -281,7 +291,9 @@ def purge(
             "patches": _patches(db, holds, numbers),
             "discarded": _of_sessions(db, targets) + _rows(db, "discarded", "text, quote, reason", holds),
             "parked": _parked(db, holds),
-            "proposals": _rows(db, "proposals", "changes, reason", lambda text: holds(text) or _names(text, of)),
+            "proposals": _rows(
+                db, "proposals", "changes, reason", lambda text: holds(text) or not of.isdisjoint(text.split("\n"))
+            ),
             "prompts": _rows(db, "prompts", "query", asks or holds) + _of(db, "prompts", targets),
             "access": _of(db, "access", targets),
         }
@@ -356,10 +368,6 @@ def _of_sessions(db: Connection, targets: Collection[str]) -> int:
     )
 
 
-def _names(text: str, targets: Collection[str]) -> bool:
-    return any(line in targets for line in text.split("\n"))
-
-
 def _parked(db: Connection, holds: Holds) -> int:
     """Empty what holds it of the work that waits, which is to be done all the same with what is left."""
     import json
@@ -382,7 +390,7 @@ def _without(value: Any, holds: Holds) -> Any:
     import json
 
     if isinstance(value, list):
-        return [_without(each, holds) for each in value if not holds("\n".join(_leaves(each)))]
+        return [_without(each, holds) for each in value if not holds("\n".join(_texts(each)))]
     if isinstance(value, dict):
         return {name: _without(each, holds) for name, each in value.items()}
     if not isinstance(value, str) or not holds(_said(value)):
@@ -398,29 +406,22 @@ def _of(db: Connection, table: str, targets: Collection[str]) -> int:
 
 def _said(value: Any) -> str:
     """Return the text in a column, or all the texts in the JSON that it is, a line each."""
-    text = maybe_readable(value) or ""
-    return "\n".join(_texts_in(text))
+    return "\n".join(_texts(maybe_readable(value) or ""))
 
 
-def _texts_in(text: str) -> Iterator[str]:
-    if text[:1] not in ("{", "["):
-        yield text
-        return
-    import json
+def _texts(value: Any) -> Iterator[str]:
+    """Yield a text, or the texts in a JSON value; a text that is JSON itself is read, too."""
+    if isinstance(value, str) and value[:1] in ("{", "["):
+        import json
 
-    try:
-        yield from _leaves(json.loads(text))
-    except ValueError:
-        yield text
-
-
-def _leaves(value: Any) -> Iterator[str]:
+        with suppress(ValueError):
+            value = json.loads(value)
     if isinstance(value, str):
-        yield from _texts_in(value)
+        yield value
     elif isinstance(value, dict):
         for name, each in value.items():
             yield name
-            yield from _leaves(each)
+            yield from _texts(each)
     elif isinstance(value, list):
         for each in value:
-            yield from _leaves(each)
+            yield from _texts(each)

@@ -100,7 +100,7 @@ class LibsqlStore(Store):
         return LibsqlConnection(self.path, self._token, remote=self._remote, timeout=self._timeout)
 
     def snapshot(self) -> Connection:
-        """A connection of the caller's own; all its reading is of one moment, and writers wait until it is closed."""
+        """Return a connection of the caller's own that reads one moment; writers wait until it is closed."""
         connection = self._connect()
         try:
             connection.execute("BEGIN")
@@ -134,7 +134,7 @@ class _Rows(list[Row]):
         return self[0] if self else None
 
     def close(self, force: bool) -> None:
-        """Nothing is left open."""
+        """Do nothing: nothing is left open."""
 
 
 class _Raw:

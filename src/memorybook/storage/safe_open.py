@@ -38,7 +38,7 @@ class Loaded(NamedTuple):
 
 
 def stamp(status: os.stat_result) -> str:
-    """Size, change times and inode: another stamp means that somebody wrote in between."""
+    """Return size, change times and inode: another stamp means that somebody wrote in between."""
     # !r takes half the time that formatting an integer does, and a listing makes thousands of stamps
     return f"{status.st_size!r}-{status.st_mtime_ns!r}-{status.st_ctime_ns!r}-{status.st_ino!r}"
 

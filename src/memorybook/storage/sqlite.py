@@ -55,7 +55,7 @@ def bindable(text: str) -> str | bytes:
 
 
 def maybe_bindable(text: str | None) -> str | bytes | None:
-    """As `bindable`; None stays None."""
+    """Do as `bindable`; None stays None."""
     return None if text is None else bindable(text)
 
 
@@ -67,7 +67,7 @@ def readable(value: Value) -> str:
 
 
 def maybe_readable(value: Value) -> str | None:
-    """As `readable`; NULL is None."""
+    """Do as `readable`; NULL is None."""
     return None if value is None else readable(value)
 
 
@@ -95,7 +95,7 @@ def from_json(value: Value) -> Any:
 
 
 def object_of(value: Value) -> dict[str, Any]:
-    """As `from_json`, of an object. Raises Damaged for anything else."""
+    """Do as `from_json`, of an object. Raises Damaged for anything else."""
     found = from_json(value)
     if not isinstance(found, dict):
         raise _foreign(readable(value), "an object")
@@ -103,7 +103,7 @@ def object_of(value: Value) -> dict[str, Any]:
 
 
 def list_of(value: Value) -> list[Any]:
-    """As `from_json`, of a list. Raises Damaged for anything else."""
+    """Do as `from_json`, of a list. Raises Damaged for anything else."""
     found = from_json(value)
     if not isinstance(found, list):
         raise _foreign(readable(value), "a list")
@@ -121,7 +121,7 @@ def _plain(value: object) -> dict[Any, Any]:
 
 
 def stamp(time: datetime) -> str:
-    """ISO 8601 in UTC with microseconds always, so that text order is time order.
+    """Return ISO 8601 in UTC with microseconds always, so that text order is time order.
 
     Raises InvalidInput for a time without timezone.
     """
@@ -136,7 +136,7 @@ def stamp(time: datetime) -> str:
 
 
 def maybe_stamp(time: datetime | None) -> str | None:
-    """As `stamp`; None stays None."""
+    """Do as `stamp`; None stays None."""
     return None if time is None else stamp(time)
 
 
@@ -151,7 +151,7 @@ def time_of(value: str) -> datetime:
 
 
 def maybe_time_of(value: str | None) -> datetime | None:
-    """As `time_of`; NULL is None."""
+    """Do as `time_of`; NULL is None."""
     return None if value is None else time_of(value)
 
 
@@ -302,7 +302,7 @@ class Connection:
         return self.raw.in_transaction
 
     def version(self) -> tuple[object, int]:
-        """Equal to an earlier one only if no other connection has committed anything since."""
+        """Return a value that equals an earlier one only if no other connection has committed anything since."""
         with self.lock:
             return self.raw, self.execute("PRAGMA data_version")[0][0]
 
@@ -389,7 +389,7 @@ class Connection:
                 self._let_go()
 
     def _lose(self) -> None:
-        """In a child: if SQLite still has the file open, never touch it again, not even to close it."""
+        """In a child, drop a file that SQLite still has open without ever touching it, not even to close it."""
         self.lock = RLock()
         if self._raw is not None:
             from ctypes import py_object, pythonapi
@@ -453,7 +453,7 @@ def immediate(connection: Connection) -> Iterator[Connection]:
 
 @contextmanager
 def reading(connection: Connection) -> Iterator[Connection]:
-    """All that is read in the block comes from one snapshot. Inside a transaction it adds nothing."""
+    """Read all that the block reads from one snapshot. Inside a transaction it adds nothing."""
     with connection.lock:
         if connection.in_transaction:
             yield connection
@@ -568,7 +568,7 @@ class Store:
         self._connection = connection
 
     def _connect(self) -> Connection:
-        """Another connection to the database; a store of another kind makes another kind of these."""
+        """Return another connection to the database; a store of another kind makes another kind of these."""
         return Connection(self.path, durable=True, timeout=self._timeout)
 
     def snapshot(self) -> Connection:
@@ -578,7 +578,7 @@ class Store:
         return connection
 
     def fault(self, *, thorough: bool = False) -> str:
-        """What is wrong with the database, one sentence: it is gone, older than it was, another one; "" if nothing is.
+        """Say in one sentence what is wrong with the database: gone, older than it was, another one; "" if nothing is.
 
         `thorough` reads the file anew, and all of it up to `MOST_CHECKED` bytes. Raises Unavailable, Damaged.
         """

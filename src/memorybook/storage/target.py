@@ -23,21 +23,8 @@ from typing import NamedTuple
 
 from memorybook.errors import Conflict, InvalidInput, MissingDocument, UnsafePath
 from memorybook.storage import replace as swap
-from memorybook.storage.safe_open import (
-    MAX_BYTES,
-    Loaded,
-    decoded,
-    digest,
-    discard,
-    encode,
-    ignore_backup,
-    is_safe_name,
-    load_if_any,
-    open_file,
-    read_all,
-    rights_in,
-    stamp,
-)
+from memorybook.storage import safe_open
+from memorybook.storage.safe_open import MAX_BYTES, Loaded, decoded, digest, discard, encode, stamp
 from memorybook.text.merge import merge_text
 
 KEPT = 48
@@ -195,7 +182,7 @@ class Versions:
 
     def _read(self, name: str) -> Version | None:
         start, _, expected = name[9:].partition("-")
-        found = load_if_any(self.folder, name, name)
+        found = safe_open.load_if_any(self.folder, name, name)
         if found is None or digest(found.data[: int(start, 16)]) != expected:
             return None
         size = int(start, 16)
@@ -253,7 +240,7 @@ def base_of(versions: Sequence[Version], data: bytes) -> Base | None:
 
 
 def is_loss(before: bytes, now: bytes) -> bool:
-    """Whether a text was emptied or cut, or lost more than half of its lines: hardly what a person does by hand."""
+    """Return whether a text was emptied or cut, or lost more than half of its lines: hardly done by hand."""
     if (b"### [" not in before and b"\n- " not in before) or now.startswith(before):
         return False
     lines, left = (Counter(line for line in _lines(data) if line.strip()) for data in (before, now))
@@ -318,7 +305,7 @@ class Target:
 
     def load(self) -> Loaded | None:
         """Return the document as it stands, None if there is none. Raises UnsafePath."""
-        return load_if_any(self.folder, self.name, self.path)
+        return safe_open.load_if_any(self.folder, self.name, self.path)
 
     def is_ours(self) -> bool:
         """Return whether the document is as it was left, or was never written here and has no versions."""
@@ -410,7 +397,7 @@ class Target:
         return None if found is None else found.data
 
     def _displaced(self) -> Loaded | None:
-        return load_if_any(self.versions.folder, DISPLACED, self.path)
+        return safe_open.load_if_any(self.versions.folder, DISPLACED, self.path)
 
     def _replace_merged(self, current: Loaded, merged: bytes, stale: list[bytes]) -> None:
         self.replace(current, merged)
@@ -433,14 +420,14 @@ class Target:
                 continue
             if left == swap.temporary(name):
                 discard(self.folder, left)
-            elif name != self.name and is_safe_name(name):
+            elif name != self.name and safe_open.is_safe_name(name):
                 with contextlib.suppress(MissingDocument, UnsafePath):
                     reconcile(here + name)
 
     # --- changing ------------------------------------------------------------------------------
 
     def write(self, current: Loaded | None, data: bytes) -> None:
-        """`replace`, with a text that was made from `current` alone."""
+        """Do `replace` with a text that was made from `current` alone."""
         try:
             self.replace(current, data)
         except Conflict:
@@ -460,7 +447,7 @@ class Target:
             versions.leave(versions.record()._replace(old=old, new=digest(data)))
         if self.path == HOT and current is not None:
             swap.write_plain(self.folder, f"{HOT}.bak", current.data, current.status.st_mode & 0o7777)
-            ignore_backup(self.folder)
+            safe_open.ignore_backup(self.folder)
         left = swap.replace(self.folder, self.name, self.path, current, data)
         discard(versions.folder, DISPLACED)
         try:
@@ -475,21 +462,21 @@ class Target:
         """Append a line (with its newline), all or nothing; returns the stamp that is left. Raises OSError."""
         flags, created = os.O_RDWR | os.O_APPEND, False
         try:
-            descriptor, before = open_file(self.folder, self.name, self.path, flags)
+            descriptor, before = safe_open.open_file(self.folder, self.name, self.path, flags)
         except MissingDocument:
-            descriptor, before = open_file(self.folder, self.name, self.path, flags | os.O_CREAT | os.O_EXCL)
+            descriptor, before = safe_open.open_file(self.folder, self.name, self.path, flags | os.O_CREAT | os.O_EXCL)
             created = True
         try:
             if before.st_size + len(line) >= MAX_BYTES:
                 raise InvalidInput(f"document {self.path!r} would exceed {MAX_BYTES} bytes; append to another one")
             if created or not self.versions.record().is_known:
                 with contextlib.suppress(OSError):
-                    self.versions.restart(read_all(descriptor, before.st_size), stamp(before))
+                    self.versions.restart(safe_open.read_all(descriptor, before.st_size), stamp(before))
             if before.st_size and os.pread(descriptor, 1, before.st_size - 1) != b"\n":
                 line = b"\n" + line
             _write_once(descriptor, line, before.st_size)
             if created:
-                os.fchmod(descriptor, rights_in(os.fstat(self.folder), 0o666))
+                os.fchmod(descriptor, safe_open.rights_in(os.fstat(self.folder), 0o666))
                 os.fsync(self.folder)
             after = os.fstat(descriptor)
         except BaseException:
@@ -530,7 +517,7 @@ def _quiet(load: Callable[[], Loaded | None], newest: bytes) -> Loaded | None:
 
 
 def _write_once(descriptor: int, line: bytes, size: int) -> None:
-    """One write at the end, synced; on any failure the file is cut back to `size`."""
+    """Write once at the end and sync; on any failure the file is cut back to `size`."""
     try:
         written = os.write(descriptor, line)
         if written != len(line):

@@ -330,7 +330,7 @@ def _unknown(db: Connection, number: int, turns: Sequence[Turn]) -> list[Turn]:
 
 
 def placed(db: Connection, number: int, turns: Sequence[Turn], *, back: bool) -> list[Turn]:
-    """The turns that are not in the session, at its end; with `back`, at their own positions where these are free."""
+    """Return the turns that are not in the session, at its end; with `back`, at their own free positions."""
     from dataclasses import replace
 
     fresh = _unknown(db, number, turns)

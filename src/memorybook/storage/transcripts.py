@@ -318,7 +318,7 @@ class SqliteTranscripts(Tables):
         return [(readable(uuid), readable(id)) for uuid, id in rows]
 
     def revision(self) -> int:
-        """Grows with every change; 0 for an empty store. Cheap."""
+        """Return a number that grows with every change; 0 for an empty store. Cheap."""
         db = self._store.existing()
         return 0 if db is None else _revision(db)
 

@@ -37,7 +37,7 @@ def merge_text(base: str, ours: str, theirs: str) -> str:
 
 
 def merge(base: Sequence[Token], ours: Sequence[Token], theirs: Sequence[Token]) -> list[Token]:
-    """`merge_text` for any sequence: kept is what neither side took out, added what either side put in."""
+    """Merge sequences as `merge_text` does: kept is what neither took out, added what either put in."""
     our, their = _edits(base, ours), _edits(base, theirs)
     merged: list[Token] = []
     for place in range(len(base) + 1):
@@ -48,7 +48,7 @@ def merge(base: Sequence[Token], ours: Sequence[Token], theirs: Sequence[Token])
 
 
 def union(first: Sequence[Token], second: Sequence[Token]) -> list[Token]:
-    """Both sequences in one, what they have in common once; where they differ, `first` comes first."""
+    """Return both sequences as one, what they share once; where they differ, `first` comes first."""
     if not first or not second:
         return [*first, *second]
     merged: list[Token] = []

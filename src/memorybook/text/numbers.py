@@ -69,7 +69,7 @@ def number(text: str) -> int:
 
 
 def figures(text: str) -> list[Figure]:
-    """The numbers in a text, in no order. Letters with digits in them (`utf8`, `K3s`) are names and not among them."""
+    """Return the numbers in a text, in no order. Letters with digits in them (`utf8`, `K3s`) are names."""
     return [Figure(one[0], frozenset(values), one.start(), one.end(), sure) for one, values, sure in _found(text)]
 
 

@@ -49,7 +49,7 @@ def diff(before: str | None, after: str | None) -> list[Hunk]:
 
 
 def appended(before: str | None, lines: Sequence[str]) -> tuple[str, list[Hunk]]:
-    """The text with these lines at its end, a torn last line ended first, and the hunks that make it: `diff`, quick."""
+    """Append lines, ending a torn last line first; return the text and its hunks. As `diff`, but quick."""
     start = before.count("\n") if before else 0
     torn = bool(before) and not (before or "").endswith("\n")
     text = (before or "") + "\n" * torn + "".join([f"{line}\n" for line in lines])
@@ -157,7 +157,7 @@ def _differences(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, 
 
 
 def _is_edited(old: str, new: str) -> bool:
-    """Whether the two are likely the same line, as it was and as it is: a header, a title. It saves looking further."""
+    """Return whether two lines are likely one before and after an edit: a header, a title."""
     return old[:_TELLING] == new[:_TELLING] and len(old) >= _TELLING
 
 
@@ -184,7 +184,7 @@ _WIDTH = len(str(MOST_LINES))
 
 
 def numbered(text: str, lines: Sequence[int] = (1, -1)) -> str:
-    """Lines of a text with their numbers: from the first to the last of `lines`, -1 for the end of the text."""
+    """Return lines of a text with their numbers: from the first to the last of `lines`, -1 for the end of the text."""
     first, last = max(1, lines[0]), lines[1]
     shown = text.split("\n")[first - 1 : None if last == -1 else last]
     return "\n".join(f"{number:>{_WIDTH}}\t{line}" for number, line in enumerate(shown, first))
@@ -233,7 +233,7 @@ def listing(files: Mapping[str, int], *, levels: int = 2) -> Iterator[tuple[str,
 
 
 def size_of(count: int) -> str:
-    """Bytes in a few characters: `0B`, `1.5K`, `3M`."""
+    """Return bytes in a few characters: `0B`, `1.5K`, `3M`."""
     power = min(max(count.bit_length() - 1, 0) // 10, 3)
     size = count / 1024**power
     return f"{size:.0f}{'BKMG'[power]}" if size == int(size) else f"{size:.1f}{'BKMG'[power]}"

@@ -16,18 +16,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from memorybook.text import redact_context
-from memorybook.text.redact_rules import (
-    MIXED,
-    RULES,
-    SHORT_RULES,
-    STRONG,
-    compiled,
-    is_name,
-    is_random,
-    is_stand_in,
-    look,
-)
+from memorybook.text import redact_context, redact_rules
 
 _LENGTHS = (  # of an IBAN, by country
     "AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BR29 BY28 CH21 CR22 CY28 CZ24 DE22 DK18 DO28 EE20 EG29 ES24 FI18 "
@@ -131,7 +120,7 @@ def blocks(text: str, secret_in: Callable[[str], str]) -> Iterator[Block]:
 
 
 def _keys(text: str) -> Iterator[Block]:
-    """Private keys: those that say so, and lines that are one without saying so."""
+    """Yield private keys: those that say so, and lines that are one without saying so."""
     for begin in _BEGIN.finditer(text):
         line = _KEY_LINE.search(text, begin.end(), begin.end() + _SOON)
         if line:
@@ -291,7 +280,7 @@ def redact_json(value: Any, patterns: Sequence[str] = ()) -> RedactedJson:
 
 def _field(key: object, text: str, patterns: Sequence[str], masked: list[Masked]) -> str:
     named = isinstance(key, str) and len(text) >= 4 and len(text.split()) == 1 and redact_context.names_secret(key)
-    if named and not is_stand_in(text) and not _MARK.fullmatch(text):  # a secret, not a sentence about it
+    if named and not redact_rules.is_stand_in(text) and not _MARK.fullmatch(text):  # a secret, not a sentence about it
         masked.append(Masked("secret", _preview("secret", text)))
         return "[REDACTED:secret]"
     if key in _SEALED and re.fullmatch(r"[A-Za-z0-9+/_-]*={0,2}", text):
@@ -335,9 +324,11 @@ def _spans(text: str, own: Iterable[re.Pattern[str]]) -> Iterator[Span]:
     for pattern in own:
         yield from ((*match.span(), "pattern") for match in pattern.finditer(text) if match.group())
     lower = redact_context.folded(text)
-    for rule in (*SHORT_RULES, *RULES) if _LONG_RUN.search(text) else SHORT_RULES:
+    for rule in (
+        (*redact_rules.SHORT_RULES, *redact_rules.RULES) if _LONG_RUN.search(text) else redact_rules.SHORT_RULES
+    ):
         if redact_context.holds(lower, rule.hints):
-            pattern = compiled(rule.pattern)
+            pattern = redact_rules.compiled(rule.pattern)
             group = "secret" if "secret" in pattern.groupindex else 0
             fitting = (match for match in pattern.finditer(text) if _CHECKS[rule.check](match[group]))
             yield from ((*match.span(group), rule.kind) for match in fitting)
@@ -347,16 +338,19 @@ def _spans(text: str, own: Iterable[re.Pattern[str]]) -> Iterator[Span]:
 
 _CHECKS: Mapping[str, Callable[[str], bool]] = {
     "shape": lambda value: True,
-    "value": lambda value: not is_stand_in(value),
-    "token": lambda value: not (is_stand_in(value) or is_name(value)) or is_random(value.rpartition(".")[0]),
-    "mixed": lambda value: look(value) >= MIXED,
-    "strong": lambda value: look(value) >= STRONG,
-    "random": lambda value: is_random(value) and not is_stand_in(value),
+    "value": lambda value: not redact_rules.is_stand_in(value),
+    "token": lambda value: (
+        not (redact_rules.is_stand_in(value) or redact_rules.is_name(value))
+        or redact_rules.is_random(value.rpartition(".")[0])
+    ),
+    "mixed": lambda value: redact_rules.look(value) >= redact_rules.MIXED,
+    "strong": lambda value: redact_rules.look(value) >= redact_rules.STRONG,
+    "random": lambda value: redact_rules.is_random(value) and not redact_rules.is_stand_in(value),
 }
 
 
 def _merged(spans: Iterable[Span]) -> list[Span]:
-    """Overlapping spans as one, under the name of the first (the longer one of two that start together)."""
+    """Join overlapping spans under the name of the first (the longer of two that start together)."""
     merged: list[Span] = []
     for start, end, kind in sorted(sorted(spans), key=lambda span: (span[0], -span[1])):
         if merged and start < merged[-1][1]:

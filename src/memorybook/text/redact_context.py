@@ -313,7 +313,7 @@ def _trimmed(text: str, start: int, stop: int) -> tuple[int, int]:
 
 
 def _after_user(text: str, start: int, stop: int) -> int:
-    """Start of the password in `user/password` or `user:password`; `start` for anything else."""
+    """Return the start of the password in `user/password` or `user:password`; `start` for anything else."""
     for mark in "/:":
         cut = text.find(mark, start, stop)
         if 0 < cut - start <= 24 and text[start:cut].replace("_", "a").replace("-", "a").isalnum():
@@ -370,7 +370,7 @@ def _is_quoted_word(text: str, start: int, stop: int) -> bool:
 
 
 def _logins(text: str, pattern: str, marks: str) -> Iterator[tuple[int, int, str]]:
-    """`login admin / …`, 无线：家 / …: a user or a network by name, then something that only a password looks like."""
+    """Yield `login admin / …`, 无线：家 / …: a name, then something that only a password looks like."""
     for pair in _compiled(pattern).finditer(text):
         start, stop = _trimmed(text, *pair.span("secret"))
         if look(text[start:stop]) >= (MIXED if pair["mark"] in marks else RANDOM):

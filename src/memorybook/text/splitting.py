@@ -54,7 +54,7 @@ def blocks(text: str, *, first_line: int = 1) -> list[Block]:
 
 
 def merged(text: str, pieces: Sequence[Block], limit: int, *, first_line: int = 1) -> Iterator[Block]:
-    """Neighbouring blocks of one run together as long as they are within `limit` tokens; longer ones cut."""
+    """Join neighbouring blocks of a run as long as they are within `limit` tokens; cut longer ones."""
     lines = text.split("\n")
     group: list[Block] = []
     size = 0
@@ -130,7 +130,7 @@ class _Reader:
         self.at += count
 
     def _whole(self, fence: int) -> None:
-        """A fence becomes a block of its own, a comment none."""
+        """Make a fence a block of its own; pass over a comment."""
         self.flush(self.at)
         end = fence or self._text.find("-->", self._offset) + 3
         count = self._text.count("\n", self._offset, end) + 1
@@ -194,7 +194,7 @@ def _cut(lines: Sequence[str], block: Block, limit: int, first_line: int) -> Ite
 
 
 def _spans(text: str, limit: int, *, code: bool) -> Iterator[tuple[int, int]]:
-    """Offsets of consecutive pieces of at most about `limit` tokens."""
+    """Yield offsets of consecutive pieces of at most about `limit` tokens."""
     start = end = size = 0
     ends = (match.end() for match in (re.compile("\n") if code else _SENTENCE_END).finditer(text))
     for stop in (*(end for end in ends if end < len(text)), len(text)):

@@ -41,14 +41,14 @@ def parse_time(value: Any, timezone: tzinfo) -> datetime | None:
 
 
 def _utc(moment: datetime, timezone: tzinfo) -> datetime | None:
-    """`moment` in UTC, if its year is plausible."""
+    """Return `moment` in UTC, if its year is plausible."""
     if not _YEARS[0] <= moment.year <= _YEARS[1]:
         return None
     return (moment if moment.tzinfo else moment.replace(tzinfo=timezone)).astimezone(UTC)
 
 
 def _epoch(number: float) -> datetime | None:
-    """Seconds since the epoch, or thousandths, millionths, billionths of them, told apart by size."""
+    """Read seconds since the epoch, or thousandths, millionths, billionths of them, told apart by size."""
     for limit, unit in ((1e11, 1.0), (1e14, 1e3), (1e17, 1e6), (1e20, 1e9)):
         if 1e8 <= number < limit:
             return _utc(datetime.fromtimestamp(number / unit, UTC), UTC)
@@ -56,7 +56,7 @@ def _epoch(number: float) -> datetime | None:
 
 
 def _clock(hour: int, half: str | None) -> int:
-    """Hour of the day, 0..24, from a clock face and the half of the day it stands in."""
+    """Return hour of the day, 0..24, from a clock face and the half of the day it stands in."""
     if half in ("am", "上午", "早上", "凌晨", "清晨", "早晨"):
         return 0 if hour == 12 else hour
     if half in ("pm", "下午", "傍晚"):
@@ -91,7 +91,7 @@ def _chinese_pattern() -> re.Pattern[str]:
 
 
 def _chinese(text: str) -> datetime | None:
-    """Year first, in any punctuation, with a weekday, a half of the day, an hour, an offset, or none of them."""
+    """Read year first, in any punctuation, with a weekday, half of the day, hour, offset, or none of them."""
     found = _chinese_pattern().fullmatch(text)
     if found is None:
         return None

@@ -116,7 +116,7 @@ def query_words(text: str) -> tuple[str, ...]:
 
 
 def is_telling(word: str) -> bool:
-    """Whether finding this token says much: no single CJK character, no function character in it, no word for today."""
+    """Return whether a token says much: no single CJK or function character, no word for today."""
     return word.isascii() or (len(word) > 1 and _FUNCTION_CHARACTERS.isdisjoint(word) and word not in _DAYS)
 
 
@@ -140,12 +140,12 @@ def normalise(text: str) -> str:
 
 
 def digest(text: str) -> str:
-    """32 hexadecimal digits naming the statement: blake2b over `normalise(text)`."""
+    """Return 32 hexadecimal digits naming the statement: blake2b over `normalise(text)`."""
     return text_digest(normalise(text))
 
 
 def text_digest(text: str) -> str:
-    """32 hexadecimal digits naming exactly this text (blake2b): the key under which its vector is cached."""
+    """Return 32 hexadecimal digits naming exactly this text (blake2b): the key of its cached vector."""
     return _blake2b()(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
@@ -158,7 +158,7 @@ def _blake2b() -> type[blake2b]:
 
 
 def han_share(text: str) -> float:
-    """Share of the letters that are Han, kana or Hangul, 0..1; 0 for a text without letters."""
+    """Return share of the letters that are Han, kana or Hangul, 0..1; 0 for a text without letters."""
     if text.isascii():
         return 0.0
     letters = [*filter(str.isalpha, text)]
@@ -166,7 +166,7 @@ def han_share(text: str) -> float:
 
 
 def language_of(setting: str, texts: Iterable[str]) -> str:
-    """`en` or `zh`: the setting, or for `auto` what the texts are mostly written in."""
+    """Return `en` or `zh`: the setting, or for `auto` what the texts are mostly written in."""
     if setting != "auto":
         return setting
     return "zh" if han_share("\n".join(texts)) >= 0.3 else "en"
@@ -240,7 +240,7 @@ def _chunks(piece: str) -> Sequence[str]:
 
 
 def _characters(run: str) -> list[str]:
-    """Characters of a CJK run with the bigram of each and its follower between them."""
+    """Return characters of a CJK run with the bigram of each and its follower between them."""
     pairs, synonyms = [*map(add, run, run[1:])], BEGINNING
     if not synonyms.keys().isdisjoint(pairs):
         for pair in pairs:
@@ -254,7 +254,7 @@ def _characters(run: str) -> list[str]:
 
 
 def _words_of(chunk: str) -> tuple[str, ...]:
-    """Tokens of one chunk: the whole, its segments, its parts, each distinct one once."""
+    """Return tokens of one chunk: the whole, its segments, its parts, each distinct one once."""
     if chunk.isalnum() and (chunk.islower() or chunk.istitle() or chunk.isupper() or chunk.isdigit()):
         return (_word(chunk.lower()),)
     low = chunk.lower()

@@ -344,7 +344,7 @@ def test_another_process_folding_at_the_same_time_wins(book: Book, path: str, mo
             fast._vectors.fold(connection, model)
         return write(path, dimensions, blocks)
 
-    monkeypatch.setattr(vector_files, "write", overtaken)
+    monkeypatch.setattr(vectors, "write", overtaken)
     fill(book, slow, 1)
     assert len(files(book)) == 1
     assert raced[0] not in [str(book.root / ".memorybook" / name) for name in files(book)]

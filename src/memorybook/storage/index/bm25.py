@@ -92,7 +92,7 @@ class Term(NamedTuple):
 
 
 def statistics(db: Connection) -> Statistics:
-    """Of the index as it stands. Raises apsw.CorruptError if it does not say."""
+    """Return those of the index as it stands. Raises apsw.CorruptError if it does not say."""
     held: dict[str, int] = dict(db.execute("SELECT name, value FROM meta WHERE name IN ('passages', 'words')"))
     if len(held) < 2:
         raise apsw.CorruptError("the index does not say how many passages and words it has")
@@ -195,7 +195,7 @@ class Postings:
         return found
 
     def near(self, term: Term, count: int, listed: Callable[[], str]) -> tuple[bytes, bytes] | None:
-        """Only the blocks in which `count` passages, listed as JSON, may be; None if all of them are as quick."""
+        """Read only the blocks in which `count` passages, listed as JSON, may be; None if all of them are as quick."""
         if term.id in self._read or count * _SEEK * BLOCK > term.holding:
             return None
         blocks = "SELECT (SELECT max(id) FROM postings WHERE id BETWEEN ?1 AND ?1 + value) FROM json_each(?2)"
@@ -344,7 +344,7 @@ class _Arrays:
             self._near = _once(self._np, near[self._scores.take(near) >= floor])
 
     def _near_best(self, count: int) -> tuple[Any, Any]:
-        """Passages, each once, among which the `count` best are, with their scores."""
+        """Return passages, each once, among which the `count` best are, with their scores."""
         if self.closed:
             near = self._near
         elif self._many:
@@ -437,7 +437,7 @@ _spare: list[Any] = []
 
 
 def _gains(mean: float) -> Any:
-    """`gain` of every code there is, as an array."""
+    """Return `gain` of every code there is, as an array."""
     import numpy as np
 
     return gain(np.arange(MOST + 1)[:, np.newaxis], np.arange(LONGEST + 1), mean).ravel()

@@ -235,7 +235,7 @@ def row_of(passage: Passage) -> tuple[Value, ...]:
 
 
 def listed(numbers: Iterable[int]) -> str:
-    """Numbers as one value to bind, for `IN (SELECT value FROM json_each(?))`."""
+    """Return numbers as one value to bind, for `IN (SELECT value FROM json_each(?))`."""
     return str(list(numbers))
 
 
@@ -270,7 +270,7 @@ _ROLES = frozenset({"", "user", "assistant", "system", "tool"})
 
 
 def idf(passages: int, holding: int) -> float:
-    """Inverse document frequency as answers show it, above 0 always: log(1 + (N - n + .5) / (n + .5))."""
+    """Return inverse document frequency as answers show it, above 0 always: log(1 + (N - n + .5) / (n + .5))."""
     return log(1.0 + (passages - holding + 0.5) / (holding + 0.5))
 
 
@@ -306,7 +306,7 @@ def inline(embedder: Embedder) -> float:
 
 
 def neighbour_places(found: Mapping[int, Passage], *legs: Mapping[int, float]) -> set[tuple[str, int]]:
-    """(session, position) before and after the `NEIGHBOURED` best turns of each leg, of scores by number."""
+    """Return (session, position) around the `NEIGHBOURED` best turns of each leg, of scores by number."""
     places = set()
     for scores in legs:
         for number in sorted(scores, key=scores.__getitem__, reverse=True)[:NEIGHBOURED]:
@@ -329,7 +329,7 @@ def admits(query: Query, passage: Passage, session_name: str) -> bool:
 
 
 def filters(query: Query) -> tuple[str, list[str | bytes]]:
-    """`admits` in SQL, over `passages AS p`, with the values to bind; "" if the query admits everything."""
+    """Return `admits` as SQL over `passages AS p`, with its values; "" if the query admits everything."""
     simple = (("p.category=?", query.category), ("p.date>=?", query.since), ("p.date<=?", query.until))
     parts = [condition for condition, value in simple if value is not None]
     values = [bindable(value) for _, value in simple if value is not None]

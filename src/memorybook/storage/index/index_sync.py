@@ -17,19 +17,8 @@ from memorybook._light import TYPE_CHECKING, Callable, Iterable, Iterator, Named
 from memorybook.errors import MemoryBookError, MissingDocument
 from memorybook.search.types import SyncReport
 from memorybook.storage.index import bm25
-from memorybook.storage.index.index_schema import (
-    COLUMNS,
-    FIELDS,
-    TurnsUnread,
-    born,
-    changes_of,
-    counted_up,
-    listed,
-    passage_of,
-    passages,
-    revision_of,
-    row_of,
-)
+from memorybook.storage.index import index_schema as schema
+from memorybook.storage.index.index_schema import listed, passages
 from memorybook.storage.sqlite import Connection, Row, Value, bindable, immediate, readable
 from memorybook.text.tokens import text_digest
 
@@ -43,7 +32,7 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 
-_SOURCE = FIELDS.index("source")
+_SOURCE = schema.FIELDS.index("source")
 
 BATCH = 4096
 """Passages written in one transaction: others that write wait a fraction of a second for it."""
@@ -91,7 +80,7 @@ def bring_in(
     expect: Callable[[list[str]], None] | None = None,
 ) -> Outcome:
     """Apply a difference; `progress` gets the documents and turns done, `expect` the texts to be embedded."""
-    brought = Outcome(born(connection), progress, expect)
+    brought = Outcome(schema.born(connection), progress, expect)
     if progress is not None:
         turns = transcripts.counts()["turns"] if difference.turns[0] != difference.turns[1] else 0
         brought.total = len(difference.changed) + len(difference.removed) + turns
@@ -102,7 +91,7 @@ def bring_in(
     if difference.turns[0] != difference.turns[1]:
         try:
             _bring_turns(connection, transcripts, difference.turns, brought)
-        except TurnsUnread as error:
+        except schema.TurnsUnread as error:
             brought.degraded.append(str(error))
     if brought.settled:
         connection.execute("INSERT OR IGNORE INTO meta VALUES ('whole', 1)")
@@ -125,7 +114,7 @@ class Outcome:
 
     def still(self, connection: Connection) -> bool:
         """Return whether the database is the one all was worked out from; ask in the transaction that writes."""
-        same = born(connection) == self._age
+        same = schema.born(connection) == self._age
         self.settled = self.settled and same
         return same
 
@@ -140,7 +129,7 @@ class Outcome:
         indexed_text, dense_text = _texts_of()
         dense = dense_text(passage)
         self._coming.append(dense)
-        return row_of(passage), self.words.numbered(indexed_text(passage)), text_digest(dense)
+        return schema.row_of(passage), self.words.numbered(indexed_text(passage)), text_digest(dense)
 
     def foresee(self) -> None:
         """Tell whoever embeds what is coming."""
@@ -237,7 +226,7 @@ _FIELDS = "text category state last_activated pinned expires group tags links su
 
 
 def _entries(path: str, document: Document) -> set[Row]:
-    """(path, id, hits, created, metadata, fields) of a document's entries; it is read again, but its blocks are cached.
+    """Return (path, id, hits, created, metadata, fields) of the entries; reads it again, but its blocks are cached.
 
     `fields` changes with what people change; not with the score, which fades.
     """
@@ -263,16 +252,16 @@ def _entries(path: str, document: Document) -> set[Row]:
 
 def _stored(connection: Connection, path: str) -> list[tuple[int, Passage]]:
     rows = connection.execute(
-        f"SELECT p.id, {COLUMNS} FROM passages AS p WHERE p.path=? AND p.source<>'turn' ORDER BY p.id",
+        f"SELECT p.id, {schema.COLUMNS} FROM passages AS p WHERE p.path=? AND p.source<>'turn' ORDER BY p.id",
         (bindable(path),),
     )
-    return [(number, passage_of(fields)) for number, *fields in rows]
+    return [(number, schema.passage_of(fields)) for number, *fields in rows]
 
 
 def _differing(
     stored: list[tuple[int, Passage]], wanted: Iterable[Passage]
 ) -> tuple[list[int], list[tuple[int, Passage]], Iterable[Passage]]:
-    """What to delete, to move and to insert: a passage is what is indexed and embedded of it, wherever it stands."""
+    """Return what to delete, to move and to insert; a passage is what is indexed and embedded of it."""
     if not stored:
         return [], [], wanted
     waiting: dict[tuple[str, str], deque[tuple[int, Passage]]] = {}
@@ -299,7 +288,7 @@ def _content(passage: Passage) -> tuple[str, str]:
 
 @once
 def _texts_of() -> tuple[Callable[[Passage], str], Callable[[Passage], str]]:
-    """Only what is split anew needs `text.passages`."""
+    """Import `text.passages`, which only new text needs."""
     from memorybook.text.passages import dense_text, indexed_text
 
     return indexed_text, dense_text
@@ -350,14 +339,14 @@ def _record(connection: Connection, plan: _Plan) -> None:
 def _bring_turns(
     connection: Connection, transcripts: Transcripts, revisions: tuple[int | None, int | None], brought: Outcome
 ) -> None:
-    """Turns since the index's revision; all of them, and none but them, if it is ahead of the transcripts."""
+    """Bring in turns since the index's revision; all of them, and no others, if it is ahead of the transcripts."""
     from memorybook.text.passages import turn_passage
 
     before, now = revisions
     if now is None:  # there are transcripts that cannot be read
         return
     afresh = before is not None and now < before
-    changes = changes_of(transcripts, 0 if afresh or before is None else before)
+    changes = schema.changes_of(transcripts, 0 if afresh or before is None else before)
     drafted = (
         (session.uuid, turn.id, session.name, brought.draft(turn_passage(session, turn)))
         for session, turn in changes.turns
@@ -399,7 +388,7 @@ def _place_turns(connection: Connection, words: bm25.Words, batch: list[_Drafted
         number, stored = known.get((session, turn), (0, None))
         if stored is None:
             fresh[session, turn] = draft
-        elif _content(stored) == _content(passage := passage_of(draft[0])):
+        elif _content(stored) == _content(passage := schema.passage_of(draft[0])):
             moved += [(number, passage)] if stored != passage else []
         else:
             gone.append(number)
@@ -412,11 +401,11 @@ def _place_turns(connection: Connection, words: bm25.Words, batch: list[_Drafted
 def _turn_rows(connection: Connection, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], tuple[int, Passage]]:
     """Return those of these turns (session, turn) that are there, with their ids."""
     rows = connection.executemany(
-        f"SELECT p.session, p.turn, p.id, {COLUMNS} FROM passages AS p"
+        f"SELECT p.session, p.turn, p.id, {schema.COLUMNS} FROM passages AS p"
         " WHERE p.session=? AND p.turn=? AND p.source='turn'",
         [(bindable(session), bindable(turn)) for session, turn in keys],
     )
-    return {(readable(session), readable(turn)): (id, passage_of(row)) for session, turn, id, *row in rows}
+    return {(readable(session), readable(turn)): (id, schema.passage_of(row)) for session, turn, id, *row in rows}
 
 
 def _revision(connection: Connection) -> int | None:
@@ -452,8 +441,8 @@ def _delete(connection: Connection, numbers: list[int]) -> None:
 
 def _move(connection: Connection, moved: list[tuple[int, Passage]]) -> None:
     connection.executemany(
-        f"UPDATE passages SET ({', '.join(FIELDS)})=({', '.join('?' * len(FIELDS))}) WHERE id=?",
-        [[*row_of(passage), number] for number, passage in moved],
+        f"UPDATE passages SET ({', '.join(schema.FIELDS)})=({', '.join('?' * len(schema.FIELDS))}) WHERE id=?",
+        [[*schema.row_of(passage), number] for number, passage in moved],
     )
 
 
@@ -461,11 +450,11 @@ def _insert(connection: Connection, words: bm25.Words, drafts: list[_Draft]) -> 
     if not drafts:
         return
     texts = _texts(connection, [digest for _, _, digest in drafts])
-    last = counted_up(connection, "last", len(drafts))
+    last = schema.counted_up(connection, "last", len(drafts))
     numbered = [*enumerate(drafts, last - len(drafts) + 1)]
-    marks = ", ".join("?" * (len(FIELDS) + 2))
+    marks = ", ".join("?" * (len(schema.FIELDS) + 2))
     connection.executemany(
-        f"INSERT INTO passages (id, dense, {', '.join(FIELDS)}) VALUES ({marks})",
+        f"INSERT INTO passages (id, dense, {', '.join(schema.FIELDS)}) VALUES ({marks})",
         ((number, texts[digest], *row) for number, (row, _, digest) in numbered),
     )
     bm25.add(connection, words, {number: held for number, (_, held, _) in numbered})
@@ -541,8 +530,8 @@ class Difference(NamedTuple):
         before, now = self.turns
         if cost > than or before == now or now is None:
             return cost > than
-        with suppress(TurnsUnread):
-            for _, turn in changes_of(transcripts, before if before is not None and before < now else 0).turns:
+        with suppress(schema.TurnsUnread):
+            for _, turn in schema.changes_of(transcripts, before if before is not None and before < now else 0).turns:
                 cost += TURN + len(turn.text)
                 if cost > than:
                     return True
@@ -645,14 +634,14 @@ def _difference(db: Connection, table: Table, documents: Documents, transcripts:
     changed, gone = table.compare(db, listed)
     row = db.first("SELECT value FROM meta WHERE name='turns'")
     before = row[0] if row is not None else None
-    now, degraded = revision_of(transcripts, before)
+    now, degraded = schema.revision_of(transcripts, before)
     return Difference(len(listed), changed, gone, (before, now), degraded)
 
 
 def _others(
     listed: tuple[DocumentInfo, ...], agreed: tuple[DocumentInfo | None, ...]
 ) -> Iterator[tuple[int, DocumentInfo]]:
-    """Documents, with their places, that are not the ones that agreed there; stretches that are equal cost little."""
+    """Yield documents, with their places, that are not the ones that agreed there; equal stretches cost little."""
     for start in range(0, len(listed), _STRETCH):
         now, before = listed[start : start + _STRETCH], agreed[start : start + _STRETCH]
         if now != before:

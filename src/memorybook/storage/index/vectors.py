@@ -157,7 +157,7 @@ class VectorFile:
         return scans
 
     def only(self, texts: set[int]) -> Block:
-        """Its rows of these texts."""
+        """Return its rows of these texts."""
         from array import array
 
         keeps = [text in texts for text in self.block.texts]
@@ -171,7 +171,7 @@ class VectorFile:
         return Block(memoryview(held), [run for run in runs if run[0]], high, low)
 
     def _halves(self, places: Sequence[int]) -> tuple[bytes, bytes]:
-        """Low and high halves of the rows at these places."""
+        """Return low and high halves of the rows at these places."""
         width, block = self._width, self.block
         cuts = [slice(place * width, (place + 1) * width) for place in places]
         return b"".join(block.low[cut] for cut in cuts), b"".join(block.high[cut] for cut in cuts)
@@ -283,7 +283,7 @@ def _reaching(scan: Scan, floor: float, allowed: set[int] | None) -> list[Chosen
 
 
 def _at_least(values: memoryview[float], least: float) -> list[int]:
-    """Places of the values that are not below `least`, without looking at each in Python."""
+    """Return places of the values that are not below `least`, without looking at each in Python."""
     numpy = arrays(len(values) * _SIFTED)
     if numpy is not None:
         found: list[int] = (numpy.asarray(values) >= least).nonzero()[0].tolist()
@@ -298,7 +298,7 @@ def _at_least(values: memoryview[float], least: float) -> list[int]:
 
 
 def rescored(question: Question, chosen: Sequence[Chosen]) -> list[tuple[int, float]]:
-    """(text, cosine) of the chosen rows, best first; the newer text on a tie."""
+    """Return (text, cosine) of the chosen rows, best first; the newer text on a tie."""
     groups: dict[int, tuple[VectorFile | FloatRows, list[int], list[int]]] = {}
     for _, text, rows, place in chosen:
         _, places, texts = groups.setdefault(id(rows), (rows, [], []))
@@ -312,7 +312,7 @@ def rescored(question: Question, chosen: Sequence[Chosen]) -> list[tuple[int, fl
 
 
 def cosines(query: bytes, rows: bytes) -> list[float]:
-    """Exact cosine of a vector with each of these rows, all float32, the rows one after the other."""
+    """Return exact cosine of a vector with each of these rows, all float32, the rows one after the other."""
     if not rows:
         return []
     asked = memoryview(query).cast("f", (1, len(query) // 4))
@@ -332,7 +332,7 @@ def _shifted(values: memoryview[float], by: float) -> bytes:
 
 
 def _whole(floats: bytes, unit: float) -> bytes:
-    """`round(x / unit)` of each number as float32 whose lowest bytes hold it, 2**15 more than it is."""
+    """Return `round(x / unit)` of each number as float32 whose lowest bytes hold it, 2**15 more than it is."""
     return _sum(memoryview(floats).cast("f"), 1.0 / unit, _BIAS)
 
 
@@ -349,7 +349,7 @@ def _flat(tensor: object) -> memoryview[float]:
 
 
 def block_of(texts: Iterable[int], rows: bytes) -> Block:
-    """Float32 rows as they stand in a file, the rows one after the other."""
+    """Return float32 rows as they stand in a file, the rows one after the other."""
     from array import array
 
     held = array("q", texts)

@@ -116,13 +116,13 @@ def shifted(day: date, months: int) -> tuple[int, int]:
 
 
 def week_of(day: int, weeks: int = 0) -> Span:
-    """Monday to Sunday of the week so many weeks from that of the day."""
+    """Return Monday to Sunday of the week so many weeks from that of the day."""
     monday = day - (day - 1) % 7 + 7 * weeks  # ordinal 1 was a Monday
     return monday, monday + 6
 
 
 def _months(when: When, today: date | None, years: Iterable[int], near: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """The years and months in which the days may be, the month 0 for what is of no month, -1 for what is of neither."""
+    """Yield years and months in which the days may be; month 0 is of no month, -1 of neither."""
     counted = when.days or when.away or when.weekday is not None or when.weeks is not None or when.quarters is not None
     of_month = when.months is not None or (when.month is None and (when.day or when.open == "month"))
     if today is not None and counted:
@@ -180,7 +180,7 @@ def _in_month(when: When, today: date | None, year: int, month: int) -> Span:
 
 
 def _same(today: date, year: int, month: int, play: int) -> Span:
-    """The day of that month which has the number of today, or the last if there is none, give or take some days."""
+    """Return the day of that month with the number of today, or the last if there is none, give or take some days."""
     first, last = _reach(year, month)
     day = min(first + today.day - 1, last)
     return day - play, day + play
@@ -268,7 +268,7 @@ def spans_at(question: str, years: Iterable[int], today: date | None) -> list[tu
 
 
 def closeness(day: int, wanted: Iterable[Span]) -> float:
-    """1 for a day (ordinal) within a span, then less and less until `LATER` days after it; else 0."""
+    """Return 1 for a day (ordinal) within a span, then less until `LATER` days after it; else 0."""
     return max(
         (
             1.0 if first <= day <= last else (1 - (day - last) / (LATER + 1)) / 2
@@ -376,7 +376,7 @@ def _is_open(when: When) -> bool:
 
 
 def _range(first: When, last: When, years: Sequence[int], today: date | None) -> list[Span]:
-    """From one to the other; each by itself if they are no range."""
+    """Return spans from one to the other; each by itself if they are no range."""
     starts, ends = _spans(first, years, today), _spans(last, years, today)
     if _is_open(last) and last.weekday is not None:
         if _is_open(first) and today is not None:
