@@ -38,9 +38,6 @@ def needs(book: DirectoryDocuments, path: str) -> bool:
     return next(book.needs_reconcile(info) for info in book.list() if info.path == path)
 
 
-# --- keeping ------------------------------------------------------------------------------------
-
-
 def test_only_the_last_versions_are_kept(kept: Versions) -> None:
     for number in range(60):
         kept.add(f"{number}\n".encode(), "s")
@@ -62,9 +59,6 @@ def test_damaged_versions_are_left_out_and_a_damaged_tail_is_cut(kept: Versions,
         kept.extend(tail, "s")
     (tmp_path / damaged).write_bytes(b"\0\0\0\0")
     assert kept.load() == [Version(True, 4, b"two\nwhole\n")]
-
-
-# --- which version a text was made from ------------------------------------------------------------
 
 
 def version(*lines: str, appended: tuple[str, ...] = (), stood: bool = True) -> Version:
@@ -93,9 +87,6 @@ def test_the_base_is_always_one_of_the_states(states: list[list[str]], text: lis
     base = base_of(history, "".join(f"{line}\n" for line in text).encode())
     assert base is not None
     assert any(each.data.startswith(base.data) for each in history)
-
-
-# --- a person's saves -------------------------------------------------------------------------------
 
 
 def test_a_stale_save_keeps_the_persons_lines_and_gets_the_agents_back(book: DirectoryDocuments, root: Path) -> None:

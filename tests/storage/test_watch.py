@@ -258,9 +258,6 @@ def test_a_listing_that_fails_is_made_anew(
     assert looks
 
 
-# --- where it cannot be done ------------------------------------------------------------------------
-
-
 def never(*_: object) -> int:
     return -1
 
@@ -330,9 +327,6 @@ def test_another_system_is_not_relied_on(root: Path, monkeypatch: pytest.MonkeyP
     assert watched(str(root), {}) is None
 
 
-# --- its life ---------------------------------------------------------------------------------------
-
-
 def test_closing_releases_the_queue_and_listing_goes_on(book: DirectoryDocuments, root: Path) -> None:
     def queues() -> int:
         folder = Path("/proc/self/fd")
@@ -391,8 +385,6 @@ def test_threads_that_list_at_once_all_see_what_was_done_before(book: DirectoryD
         thread.join()
     assert not missed
 
-
-# --- the law ----------------------------------------------------------------------------------------
 
 NAMES = st.sampled_from(["a.md", "b.md", "x/a.md", "x/c.md", "x/y/d.md", "z/e.md", "t.txt"])
 FOLDERS = st.sampled_from(["x", "x/y", "z", "w.md"])

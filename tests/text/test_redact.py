@@ -408,9 +408,6 @@ def test_a_preview_shows_no_password_and_only_the_head_of_a_token() -> None:
     assert redact(token).masked[0] == ("tavily-key", "tvly… (41 characters)")
 
 
-# --- patterns from the settings ----------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("text", "patterns", "left"),
     [
@@ -432,9 +429,6 @@ def test_configured_patterns_are_masked(text: str, patterns: list[str], left: st
 def test_a_pattern_that_cannot_be_used_is_an_error_that_names_it(pattern: str) -> None:
     with pytest.raises(ConfigError, match="redaction pattern"):
         redact("text", [pattern])
-
-
-# --- JSON --------------------------------------------------------------------------------------
 
 
 def test_json_is_masked_at_any_depth_and_by_the_name_of_its_field() -> None:
@@ -483,8 +477,6 @@ def test_deep_json_does_not_overflow() -> None:
     redact_json(value)
 
 
-# --- time --------------------------------------------------------------------------------------
-
 HOSTILE = (
     "password ",
     "密码",
@@ -526,9 +518,6 @@ HOSTILE = (
 def test_a_hostile_line_comes_to_an_end_and_hides_no_secret_behind_it(seed: str) -> None:
     line = (seed * (65_536 // len(seed) + 1))[:65_536]
     assert "AKIAQ3EGV7XJ2LMNP5RT" not in redact(f"{line}\nAKIAQ3EGV7XJ2LMNP5RT").text
-
-
-# --- data --------------------------------------------------------------------------------------
 
 
 def test_recall_and_false_alarms_on_generated_notes() -> None:

@@ -87,9 +87,6 @@ def test_a_name_of_a_thousand_parts_is_cut_not_kept_whole() -> None:
     assert max(map(len, t.tokens("a." * 10_000))) <= 96
 
 
-# --- questions ---------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -141,9 +138,6 @@ def test_statements_are_no_questions(text: str) -> None:
     assert not t.is_question(text)
 
 
-# --- equality ----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -165,9 +159,6 @@ def test_other_words_make_another_statement(one: str, other: str) -> None:
 @given(st.text())
 def test_normalising_twice_is_normalising_once(text: str) -> None:
     assert t.normalise(t.normalise(text)) == t.normalise(text)
-
-
-# --- languages and names -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -201,9 +192,6 @@ def test_names_are_dropped_as_whole_words(text: str, names: list[str], left: str
 def test_dropping_names_never_leaves_a_blank_text(text: str, names: list[str]) -> None:
     left = t.without_names(text, names)
     assert left.strip() or left == text
-
-
-# --- the token counter -------------------------------------------------------------------------
 
 
 def test_only_the_empty_text_has_no_tokens() -> None:

@@ -93,9 +93,6 @@ def blocks(db: Connection) -> dict[str, list[list[int]]]:
     return held
 
 
-# --- writing ---------------------------------------------------------------------------------------
-
-
 def test_what_is_removed_leaves_nothing_behind(db: Connection, numpy: str) -> None:
     texts = dict.fromkeys(range(1, 2 * BLOCK + 5), "apple 苹果") | {5: "apple secretword"}
     put(db, texts)
@@ -115,9 +112,6 @@ def test_removing_words_that_were_never_indexed_is_damage(db: Connection, text: 
     with pytest.raises(apsw.CorruptError):
         take(db, {number: text})
     assert statistics(db).passages == BLOCK + 7
-
-
-# --- finding ---------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -213,8 +207,6 @@ def test_postings_that_do_not_fit_their_word_are_damage(db: Connection, numpy: s
     with pytest.raises(apsw.CorruptError):
         found(db, "appl")
 
-
-# --- anything at all -------------------------------------------------------------------------------
 
 WORDS = st.sampled_from("apple pear pears plum ripe 苹果 上海 海 src/a.py C++ 7 \x00 ' \" \\ é".split(" "))
 TEXT = st.lists(WORDS, max_size=12).map(" ".join)

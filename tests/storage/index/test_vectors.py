@@ -217,9 +217,6 @@ def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["vectors.1"]
 
 
-# --- in an index -------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def path(book: Book, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(vector_files, "FOLD", 8)
