@@ -25,7 +25,6 @@ from memorybook.storage.sqlite import (
     immediate,
     maybe_bindable,
     maybe_stamp,
-    object_of,
     readable,
     reading,
     row_limit,
@@ -160,15 +159,16 @@ class SqliteJournal(Tables):
 
     def undone(self) -> Mapping[str, str]:
         """Return ids of the operations that are undone, and not redone since, with the id of what undid each."""
-        db = self._store.existing()
-        return {} if db is None else _undone(db)
+        undone: dict[str, str] = {}  # an undoing is newer than what it undoes, so the newest of all stands
+        for row in self._rows("SELECT id, undoes FROM operations WHERE undoes IS NOT NULL ORDER BY seq DESC"):
+            by, operation = map(readable, row)
+            if by not in undone:
+                undone.setdefault(operation, by)
+        return undone
 
     def usage(self, operation: str) -> Mapping[str, Any] | None:
         """Return the usage of an operation's (id) LLM calls; None if it made none. Raises NotFound."""
-        row = self._first("SELECT usage FROM operations WHERE id=?", (bindable(operation),))
-        if row is None:
-            raise _no_operation(operation)
-        return None if row[0] is None else object_of(row[0])
+        return self.operation(operation).usage
 
     def bury(self, digests: Iterable[str], *, reason: str, time: datetime) -> None:
         """Record tombstones: text digests that imports must not bring back. On disk on return."""
@@ -188,7 +188,7 @@ class SqliteJournal(Tables):
         first = "" if since is None else stamp(since)
         found = tables.among(db, "SELECT digest, operation, time FROM tombstones WHERE digest IN ({})", keyed)
         rows = [(readable(digest), readable(operation)) for digest, operation, time in found if readable(time) >= first]
-        undone = _undone(db) if rows else {}
+        undone = self.undone() if rows else {}
         return frozenset(
             keyed[digest] for digest, operation in rows if operation not in undone and operation not in but
         )
@@ -203,7 +203,7 @@ class SqliteJournal(Tables):
         db = self._store.existing()
         if db is None or db.first(f"SELECT 1 FROM changes WHERE {tables.FORGOT} LIMIT 1") is None:
             return []
-        return tables.changes_that_forgot(db, _undone(db))
+        return tables.changes_that_forgot(db, self.undone())
 
     def purge(
         self,
@@ -260,10 +260,9 @@ class SqliteJournal(Tables):
 
     def unpark(self, id: str) -> bool:
         """Forget what is parked under that id; whether there was something."""
-        db = self._store.existing()
-        if db is None:
+        if self._first("SELECT 1 FROM parked WHERE id=?", (bindable(id),)) is None:
             return False
-        with immediate(db):
+        with immediate(self._store.created()) as db:
             return db.modify("DELETE FROM parked WHERE id=?", (bindable(id),)) > 0
 
     # --- changes that wait for a person's word ---------------------------------------------------
@@ -298,11 +297,9 @@ class SqliteJournal(Tables):
 
     def decide(self, id: str, state: str, *, time: datetime, operation: str | None = None) -> None:
         """Settle an open proposal: `accepted`, `rejected`, `withdrawn`. Raises NotFound; Conflict if it is settled."""
-        db = self._store.existing()
-        row = None if db is None else db.first("SELECT state FROM proposals WHERE id=?", (bindable(id),))
-        if db is None or row is None:
+        if self._first("SELECT 1 FROM proposals WHERE id=?", (bindable(id),)) is None:
             raise NotFound(f"there is no proposal {id!r}; review lists those that are open")
-        with immediate(db):
+        with immediate(self._store.created()) as db:
             decided = db.modify(
                 "UPDATE proposals SET state=?, decided=?, operation=? WHERE id=? AND state='open'",
                 (state, stamp(time), maybe_bindable(operation), bindable(id)),
@@ -454,16 +451,6 @@ def _keys(db: Connection) -> Callable[[str], str] | None:
                 _bury(db, [readable(digest)], readable(operation), readable(reason), time)
             db.execute("DELETE FROM tombstones_unkeyed")
     return None if db.first("SELECT 1 FROM secret") is None else _keyed_with(db)
-
-
-def _undone(db: Connection) -> dict[str, str]:
-    """Return what is undone by what: an undoing is newer than what it undoes, so the newest of all stands."""
-    undone: dict[str, str] = {}
-    for row in db.execute("SELECT id, undoes FROM operations WHERE undoes IS NOT NULL ORDER BY seq DESC"):
-        by, operation = map(readable, row)
-        if by not in undone:
-            undone.setdefault(operation, by)
-    return undone
 
 
 def _no_operation(operation: str) -> NotFound:

@@ -20,7 +20,7 @@ Text that UTF-8 cannot say (lone surrogates) is stored as a blob in the same col
 
 from __future__ import annotations
 
-from memorybook._light import TYPE_CHECKING, Any, Iterator, Mapping, Sequence, cast
+from memorybook._light import TYPE_CHECKING, Any, Iterator, Mapping, Sequence
 from memorybook.errors import InvalidInput, NotFound
 from memorybook.storage.sqlite import (
     SEAL_TABLE,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Container
 
     from memorybook.formats.document import SummaryEmbedding, SummaryState, SummaryUpdate
-    from memorybook.model import Role, Session, Turn
+    from memorybook.model import Session, Turn
 
 
 MIGRATIONS: tuple[str, ...] = (
@@ -206,29 +206,27 @@ def turns_of(session: str, chat: Sequence[Any]) -> Iterator[Turn]:
     from memorybook.model import Turn
 
     turn_id, speaker, role, text, calls, replies, position, metadata, created = chat
+    said: list[Mapping[str, Any]] = list_of(replies)
     if turn_id is not None:
+        head = {
+            "id": readable(turn_id),
+            "role": readable(role),
+            "speaker": readable(speaker),
+            "content": readable(text),
+        }
+        rest = {"created": created, "position": position, "tool_calls": list_of(calls), "metadata": object_of(metadata)}
+        said = [{**head, **rest}, *said]
+    for one in said:
         yield Turn(
-            id=readable(turn_id),
+            id=one["id"],
             session=session,
-            text=readable(text),
-            role=cast("Role", readable(role)),
-            speaker=readable(speaker),
-            time=maybe_time_of(created),
-            position=position,
-            tool_calls=tuple(list_of(calls)),
-            metadata=object_of(metadata),
-        )
-    for reply in list_of(replies):
-        yield Turn(
-            id=reply["id"],
-            session=session,
-            text=reply["content"],
-            role=reply["role"],
-            speaker=reply["speaker"],
-            time=maybe_time_of(reply["created"]),
-            position=reply["position"],
-            tool_calls=tuple(reply["tool_calls"]),
-            metadata=reply["metadata"],
+            text=one["content"],
+            role=one["role"],
+            speaker=one["speaker"],
+            time=maybe_time_of(one["created"]),
+            position=one["position"],
+            tool_calls=tuple(one["tool_calls"]),
+            metadata=one["metadata"],
         )
 
 
@@ -408,14 +406,19 @@ def take_out(db: Connection, chat: int, gone: Container[str]) -> None:
     """Leave the chat without the turns of these ids, and without the summary that told of them; or leave no chat."""
     [row] = db.execute(f"SELECT {CHAT} FROM chats WHERE id=?", (chat,))
     left = [turn for turn in turns_of("", row) if turn.id not in gone]
-    if not left:
+    if left:
+        _put(db, chat, left)
+    else:
         db.execute("DELETE FROM chats WHERE id=?", (chat,))
-        return
+
+
+def _put(db: Connection, chat: int, turns: Sequence[Turn]) -> None:
+    """Give a chat other turns, without the summary that told of the old ones."""
     db.execute(
-        f"UPDATE chats SET ({CHAT}, updated, summary) = ({_CHAT_MARKS}, ?, '') WHERE id=?",
-        (*chat_row(left), last_time(left), chat),
+        f"UPDATE chats SET ({CHAT}, updated, summary, {EMBEDDING}) = ({_CHAT_MARKS}, ?, '', NULL, NULL, NULL)"
+        " WHERE id=?",
+        (*chat_row(turns), last_time(turns), chat),
     )
-    db.execute(f"UPDATE chats SET ({EMBEDDING}) = (NULL, NULL, NULL) WHERE id=?", (chat,))
 
 
 def rewritten(db: Connection, number: int, old: Mapping[str, Turn], new: Mapping[str, Turn], revision: int) -> int:
@@ -436,11 +439,8 @@ def rewritten(db: Connection, number: int, old: Mapping[str, Turn], new: Mapping
                 turn = replace(turn, text=will.text, tool_calls=will.tool_calls, metadata=will.metadata)
                 changed.append(turn)
             turns.append(turn)
-        db.execute(
-            f"UPDATE chats SET ({CHAT}, summary, revision) = ({_CHAT_MARKS}, '', ?) WHERE id=?",
-            (*chat_row(turns), revision, chat),
-        )
-        db.execute(f"UPDATE chats SET ({EMBEDDING}) = (NULL, NULL, NULL) WHERE id=?", (chat,))
+        _put(db, chat, turns)
+        db.execute("UPDATE chats SET revision=? WHERE id=?", (revision, chat))
     ids = [(revision, number, bindable(turn.id)) for turn in changed]
     db.executemany("UPDATE turns SET revision=? WHERE session=? AND turn_id=?", ids)
     if changed:

@@ -170,8 +170,7 @@ class SqliteTranscripts(Tables):
         """
         session = telling.told.session.uuid
         with immediate(self._of(session)) as db:
-            kept = tables.store_summaries(db, _known(db, session), telling)
-            if kept:
+            if kept := tables.store_summaries(db, _known(db, session), telling):
                 _next_revision(db)
         return kept
 
