@@ -171,14 +171,10 @@ def test_a_comment_broken_over_lines_is_read() -> None:
 @pytest.mark.parametrize(
     "block",
     [
-        "",
-        "text",
-        "### [a1b2] fact | 0.5 | 2026-02-03 | 4",
-        "### fact | 0.5\ntext",
-        "### [a1b2] fact\n\n<!-- tags: a -->",
-        "### [a]\n\u3000",
+        "", "text", "### [a1b2] fact | 0.5 | 2026-02-03 | 4", "### fact | 0.5\ntext",
+        "### [a1b2] fact\n\n<!-- tags: a -->", "### [a]\n\u3000",
     ],
-)
+)  # fmt: skip
 def test_what_is_no_entry_is_refused(block: str) -> None:
     with pytest.raises(InvalidInput, match="not an entry"):
         read(block)

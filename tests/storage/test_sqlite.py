@@ -89,16 +89,10 @@ def test_a_database_is_private_and_so_is_its_folder(db: Connection, path: str) -
 @pytest.mark.parametrize(
     ("pragma", "durable", "derived"),
     [
-        ("journal_mode", "wal", "wal"),
-        ("synchronous", 2, 1),
-        ("secure_delete", 1, 0),
-        ("foreign_keys", 1, 1),
-        ("trusted_schema", 0, 0),
-        ("cell_size_check", 1, 1),
-        ("mmap_size", 0, 0),
-        ("busy_timeout", 30_000, 30_000),
+        ("journal_mode", "wal", "wal"), ("synchronous", 2, 1), ("secure_delete", 1, 0), ("foreign_keys", 1, 1),
+        ("trusted_schema", 0, 0), ("cell_size_check", 1, 1), ("mmap_size", 0, 0), ("busy_timeout", 30_000, 30_000),
     ],
-)
+)  # fmt: skip
 def test_a_database_is_opened_with_care(path: str, pragma: str, durable: object, derived: object) -> None:
     assert connect(path, durable=True).execute(f"PRAGMA {pragma}") == [(durable,)]
     assert connect(path + "2", durable=False).execute(f"PRAGMA {pragma}") == [(derived,)]

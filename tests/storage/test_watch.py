@@ -292,16 +292,11 @@ MOUNTS = """\
 @pytest.mark.parametrize(
     ("kind", "place", "told"),
     [
-        ("ext4", "/elsewhere", True),
-        ("overlay", "/elsewhere", True),
-        ("nfs4", "/elsewhere", False),
-        ("fuse.sshfs", "/elsewhere", False),
-        ("virtiofs", "/elsewhere", False),
-        ("ext4", "{root}/a.md", False),
-        ("ext4", "{root}-beside", True),
-        ("ext4", "{root}", True),
+        ("ext4", "/elsewhere", True), ("overlay", "/elsewhere", True), ("nfs4", "/elsewhere", False),
+        ("fuse.sshfs", "/elsewhere", False), ("virtiofs", "/elsewhere", False), ("ext4", "{root}/a.md", False),
+        ("ext4", "{root}-beside", True), ("ext4", "{root}", True),
     ],
-)
+)  # fmt: skip
 def test_only_a_book_that_is_wholly_on_one_local_file_system_is_watched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, place: str, told: bool
 ) -> None:

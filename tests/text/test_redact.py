@@ -324,15 +324,10 @@ def test_a_putty_key_goes_and_its_public_half_stays() -> None:
 @pytest.mark.parametrize(
     "written",
     [
-        "{}",
-        "    client-key-data: {}",
-        "KEY_B64={}",
-        "data:application/x-pem-file;base64,{}",
-        "密钥的 base64 是 {}，请保存",
-        '{{"key.pem": "{}"}}',
-        "base64 -w76:\n{76}\nthen",
+        "{}", "    client-key-data: {}", "KEY_B64={}", "data:application/x-pem-file;base64,{}",
+        "密钥的 base64 是 {}，请保存", '{{"key.pem": "{}"}}', "base64 -w76:\n{76}\nthen",
     ],
-)
+)  # fmt: skip
 def test_a_private_key_goes_in_base64_too(written: str) -> None:
     for kind in DER:
         text = base64.b64encode("\n".join(pem(kind, body_of(kind))).encode()).decode()
@@ -363,16 +358,12 @@ def picture(kind: str, size: int) -> str:
 @pytest.mark.parametrize(
     "written",
     [
-        "![shot](data:image/png;base64,{})",
-        '<img alt="login page" src="data:image/png;base64,{}">',
-        "background: url(data:image/png;base64,{}) no-repeat;",
-        "截图 data:image/png;base64,{} 里是登录页",
-        "The password page: {}",
-        "密码页的截图：{}\n下一行",
-        '{{"type": "image", "data": "{}"}}',
+        "![shot](data:image/png;base64,{})", '<img alt="login page" src="data:image/png;base64,{}">',
+        "background: url(data:image/png;base64,{}) no-repeat;", "截图 data:image/png;base64,{} 里是登录页",
+        "The password page: {}", "密码页的截图：{}\n下一行", '{{"type": "image", "data": "{}"}}',
         "Content-Transfer-Encoding: base64\n\n{76}\n\n--boundary",
     ],
-)
+)  # fmt: skip
 def test_a_picture_stays_whole(written: str) -> None:
     for kind, size in product(MEDIA, (60, 700, 5_000, 20_000)):
         data = picture(kind, size)

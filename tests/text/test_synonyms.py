@@ -11,14 +11,10 @@ from tables import table
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ("老婆的生日", "我妻子的生日是五月三日"),
-        ("男朋友叫什么", "他的男友叫陈越"),
-        ("西红柿", "番茄"),
-        ("马铃薯", "土豆"),
-        ("他的绰号", "大家给他起的昵称"),
-        ("薪水", "每月的工资"),
+        ("老婆的生日", "我妻子的生日是五月三日"), ("男朋友叫什么", "他的男友叫陈越"), ("西红柿", "番茄"),
+        ("马铃薯", "土豆"), ("他的绰号", "大家给他起的昵称"), ("薪水", "每月的工资"),
     ],
-)
+)  # fmt: skip
 def test_a_word_is_found_by_another_of_its_meaning(asked: str, said: str) -> None:
     told = {word for word in query_words(asked) if len(word) > 1}
     assert told & set(tokens(said)) - set(map("".join, pairwise(asked)))

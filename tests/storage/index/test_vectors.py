@@ -174,12 +174,8 @@ def test_what_goes_wrong_in_the_other_thread_is_raised(tmp_path: Path, monkeypat
 @pytest.mark.parametrize(
     "damage",
     [
-        lambda data: b"",
-        lambda data: data[:20],
-        lambda data: b"x" + data[1:],
-        lambda data: data[:-1],
-        lambda data: data + b"x",
-        lambda data: data[:8] + struct.pack("=q", 0) + data[16:],
+        lambda data: b"", lambda data: data[:20], lambda data: b"x" + data[1:], lambda data: data[:-1],
+        lambda data: data + b"x", lambda data: data[:8] + struct.pack("=q", 0) + data[16:],
         lambda data: data[:8] + struct.pack("=q", -5) + data[16:],
         lambda data: data[:8] + struct.pack("=q", 2**60) + data[16:],
         lambda data: data[:24] + struct.pack("=q", 0) + data[32:],
@@ -190,7 +186,7 @@ def test_what_goes_wrong_in_the_other_thread_is_raised(tmp_path: Path, monkeypat
         lambda data: data[:40] + struct.pack("=d", 0.0) + data[48:],
         lambda data: data[:40] + struct.pack("=d", float("nan")) + data[48:],
     ],
-)
+)  # fmt: skip
 def test_what_is_no_whole_vector_file_is_refused(tmp_path: Path, damage: object) -> None:
     path = tmp_path / "vectors.1"
     put(path, rows_of(10))

@@ -27,11 +27,9 @@ from memorybook._light import (
     Mapping,
     Memo,
     NamedTuple,
-    Protocol,
 )
 from memorybook.inference.arrays import arrays
 from memorybook.storage.index.index_schema import K1, B, bm25_idf, counted_up
-from memorybook.storage.sqlite import Connection
 from memorybook.text.tokens import tokens
 
 if TYPE_CHECKING:
@@ -119,19 +117,15 @@ def best(
     weights = [bm25_idf(all_of.passages, term.holding) for term in rare]
     bounds = [*accumulate((K1 + 1) * weight for weight in reversed(weights))][::-1]
     left = sum(term.holding for term in rare)
-    tally = _tally(all_of, left, allowed)
+    mean = all_of.words / all_of.passages if all_of.words else 1.0
+    np = arrays(_POSTING * left)
+    tally = _Dictionary(mean, allowed) if np is None else _Arrays(np, mean, allowed)
     for term, weight, bound in zip(rare, weights, bounds, strict=True):
         tally.close(count, bound, left)
         left -= term.holding
         some = postings.near(term, len(tally), tally.listed) if tally.closed else None
         tally.add(*(some or postings.whole(term)), weight)
     return tally.best(count)
-
-
-def _tally(all_of: Statistics, postings: int, allowed: Collection[int] | None) -> _Tally:
-    mean = all_of.words / all_of.passages if all_of.words else 1.0
-    np = arrays(_POSTING * postings)
-    return _Dictionary(mean, allowed) if np is None else _Arrays(np, mean, allowed)
 
 
 def holding(postings: Postings, words: Iterable[Term | None], passages: Collection[int]) -> dict[int, int]:
@@ -221,30 +215,6 @@ def gain(times: Any, length: Any, mean: float) -> Any:
     return times * (K1 + 1) / (times + K1 * (1 - B + B * length / mean))
 
 
-class _Tally(Protocol):
-    """Scores of the words added so far; once `closed`, passages that are not in it are left out."""
-
-    closed: bool
-
-    def __len__(self) -> int:
-        """Return passages in it, once it is closed."""
-
-    def close(self, count: int, bound: float, left: int) -> None:
-        """Close or narrow it if the `count` best are beyond the reach of others, unless that costs more than it saves.
-
-        `bound` is what the words that are left can give at most, `left` their number of postings.
-        """
-
-    def add(self, passages: bytes, codes: bytes, weight: float) -> None:
-        """Add a word, or all its postings that may be of passages in here."""
-
-    def listed(self) -> str:
-        """Return the passages in it as JSON, once it is closed."""
-
-    def best(self, count: int) -> dict[int, float]:
-        """Return the best."""
-
-
 class _Gains(dict[int, float]):
     """`gain` by code, worked out when it is first needed."""
 
@@ -258,7 +228,10 @@ class _Gains(dict[int, float]):
 
 
 class _Dictionary:
-    """A tally for some tens of thousands of postings; needs no import."""
+    """Scores of the words added so far; once `closed`, passages that are not in it are left out.
+
+    For some tens of thousands of postings; needs no import.
+    """
 
     def __init__(self, mean: float, allowed: Collection[int] | None) -> None:
         self.closed = allowed is not None
@@ -270,6 +243,10 @@ class _Dictionary:
         return len(self._scores)
 
     def close(self, count: int, bound: float, left: int) -> None:
+        """Close or narrow it if the `count` best are beyond the reach of others, unless that costs more than it saves.
+
+        `bound` is what the words that are left can give at most, `left` their number of postings.
+        """
         scores = self._scores
         if not count <= len(scores) <= left or self._last <= bound:
             return
@@ -313,7 +290,7 @@ class _Dictionary:
 
 
 class _Arrays:
-    """A tally with numpy; a score for every passage there may be, and those of each word that was added."""
+    """The same with numpy; a score for every passage there may be, and those of each word that was added."""
 
     def __init__(self, np: Any, mean: float, allowed: Collection[int] | None) -> None:
         self.closed = allowed is not None

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from memorybook.formats.document import TurnChanges
     from memorybook.model import Session, Turn
     from memorybook.protocols import Embedder, Transcripts
-    from memorybook.search.types import Passage, Query
+    from memorybook.search.types import Query
 
 
 APPLICATION = 0x6D62696E
