@@ -78,19 +78,10 @@ class ImportedSession(NamedTuple):
 
 
 ROLES: Mapping[str, Role] = {
-    "user": "user",
-    "human": "user",
-    "assistant": "assistant",
-    "ai": "assistant",
-    "bot": "assistant",
-    "model": "assistant",
-    "system": "system",
-    "developer": "system",
-    "tool": "tool",
-    "function": "tool",
-    "toolresult": "tool",
-    "tool_result": "tool",
-}
+    "user": "user", "human": "user", "assistant": "assistant", "ai": "assistant", "bot": "assistant",
+    "model": "assistant", "system": "system", "developer": "system", "tool": "tool", "function": "tool",
+    "toolresult": "tool", "tool_result": "tool",
+}  # fmt: skip
 
 
 # --- one message -------------------------------------------------------------------------------

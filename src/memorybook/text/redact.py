@@ -82,21 +82,9 @@ _ALPHABET = re.compile(r"[A-Za-z0-9+/]*")
 _ENCODED = re.compile(r"[A-Za-z0-9+/_-]{1000,}={0,2}")
 
 _MEDIA = (
-    *(
-        b"\x89PNG",
-        b"\xff\xd8\xff",
-        b"GIF8",
-        b"RIFF",
-        b"%PDF",
-        b"OggS",
-        b"ID3",
-        b"fLaC",
-        b"wOF",
-        b"PK\3\4",
-        b"7z\xbc\xaf",
-    ),
-    *(b"II*\0", b"MM\0*", b"\0\0\1\0", b"BZh", b"\x1f\x8b\x08", b"\xfd7zXZ", b"(\xb5/\xfd", b"\0asm", b"SQLite format"),
-)
+    b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"%PDF", b"OggS", b"ID3", b"fLaC", b"wOF", b"PK\3\4", b"7z\xbc\xaf",
+    b"II*\0", b"MM\0*", b"\0\0\1\0", b"BZh", b"\x1f\x8b\x08", b"\xfd7zXZ", b"(\xb5/\xfd", b"\0asm", b"SQLite format",
+)  # fmt: skip
 _CONTROL = re.compile(rb"[\0-\x08\x0e-\x1f\x7f]")
 _ANY = "x7Kq2mZp9Lw4Rt6Vb1"
 """A word that looks like any secret."""

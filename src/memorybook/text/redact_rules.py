@@ -27,28 +27,29 @@ class Rule(NamedTuple):
 
 _EDGE = r"(?<![A-Za-z0-9_\-])"
 
-_PREFIXED: dict[str, tuple[str, ...]] = {  # kind -> what stands in front of 16 or more characters of a token
-    "anthropic-key": ("sk-ant-",),
-    "openai-key": ("sk-proj-", "sk-svcacct-", "sk-admin-"),
-    "openrouter-key": ("sk-or-",),
-    "github-token": ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
-    "gitlab-token": tuple("glpat- gldt- glrt- glcbt- glptt- glsoat- glagent- gloas- glft- glimt-".split()),
-    "slack-token": tuple("xoxa- xoxb- xoxe- xoxe. xoxo- xoxp- xoxr- xoxs- xapp- xwfp-".split()),
-    "stripe-key": ("sk_live_", "sk_test_", "rk_live_", "rk_test_", "whsec_"),
-    "huggingface-token": ("hf_", "api_org_"),
-    "groq-key": ("gsk_",),
-    "npm-token": ("npm_",),
-    "pypi-token": ("pypi-",),
-    "tavily-key": ("tvly-",),
-    "age-key": ("age-secret-key-1",),
-    "api-key": tuple(
-        (
-            "xai- pplx- nvapi- pcsk_ lsv2_ phc_ pmak- nrak- figd_ lin_api_ ntn_ glsa_ glc_ sntrys_ sbp_ nfp_ "
-            "dp.pt. hvs. hvb. hrku- dop_v1_ doo_v1_ rubygems_ dckr_pat_ dckr_oat_ atatt3 gocspx- ya29. 1//0 sq0atp- "
-            "sq0csp- jina_ bce-v3/altak- jdc_ shpat_ shpca_ shppa_ shpss_"
-        ).split()
-    ),
-}
+_PREFIXED = {
+    kind: tuple(prefixes)
+    for kind, *prefixes in (line.split() for line in """
+anthropic-key sk-ant-
+openai-key sk-proj- sk-svcacct- sk-admin-
+openrouter-key sk-or-
+github-token ghp_ gho_ ghu_ ghs_ ghr_ github_pat_
+gitlab-token glpat- gldt- glrt- glcbt- glptt- glsoat- glagent- gloas- glft- glimt-
+slack-token xoxa- xoxb- xoxe- xoxe. xoxo- xoxp- xoxr- xoxs- xapp- xwfp-
+stripe-key sk_live_ sk_test_ rk_live_ rk_test_ whsec_
+huggingface-token hf_ api_org_
+groq-key gsk_
+npm-token npm_
+pypi-token pypi-
+tavily-key tvly-
+age-key age-secret-key-1
+api-key xai- pplx- nvapi- pcsk_ lsv2_ phc_ pmak- nrak- figd_ lin_api_ ntn_ glsa_ glc_ sntrys_ sbp_ nfp_ dp.pt. hvs. \
+    hvb. hrku- dop_v1_ doo_v1_ rubygems_ dckr_pat_ dckr_oat_ atatt3 gocspx- ya29. 1//0 sq0atp- sq0csp- jina_ \
+    bce-v3/altak- jdc_ shpat_ shpca_ shppa_ shpss_
+""".strip().split("\n"))
+}  # fmt: skip
+"""What stands in front of 16 or more characters of a token, by its kind."""
+
 _LOOSE = tuple("sk- m0- fw_ r8_ secret_ pul- dapi cio fc- altak aklt".split())
 """Short prefixes, `sk-` of many providers among them, that ordinary names have too: what follows must look random."""
 

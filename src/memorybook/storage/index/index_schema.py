@@ -34,14 +34,7 @@ VERSION = 10
 FIELDS = Passage._fields
 COLUMNS = ", ".join(f"p.{name}" for name in FIELDS)
 
-_TYPES = {
-    "start_line": "INTEGER",
-    "end_line": "INTEGER",
-    "score": "REAL",
-    "position": "INTEGER",
-    "pinned": "INTEGER",
-    "asks": "INTEGER",
-}
+_TYPES = {"score": "REAL"} | dict.fromkeys("start_line end_line position pinned asks".split(), "INTEGER")
 _BYTES = frozenset((bytes,))
 _WHOLE = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 
