@@ -45,9 +45,7 @@ FOLDER = "items"
 _FOLDERS = 4
 """How many labels of a namespace have a folder each; those of a longer one share the last, as paths are short."""
 
-_MOST_BYTES = 120
-"""Of a name in a path."""
-
+_MOST_BYTES = 120  # of a name in a path
 _INVISIBLE = frozenset("\u034f\u115f\u1160\u3164\uffa0")
 _DEVICES = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)\Z")
 _NOTE = "<!-- What is read is the JSON; the lines above are made from it. -->"

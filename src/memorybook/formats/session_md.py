@@ -63,8 +63,7 @@ _PLAIN = re.compile(r"(?!(?:true|false|yes|no|on|off|null|y|n)\Z)[^\W\d_](?:[\w 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _NUMBERED = re.compile(r"(.*?)(0|[1-9][0-9]{0,8})", re.DOTALL)
 _RANGE = re.compile(r"(.+)\.\.([0-9]{1,9})")
-_MOST_IN_RANGE = 100_000
-"""Turns that are read of one range, and of one page: a few bytes may name any number of them."""
+_MOST_IN_RANGE = 100_000  # turns that are read of one range, and of one page: a few bytes may name any number of them
 
 MOSTLY_HAN = 0.3
 """Share of CJK letters from which a text counts as Chinese: names and terms in it may well be English."""

@@ -35,9 +35,7 @@ from memorybook.storage.sqlite import (
 )
 
 _SCHEMES = ("libsql://", "https://", "http://")
-_ANSWER = 30.0
-"""Seconds to wait for each answer of a server."""
-
+_ANSWER = 30.0  # seconds to wait for each answer of a server
 _LOCAL = f"PRAGMA synchronous=EXTRA; PRAGMA secure_delete=ON; {CAREFUL}"
 """EXTRA, for the removal of the journal is a commit: it must be on disk."""
 

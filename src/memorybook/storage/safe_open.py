@@ -256,8 +256,7 @@ def encode(text: str, path: str) -> bytes:
     return data
 
 
-_NULS = b"\0" * 8
-"""What stands in blocks that were never written; a text has no such thing, UTF-16 not either."""
+_NULS = b"\0" * 8  # what stands in blocks that were never written; a text has no such thing, UTF-16 not either
 
 
 def decoded(data: bytes) -> str:

@@ -499,9 +499,7 @@ def _remove_turns(db: Connection, number: int, turn_ids: Iterable[str]) -> list[
     return list(gone)
 
 
-_AT_ONCE = 200
-"""Chats that are read at once."""
-
+_AT_ONCE = 200  # chats that are read at once
 _OF_CHATS = ", ".join(f"chats.{column}" for column in CHAT.split(", "))
 
 _POSITION = CHAT.split(", ").index("position")
@@ -535,8 +533,7 @@ SHORTEST = 8
 
 _HYPHENS = (8, 13, 18, 23)
 _DIGITS = frozenset("0123456789abcdef-")
-_LAST = "g"
-"""Sorts after whatever continues the beginning of a UUID."""
+_LAST = "g"  # sorts after whatever continues the beginning of a UUID
 
 
 def _may_begin_uuid(text: str) -> bool:

@@ -18,8 +18,7 @@ from memorybook.errors import InvalidInput
 
 Lines = tuple[str, ...]
 
-_TELLING = 8
-"""Characters in which a line that was edited is still told from others."""
+_TELLING = 8  # characters in which a line that was edited is still told from others
 
 
 class Hunk(NamedTuple):

@@ -63,9 +63,7 @@ def _iban_end(text: str, found: re.Match[str]) -> int:
 Block = tuple[int, int, str]
 """Start, end, and as what it is masked; "" for what is left alone."""
 
-_LARGE = 1_000
-"""Characters of base64 that no secret but a private key has."""
-
+_LARGE = 1_000  # characters of base64 that no secret but a private key has
 _RUN = re.compile(r"[A-Za-z0-9+/]{40,}")
 _LINE = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{16,}={0,2}")
 _KEY_LINE = re.compile(r"(?=[A-Za-z+/]*[0-9])(?=[A-Z0-9+/]*[a-z])(?=[a-z0-9+/]*[A-Z])[A-Za-z0-9+/]{32,}={0,2}")
@@ -86,9 +84,7 @@ _MEDIA = (
     b"II*\0", b"MM\0*", b"\0\0\1\0", b"BZh", b"\x1f\x8b\x08", b"\xfd7zXZ", b"(\xb5/\xfd", b"\0asm", b"SQLite format",
 )  # fmt: skip
 _CONTROL = re.compile(rb"[\0-\x08\x0e-\x1f\x7f]")
-_ANY = "x7Kq2mZp9Lw4Rt6Vb1"
-"""A word that looks like any secret."""
-
+_ANY = "x7Kq2mZp9Lw4Rt6Vb1"  # a word that looks like any secret
 _OPENSSH = b"openssh-key-v1\0"
 # a sequence that opens with a version, as no certificate and no public key does; then what follows
 _DER_KEY = re.compile(rb"0(?:\x82..|\x81.|[\x20-\x7f])\x02\x01(?:\0[\x02\x30]|\x01[\x04\x30]|\x03\x30)", re.DOTALL)

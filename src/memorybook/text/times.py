@@ -11,9 +11,7 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import cache, lru_cache
 from typing import Any
 
-_YEARS = (1900, 2200)
-"""A year outside is a serial number or a slip, not the time of a message."""
-
+_YEARS = (1900, 2200)  # a year outside is a serial number or a slip, not the time of a message
 _US_ZONES = {"EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7}
 
 

@@ -51,26 +51,13 @@ BLOCK = 330
 SPAN = 1 << 32
 """Block ids of one term: term * SPAN + the first passage that the block was made for."""
 
-_SEEK = 4
-"""Finding the block of one passage takes as long as reading so many."""
-
-_SEARCH = 20
-"""Looking up one passage among many takes as long as going over so many."""
-
-_WORTH = 4
-"""Trying to leave passages out pays, with numpy, if so many times the postings added are left."""
-
-_LIKELY = 0.6
-"""The last of the best passages seldom has more than this share of what the first has."""
-
-_SLACK = 1e-9
-"""What sums of floats may differ by."""
-
-_POSTING = 240e-6
-"""Milliseconds that a posting takes longer without numpy."""
-
-_SOUGHT = 2e-3
-"""Milliseconds that it takes longer without numpy to find which words one passage holds."""
+_SEEK = 4  # finding the block of one passage takes as long as reading so many
+_SEARCH = 20  # looking up one passage among many takes as long as going over so many
+_WORTH = 4  # trying to leave passages out pays, with numpy, if so many times the postings added are left
+_LIKELY = 0.6  # the last of the best passages seldom has more than this share of what the first has
+_SLACK = 1e-9  # what sums of floats may differ by
+_POSTING = 240e-6  # milliseconds that a posting takes longer without numpy
+_SOUGHT = 2e-3  # milliseconds that it takes longer without numpy to find which words one passage holds
 
 
 class Statistics(NamedTuple):
@@ -427,16 +414,11 @@ _BLOCK_OF = (
     "SELECT id, passages, codes FROM postings WHERE id=(SELECT max(id) FROM postings WHERE id BETWEEN ?1 AND ?1+?2)"
 )
 
-_SORTED = 2e-4
-"""Milliseconds that sorting a word of a passage to its postings takes longer without numpy."""
-
+_SORTED = 2e-4  # milliseconds that sorting a word of a passage to its postings takes longer without numpy
 _KNOWN_PIECES = 65_536
 
-_NUMBER = 4
-"""Bytes of a word's number."""
-
-_FEW = 64
-"""So many words, a note or two, are sorted as fast without it."""
+_NUMBER = 4  # bytes of a word's number
+_FEW = 64  # so many words, a note or two, are sorted as fast without it
 
 if TYPE_CHECKING:
     Passages = Mapping[int, bytes]

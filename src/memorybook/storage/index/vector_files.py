@@ -38,9 +38,7 @@ KEPT = 4096
 DROPPED = 2048
 """Vectors of such texts that go at a time."""
 
-_MANY = 20_000
-"""Rows from which a second processor is worth a thread."""
-
+_MANY = 20_000  # rows from which a second processor is worth a thread
 _COPIED_EACH = 8
 _READ = 4096
 _STALE = 600.0

@@ -45,26 +45,18 @@ _ONE = b"\0\0\x80\x3f" if byteorder == "little" else b"\x3f\x80\0\0"
 _SIGN_FLIPPED = bytes(byte ^ 0x80 for byte in range(256))
 _IS_POSITIVE = bytes(byte < 0x80 for byte in range(256))
 
-_LOST = 4e-5
-"""Milliseconds by which numpy finds the largest of some numbers faster, for each of them."""
-
-_JOINED = 4e-6
-"""Milliseconds by which numpy joins the halves of a number faster."""
-
-_SIFTED = 3e-6
-"""Milliseconds by which numpy finds faster whether a similarity is large enough."""
+_LOST = 4e-5  # milliseconds by which numpy finds the largest of some numbers faster, for each of them
+_JOINED = 4e-6  # milliseconds by which numpy joins the halves of a number faster
+_SIFTED = 3e-6  # milliseconds by which numpy finds faster whether a similarity is large enough
 
 _SAMPLED, _STEPS = 2048, (8, 128)
 """About so many similarities tell from which one on there are enough: every 8th to every 128th."""
 
-_SORTED = 1e-4
-"""Milliseconds by which numpy sorts one of a sample faster."""
-
+_SORTED = 1e-4  # milliseconds by which numpy sorts one of a sample faster
 _FEW = 16
 """With fewer allowed for each that is wanted, to look for the allowed takes less time than to look among the best."""
 
-_SPARE = 8
-"""So many more of the sample must reach it, for chance may have chosen them."""
+_SPARE = 8  # so many more of the sample must reach it, for chance may have chosen them
 
 
 class Stamp(NamedTuple):

@@ -81,8 +81,7 @@ LENGTH = {"d": 1, "w": 7, "f": 14, "m": 30, "y": 365}
 _PLAY = {"d": 0, "w": 3, "f": 7, "m": 15, "y": 60}
 """Days by which a number of units may be wrong; two thirds of it for one "and a half"."""
 
-_HALF = {"m": (15, 5), "y": (183, 45)}
-"""Days of half a unit, and by how many they may be wrong."""
+_HALF = {"m": (15, 5), "y": (183, 45)}  # days of half a unit, and by how many they may be wrong
 
 
 def spans_of(when: When, today: date | None, years: Iterable[int], near: Iterable[int]) -> list[Span]:
@@ -235,9 +234,7 @@ MOST = 2000
 LATER = 14
 """Days after a span in which it may still be spoken of."""
 
-_LEAP = 8
-"""Years back to the last 29 February."""
-
+_LEAP = 8  # years back to the last 29 February
 _BACK = (0, -1, -2, -3)
 """Weeks and months from today in which the newest such day is sought: a month in three has a 31st."""
 
@@ -401,9 +398,7 @@ def _range(first: When, last: When, years: Sequence[int], today: date | None) ->
 NEAR = 10
 """Days in a span up to which one day in it counts as meant."""
 
-_SLACK = {"d": 1, "w": 3, "f": 4, "m": 8, "y": 100}
-"""Days by which a number of units may be wrong."""
-
+_SLACK = {"d": 1, "w": 3, "f": 4, "m": 8, "y": 100}  # days by which a number of units may be wrong
 _AROUND = (-2, -1, 0, 1, 2, 3, 4)
 
 _NEXT = lazily(r"(?i)头[天晚]|前一[天晚]|第二天|次日|\b(?:day|night|evening)\s+before\b|\bnext\s+(?:day|morning)\b")
