@@ -351,14 +351,10 @@ class DirectoryDocuments:
             raise MissingDocument(f"there is no document {path!r}: the book {self.root!r} does not exist yet") from None
         except NotADirectoryError:
             raise UnsafePath(f"the book {self.root!r} is not a directory; give one as its root") from None
-        try:
+        with safe_open.closing(root):
             folder = safe_open.open_folder(root, parts, path, create=create)
-        finally:
-            os.close(root)
-        try:
+        with safe_open.closing(folder):
             yield folder, name
-        finally:
-            os.close(folder)
 
     @contextmanager
     def _state(self) -> Iterator[int]:
@@ -369,15 +365,10 @@ class DirectoryDocuments:
         make_root(self.root)
         own_folder(os.path.join(self.root, STATE))
         self._place = _place_of(self.root)
-        root = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
+        with safe_open.closing(os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as root:
             state = safe_open.open_folder(root, [STATE], STATE)
-        finally:
-            os.close(root)
-        try:
+        with safe_open.closing(state):
             yield state
-        finally:
-            os.close(state)
 
     @contextmanager
     def _target(self, path: str, *, create: bool = False) -> Iterator[Target]:

@@ -312,12 +312,9 @@ def _identity(status: os.stat_result) -> tuple[int, int]:
 
 def _is_local(root: str) -> bool:
     """Return whether all of the book is on one local file system. Raises OSError."""
-    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        with open(f"/proc/self/fdinfo/{descriptor}", "rb") as about:
-            mount = next((line.split()[1] for line in about if line.startswith(b"mnt_id:")), b"")
-    finally:
-        os.close(descriptor)
+    opened = safe_open.closing(os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+    with opened as descriptor, open(f"/proc/self/fdinfo/{descriptor}", "rb") as about:
+        mount = next((line.split()[1] for line in about if line.startswith(b"mnt_id:")), b"")
     with open("/proc/self/mountinfo", "rb") as file:
         mounts = [line.split() for line in file]
     below = os.path.join(os.fsencode(root), b"")

@@ -120,6 +120,15 @@ def _unicode_flaw(part: str) -> str:
 # --- opening -----------------------------------------------------------------------------------
 
 
+@contextmanager
+def closing(descriptor: int) -> Iterator[int]:
+    """Close a descriptor at the end of the block."""
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
 def open_folder(folder: int, parts: list[str], path: str, *, create: bool = False) -> int:
     """Open the folder `parts` below the descriptor `folder`; `create` makes what is missing, durably.
 
@@ -205,7 +214,7 @@ def refuse(error: OSError, path: str) -> None:
 def load(folder: int, name: str, path: str) -> Loaded:
     """Return the whole file, read from one descriptor, again if it changed meanwhile. Raises like `open_file`."""
     descriptor, before = open_file(folder, name, path)
-    try:
+    with closing(descriptor):
         for _ in range(4):
             data = read_all(descriptor, before.st_size)
             after = os.fstat(descriptor)
@@ -213,8 +222,6 @@ def load(folder: int, name: str, path: str) -> Loaded:
                 break
             before = after
             os.lseek(descriptor, 0, os.SEEK_SET)
-    finally:
-        os.close(descriptor)
     if len(data) > MAX_BYTES:
         raise UnsafePath(f"document {path!r} grew beyond {MAX_BYTES} bytes while it was read; split it")
     return Loaded(data, after)
@@ -355,11 +362,8 @@ def make_root(path: str) -> None:
 
 
 def _sync(folder: str) -> None:
-    descriptor = os.open(folder, _FOLDER & ~os.O_NOFOLLOW)
-    try:
+    with closing(os.open(folder, _FOLDER & ~os.O_NOFOLLOW)) as descriptor:
         os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager
@@ -374,11 +378,9 @@ def claimed(path: str) -> Iterator[bool]:
         yield True
         return
     ours = True
-    try:
+    with closing(descriptor):
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:  # also of a file system without locks
             ours = not isinstance(error, BlockingIOError)
         yield ours
-    finally:
-        os.close(descriptor)

@@ -36,6 +36,7 @@ from memorybook._light import (
 )
 from memorybook.errors import Damaged as Damaged
 from memorybook.errors import InvalidInput, Unavailable
+from memorybook.storage.safe_open import closing, create
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -185,16 +186,10 @@ def mark_of(path: str) -> str:
 
 def read_mark(path: str) -> Seal | None:
     """Return what the last commit left; None if nobody knows."""
-    try:
-        descriptor = os.open(mark_of(path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    fields: list[str] = []
+    with suppress(OSError), closing(os.open(mark_of(path), flags)) as descriptor:
         fields = os.read(descriptor, _MARK_SIZE).decode("ascii", "replace").split()
-    except OSError:
-        return None
-    finally:
-        os.close(descriptor)
     whole = len(fields) == 2 and len(fields[0]) == 32 and fields[1].isdigit()
     return Seal(fields[0], int(fields[1])) if whole else None
 
@@ -204,13 +199,9 @@ def write_mark(path: str, seal: Seal) -> None:
     known = read_mark(path)
     if known is not None and (known.name != seal.name or known.commits >= seal.commits):
         return
-    with suppress(OSError):
-        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        descriptor = os.open(mark_of(path), flags, 0o600)
-        try:
-            os.pwrite(descriptor, f"{seal.name} {seal.commits}".ljust(_MARK_SIZE - 1).encode() + b"\n", 0)
-        finally:
-            os.close(descriptor)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    with suppress(OSError), closing(os.open(mark_of(path), flags, 0o600)) as descriptor:
+        os.pwrite(descriptor, f"{seal.name} {seal.commits}".ljust(_MARK_SIZE - 1).encode() + b"\n", 0)
 
 
 def rename_if_behind(connection: Connection, path: str) -> None:
@@ -418,7 +409,7 @@ def connect(
     """
     path = os.path.abspath(path)
     if not readonly:
-        _create(path, durable=durable)
+        create(path, durable=durable)
     return Connection(path, durable=durable, readonly=readonly, timeout=timeout, setup=setup)
 
 
@@ -545,7 +536,7 @@ class Store:
         connection = self.existing()
         if connection is None:
             self._prepare()
-            _create(self.path, durable=True)
+            create(self.path, durable=True)
             connection = self.existing()
         if connection is None:
             raise Unavailable(f"the database {self.path!r} vanished, or is a link to nothing; check its folder")
@@ -613,13 +604,6 @@ class Store:
 
 
 _NAMES = "SELECT type, name FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'"
-
-
-def _create(path: str, *, durable: bool) -> None:
-    if not os.path.lexists(path):
-        from memorybook.storage.safe_open import create
-
-        create(path, durable=durable)
 
 
 def _state(path: str) -> tuple[int, int] | None:

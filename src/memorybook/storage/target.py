@@ -24,7 +24,7 @@ from typing import NamedTuple
 from memorybook.errors import Conflict, InvalidInput, MissingDocument, UnsafePath
 from memorybook.storage import replace as swap
 from memorybook.storage import safe_open
-from memorybook.storage.safe_open import MAX_BYTES, Loaded, decoded, digest, discard, encode, stamp
+from memorybook.storage.safe_open import MAX_BYTES, Loaded, closing, decoded, digest, discard, encode, stamp
 from memorybook.text.merge import merge_text
 
 KEPT = 48
@@ -110,11 +110,8 @@ class Versions:
     def leave(self, record: Record) -> None:
         """Put the record in the place of the last one, which has the same length: no block moves."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        descriptor = os.open(_RECORD, flags, 0o600, dir_fd=self.folder)
-        try:
+        with closing(os.open(_RECORD, flags, 0o600, dir_fd=self.folder)) as descriptor:
             os.pwrite(descriptor, " ".join(record).ljust(_RECORD_BYTES - 1).encode() + b"\n", 0)
-        finally:
-            os.close(descriptor)
         self._record = record
 
     def add(self, data: bytes, stamp: str, *, stood: bool = True) -> None:
@@ -172,13 +169,11 @@ class Versions:
         return [name for name in os.listdir(self.folder) if re.fullmatch(r"[0-9]{8}[vs][0-9a-f]+-[0-9a-f]{32}", name)]
 
     def _write(self, name: str, data: bytes, how: int = os.O_CREAT | os.O_TRUNC) -> None:
-        descriptor = os.open(name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC | how, 0o600, dir_fd=self.folder)
-        try:
+        flags = os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC | how
+        with closing(os.open(name, flags, 0o600, dir_fd=self.folder)) as descriptor:
             view = memoryview(data)
             while view:
                 view = view[os.write(descriptor, view) :]
-        finally:
-            os.close(descriptor)
 
     def _read(self, name: str) -> Version | None:
         start, _, expected = name[9:].partition("-")
