@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import NamedTuple
 
+from memorybook._light import lazily
 from memorybook.text.redact_rules import LETTERS, MIXED, NUMBER, ORDINARY, RANDOM, STRONG, is_hex, is_stand_in, look
 
 _HINTS = tuple(
@@ -30,7 +30,7 @@ _WINDOW = 100
 
 # Case is folded before and what stands to the left is looked at afterwards, so the search may skip
 # every character that begins no label.
-_LABEL = (
+_LABEL = lazily(
     r"(?=[pocstkamj密口暗通开锁授验校动提解安恢备门报访识激认确取秘令凭私加パ合認確トシ비패암인토시пктс])(?:"
     r"(?P<password>pass(?:word|wd|phrase|code|wort)s?|pwd|psk|密 ?码|口令|暗号|通行码|开机码|锁屏码|mots? de passe"
     r"|mdp(?![a-z])|contraseñas?|clave de acceso|パス(?:ワード|フレーズ|(?=\s?[:：=]))|合言葉"
@@ -111,21 +111,23 @@ _QUOTES = "\"'`“‘「『"
 
 _CANDIDATE = re.compile("[0-9!@#$%^&*?~+=\"'`“‘「『]|[A-Za-z]{8}")  # what every value has, or has beside it
 _DIGIT = re.compile("[0-9]")
-_LOGIN = (
-    r"(?:log[ -]?in|sign[ -]?in|account|acct|user(?:name)?|creds|credentials|账号|账户|帐号|帐户|用户名?|登[录陆])"
+_LOGIN = lazily(
+    r"(?i)(?:log[ -]?in|sign[ -]?in|account|acct|user(?:name)?|creds|credentials|账号|账户|帐号|帐户|用户名?|登[录陆])"
     r"(?![a-z])(?:[/和、]?密码)?(?:\s(?:is|was)\s)?[\s:：=是为名用\-]{0,4}[\"'`]?[A-Za-z][\w.@\-]{0,40}[\"'`]?"
     r"\s{0,2}(?P<mark>[/|,，:;、]|and|和|with)\s{0,2}[\"'`]?(?P<secret>[!#-&(-:=?-_a-~]{6,64})"
 )
-_PHRASE = r"(?:pass(?:phrase|word|code)|口令|密码)s?[^\n\"“`]{0,40}[\"“`](?P<secret>[a-z]+(?:[ \-][a-z]+){3,9})[\"”`]"
-_WIFI = r"wifi:(?=[^\n]{0,200}?;)[^\n]{0,120}?\bP:(?P<secret>[^;\n]{4,64})"
-_SEED = (
-    r"(?:助记词|恢复短语|种子短语|mnemonic|(?:seed|recovery|backup|secret)[ -](?:phrase|words)|seed)"
+_PHRASE = lazily(
+    r"(?i)(?:pass(?:phrase|word|code)|口令|密码)s?[^\n\"“`]{0,40}[\"“`](?P<secret>[a-z]+(?:[ \-][a-z]+){3,9})[\"”`]"
+)
+_WIFI = lazily(r"(?i)wifi:(?=[^\n]{0,200}?;)[^\n]{0,120}?\bP:(?P<secret>[^;\n]{4,64})")
+_SEED = lazily(
+    r"(?i)(?:助记词|恢复短语|种子短语|mnemonic|(?:seed|recovery|backup|secret)[ -](?:phrase|words)|seed)"
     r"[^\n]{0,40}?[\s:：=是为\"'`“（(\[]"
     r"(?P<secret>[a-z]{3,8}(?:[\s,\d.]{1,4}[a-z]{3,8}){11,23})(?![a-z])"
 )
-_HAN_SEED = r"助记词[^\n]{0,12}?(?P<secret>[一-鿿](?:[\s、,]{1,2}[一-鿿]){11,23})"
-_NETWORK = (
-    r"(?:wi-?fi|wlan|ssid|无线(?:网络?)?|热点)(?![a-z])(?:\s?名称?)?(?:\sis)?\s{0,2}[:：=是为]?\s{0,2}[\"'`“]?"
+_HAN_SEED = lazily(r"(?i)助记词[^\n]{0,12}?(?P<secret>[一-鿿](?:[\s、,]{1,2}[一-鿿]){11,23})")
+_NETWORK = lazily(
+    r"(?i)(?:wi-?fi|wlan|ssid|无线(?:网络?)?|热点)(?![a-z])(?:\s?名称?)?(?:\sis)?\s{0,2}[:：=是为]?\s{0,2}[\"'`“]?"
     r"[^\s/|,，:：][^\n/|,，:：]{0,31}[\"'`”]?\s{0,2}(?P<mark>[/|,，])\s{0,2}[\"'`“]?(?P<secret>[!#-&(-:=?-_a-~]{8,63})"
 )
 _WHOSE = r"(?:my|our|the|his|her|their|your|its|an?|mon|ma|notre|le|la|mi|el|nuestr[ao]|мой|наш|[\w-]+['’]s)"
@@ -154,11 +156,6 @@ class Label(NamedTuple):
     start: int
     end: int
     kind: str
-
-
-@lru_cache(maxsize=8)
-def _compiled(pattern: str, flags: int = re.IGNORECASE) -> re.Pattern[str]:
-    return re.compile(pattern, flags)
 
 
 def find(text: str, lower: str) -> Iterator[tuple[int, int, str]]:
@@ -203,7 +200,7 @@ def folded(text: str) -> str:
 
 
 def _labels(text: str, lower: str) -> Iterator[Label]:
-    for match in _compiled(_LABEL, 0).finditer(lower):
+    for match in _LABEL.finditer(lower):
         name = match.lastgroup
         kind = name if name in ("password", "secret", "code") else _kind(text, lower, match)
         if kind:
@@ -369,16 +366,16 @@ def _is_quoted_word(text: str, start: int, stop: int) -> bool:
     return (quoted or joined) and len(value) >= 4 and value.isalnum() and not is_stand_in(value)
 
 
-def _logins(text: str, pattern: str, marks: str) -> Iterator[tuple[int, int, str]]:
+def _logins(text: str, pattern: re.Pattern[str], marks: str) -> Iterator[tuple[int, int, str]]:
     """Yield `login admin / …`, 无线：家 / …: a name, then something that only a password looks like."""
-    for pair in _compiled(pattern).finditer(text):
+    for pair in pattern.finditer(text):
         start, stop = _trimmed(text, *pair.span("secret"))
         if look(text[start:stop]) >= (MIXED if pair["mark"] in marks else RANDOM):
             yield start, stop, "password"
 
 
-def _given(pattern: str, text: str, kind: str) -> Iterator[tuple[int, int, str]]:
-    return ((*match.span("secret"), kind) for match in _compiled(pattern).finditer(text))
+def _given(pattern: re.Pattern[str], text: str, kind: str) -> Iterator[tuple[int, int, str]]:
+    return ((*match.span("secret"), kind) for match in pattern.finditer(text))
 
 
 def _is_prose(text: str, span: tuple[int, int, str]) -> bool:

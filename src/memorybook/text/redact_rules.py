@@ -10,6 +10,8 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+from memorybook._light import lazily
+
 
 class Rule(NamedTuple):
     """A shape of secret.
@@ -234,6 +236,8 @@ _WORDS = frozenset(
     "keychain keyring passkey passkeys base64 plaintext postgres localhost wrong correct forgotten strong weak "
     "random generated here there below above attached".split()
 )
+_ORDINARY = lazily(f"(?s)(?:{_REFERENCE}|{_PLAIN})|.*?(?:{_STAND_IN})")
+_STAND_IN_ALONE = lazily(_STAND_IN_WORD)
 _JUMP = re.compile("(?<=[a-z])[A-Z0-9]|(?<=[A-Z])[0-9]|(?<=[0-9])[A-Za-z]")
 _UNSPOKEN = re.compile(
     r"[bcdfghjklmnpqrstvwxz]{5}|q[^u]|[jvz][bcdfghjkmpqtvwx]|[bcdfghkmpqtvwz][jqxz]|x[bdgjkmnrsvz]|[wvj]{2}"
@@ -247,16 +251,6 @@ _WORD_PATH = re.compile(
 )
 
 
-@lru_cache(maxsize=1)
-def _ordinary() -> re.Pattern[str]:
-    return re.compile(f"(?:{_REFERENCE}|{_PLAIN})|.*?(?:{_STAND_IN})", re.DOTALL)
-
-
-@lru_cache(maxsize=1)
-def _stand_in_word() -> re.Pattern[str]:
-    return re.compile(_STAND_IN_WORD)
-
-
 def is_stand_in(value: str) -> bool:
     """Return whether the value is a placeholder, reference, path, date or ordinary word.
 
@@ -265,8 +259,8 @@ def is_stand_in(value: str) -> bool:
     return (
         value.lower() in _WORDS
         or (len(value) >= 6 and len(set(value)) <= 3 and not value.isdigit())
-        or _ordinary().match(value[:256]) is not None
-        or (_stand_in_word().search(value[:256]) is not None and not is_random(value))
+        or _ORDINARY.match(value[:256]) is not None
+        or (_STAND_IN_ALONE.search(value[:256]) is not None and not is_random(value))
         or _WORD_PATH.fullmatch(value[:256]) is not None
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from memorybook._light import TYPE_CHECKING, Callable, Iterator, NamedTuple, Sequence
+from memorybook._light import TYPE_CHECKING, Callable, Iterator, NamedTuple, Sequence, lazily
 from memorybook.formats.escape import Fences, fences
 from memorybook.search.types import Passage
 from memorybook.text.passages import utc_day
@@ -22,6 +22,9 @@ _HEADING = re.compile(r" {0,3}(#{1,6})(?=[ \t]|[ \t\r]*\Z)")
 _UNDERLINE = re.compile(r" {0,3}(?:(=+)|-+)[ \t\r]*\Z")
 _ITEM = re.compile(r" {0,3}(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]+|\Z)(?:\[[ xX]\][ \t]+)?")
 _INDENTED = re.compile(r" {2,}|\t")
+_DAYS = lazily(r"(?<![0-9])([0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01]))(?![0-9])")
+_STAMPED = lazily(r"\W{0,4}[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])")
+_FRONT = lazily(r"(?s)---[ \t]*\r?\n(?:.*?\n)??---[ \t]*(?:\r?\n|\Z)")
 _LETTER = re.compile(r"\w")
 _SENTENCE_END = re.compile(r"(?<=[.!?])[ \t]+|(?<=[。！？；])|\n")
 
@@ -363,7 +366,7 @@ def _session(path: str, text: str) -> Iterator[Passage]:
 
     summary = session_md.parse(text)
     date = utc_day(summary.started) or _day_in(path)
-    front = _front().match(text)
+    front = _FRONT.match(text)
     first_line = 1 + (text.count("\n", 0, front.end()) if front else 0)
     page = text[front.end() :] if front else text
     body: list[Block] = []
@@ -400,20 +403,20 @@ def _document(path: str, text: str) -> Iterator[Passage]:
     dated: list[Block] = []
     run = 0
     for block in blocks(text):
-        run += 1 if _stamped().match(block.text) else 0  # a paragraph with its own date is a passage of its own
+        run += 1 if _STAMPED.match(block.text) else 0  # a paragraph with its own date is a passage of its own
         dated.append(block._replace(run=block.run * 1_000_000 + run))
     for block in merged(text, dated, MAX_TOKENS):
         yield _passage(path, block)
 
 
 def _passage(path: str, block: Block) -> Passage:
-    stamped = _day_in(block.text) if _stamped().match(block.text) else None
+    stamped = _day_in(block.text) if _STAMPED.match(block.text) else None
     date = stamped or _day_in(block.heading) or _day_in(path)
     return Passage(path, block.start, block.end, block.text, "document", heading=block.heading, date=date)
 
 
 def _day_in(text: str) -> str | None:
-    return next((day[1] for day in _days().finditer(text) if _is_day(day[1])), None)
+    return next((day[1] for day in _DAYS.finditer(text) if _is_day(day[1])), None)
 
 
 def _is_day(written: str) -> bool:
@@ -434,21 +437,3 @@ def _moment(seconds: float) -> datetime:
         return datetime.fromtimestamp(seconds, UTC)
     except (ValueError, OverflowError, OSError):
         return datetime.fromtimestamp(0, UTC)
-
-
-# Compiled when first used: a search that reads no document needs none of them.
-
-
-@lru_cache(maxsize=1)
-def _days() -> re.Pattern[str]:
-    return re.compile(r"(?<![0-9])([0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01]))(?![0-9])")
-
-
-@lru_cache(maxsize=1)
-def _stamped() -> re.Pattern[str]:
-    return re.compile(r"\W{0,4}[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])")
-
-
-@lru_cache(maxsize=1)
-def _front() -> re.Pattern[str]:
-    return re.compile(r"---[ \t]*\r?\n(?:.*?\n)??---[ \t]*(?:\r?\n|\Z)", re.DOTALL)

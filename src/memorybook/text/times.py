@@ -8,8 +8,10 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
+
+from memorybook._light import lazily
 
 _YEARS = (1900, 2200)  # a year outside is a serial number or a slip, not the time of a message
 _US_ZONES = {"EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7}
@@ -76,21 +78,18 @@ def _moment(year: int, month: int, day: int, hour: int = 0, minute: int = 0, sec
         return None
 
 
-@cache
-def _chinese_pattern() -> re.Pattern[str]:
-    return re.compile(
-        r"(\d{4})\s*[年/.\-]\s*(\d{1,2})\s*[月/.\-]\s*(\d{1,2})\s*[日号]?"
-        r"[,，\s]*(?:[(（]?\s*(?:周|星期|礼拜)[一二三四五六日天]\s*[)）]?|[(（]\s*[A-Za-z]+\s*[)）])?[,，\s]*"
-        r"(?:(上午|下午|早上|晚上|凌晨|中午|清晨|早晨|傍晚|夜里|晚|[ap]m)?\s*(\d{1,2})\s*(?:[:：]|时|点钟?)\s*"
-        r"(?:(\d{1,2}|半|整)\s*分?(?:\s*[:：]?\s*(\d{1,2})(?:\.\d+)?\s*秒?)?)?\s*([ap]m)?)?"
-        r"\s*(Z|UTC|[+\-]\d\d:?\d\d)?",
-        re.I,
-    )
+_CHINESE = lazily(
+    r"(?i)(\d{4})\s*[年/.\-]\s*(\d{1,2})\s*[月/.\-]\s*(\d{1,2})\s*[日号]?"
+    r"[,，\s]*(?:[(（]?\s*(?:周|星期|礼拜)[一二三四五六日天]\s*[)）]?|[(（]\s*[A-Za-z]+\s*[)）])?[,，\s]*"
+    r"(?:(上午|下午|早上|晚上|凌晨|中午|清晨|早晨|傍晚|夜里|晚|[ap]m)?\s*(\d{1,2})\s*(?:[:：]|时|点钟?)\s*"
+    r"(?:(\d{1,2}|半|整)\s*分?(?:\s*[:：]?\s*(\d{1,2})(?:\.\d+)?\s*秒?)?)?\s*([ap]m)?)?"
+    r"\s*(Z|UTC|[+\-]\d\d:?\d\d)?"
+)
 
 
 def _chinese(text: str) -> datetime | None:
     """Read year first, in any punctuation, with a weekday, half of the day, hour, offset, or none of them."""
-    found = _chinese_pattern().fullmatch(text)
+    found = _CHINESE.fullmatch(text)
     if found is None:
         return None
     year, month, day, before, hour, minute, second, after, offset = found.groups()

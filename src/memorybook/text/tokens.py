@@ -14,7 +14,6 @@ import Stemmer
 from memorybook._light import TYPE_CHECKING, Callable, Iterable, Memo, Sequence, lazily, once
 
 if TYPE_CHECKING:
-    import re
     from hashlib import blake2b
 
 
@@ -190,7 +189,7 @@ def is_question(text: str) -> bool:
     """Return whether something is asked in the text, in English or Chinese, with or without a question mark."""
     if "?" in text or "？" in text or "؟" in text:
         return _ASKED.search(text) is not None
-    return _asking().match(text) is not None or (not text.isascii() and _asking_in_chinese().search(text) is not None)
+    return _ASKING.match(text) is not None or (not text.isascii() and _ASKING_IN_CHINESE.search(text) is not None)
 
 
 def count_tokens(text: str) -> int:
@@ -328,28 +327,19 @@ def _in_word(mark: str) -> bool:
     return (mark.isascii() and (mark.isalnum() or mark == "_")) or "\u00c0" <= mark <= "\u024f"
 
 
-@once
-def _asking() -> re.Pattern[str]:
-    """Return an English question without its mark, from start to end."""
-    subject = "(?:i|you|we|they|he|she|it|there|any|anyone|someone)"
-    return lazily(
-        r"(?i)\A\W*(?:(?:and|so|but|ok|okay|hey|hi|well|please)\W+)*"
-        r"(?:(?:who|what|when|where|which|whose|whom|why|how)(?:'s|'re|'d)?"
-        rf"|(?:do|does|did|is|are|am|was|were|can|could|should|would|will|have|has|had)(?:n't)?\s+{subject}"
-        r"|(?:does|did|is|are|was|were|has)(?:n't)?\s+(?:the|my|our|your|this|that))\b[^.!。！]*\Z"
-    )
-
-
-@once
-def _asking_in_chinese() -> re.Pattern[str]:
-    """Return a Chinese question without its mark, by its words."""
-    return lazily(
-        r"吗[\s。.!！~～…]*(?:\Z|\n)|\A[^\n，。,]{1,6}(?<![着正还])呢[\s。.~～…]*\Z"
-        r"|\A(?![^\n]*(?:没什么|没有?谁|[谁哪](?:里|儿|个)?都|什么都|怎么都|不管|无论|不知道|不记得))[^\n。！!]{0,80}"
-        r"(?:什么|怎么|怎样|为啥|为何|哪[里儿个些天位家种年次款]|谁|多少|多久|多大|第几|几[点号岁时月]|是否|有没有|是不是"
-        r"|能不能|可不可以|会不会|要不要|如何)[^\n。！!]{0,80}\Z"
-    )
-
+_ASKING = lazily(  # a whole English question without its mark
+    r"(?i)\A\W*(?:(?:and|so|but|ok|okay|hey|hi|well|please)\W+)*"
+    r"(?:(?:who|what|when|where|which|whose|whom|why|how)(?:'s|'re|'d)?"
+    r"|(?:do|does|did|is|are|am|was|were|can|could|should|would|will|have|has|had)(?:n't)?\s+"
+    r"(?:i|you|we|they|he|she|it|there|any|anyone|someone)"
+    r"|(?:does|did|is|are|was|were|has)(?:n't)?\s+(?:the|my|our|your|this|that))\b[^.!。！]*\Z"
+)
+_ASKING_IN_CHINESE = lazily(  # by its words
+    r"吗[\s。.!！~～…]*(?:\Z|\n)|\A[^\n，。,]{1,6}(?<![着正还])呢[\s。.~～…]*\Z"
+    r"|\A(?![^\n]*(?:没什么|没有?谁|[谁哪](?:里|儿|个)?都|什么都|怎么都|不管|无论|不知道|不记得))[^\n。！!]{0,80}"
+    r"(?:什么|怎么|怎样|为啥|为何|哪[里儿个些天位家种年次款]|谁|多少|多久|多大|第几|几[点号岁时月]|是否|有没有|是不是"
+    r"|能不能|可不可以|会不会|要不要|如何)[^\n。！!]{0,80}\Z"
+)
 
 _PARTICLES = frozenset("的了是在我你您他她它们咱吗呢吧啊呀哦嘛么什怎哪谁啥这那和与就都也还又很")
 """Characters that say nothing themselves nor in a bigram with a neighbour."""
