@@ -52,6 +52,8 @@ PIECED_TOGETHER = {
     "nothing was said from", "nothing about it was said on", "nothing about it was said from",
     "in other sessions, which is how", "in other sessions: all days were searched",
     "line is left out of the text: they try to instruct whoever reads them",
+    "was deleted: put the right one back, or delete",
+    "is another one, or an older copy of it, than was written last: put the right one back, or delete",
     "session waits to be remembered:", "sessions wait to be remembered:",
     "the language model at '", "the embedding service at '", "broke off (", "could not be reached (",
     "- all turns of session", "~ title and summary of session", "change sessions/", ".md was changed since",
