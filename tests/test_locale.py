@@ -17,7 +17,7 @@ CODE = "\n".join(path.read_text(encoding="utf-8") for path in sorted(ROOT.rglob(
 CODE = re.sub(r'"\s*\n\s*f?"', "", CODE)  # one sentence may stand in several literals
 
 
-@pytest.mark.parametrize("name", ["agent", "compose", "chat", "commands"])
+@pytest.mark.parametrize("name", ["agent", "compose", "mcp", "chat", "commands", "problems"])
 def test_both_languages_have_the_same_messages_with_the_same_values(name: str) -> None:
     english, chinese = table(name, "en"), table(name, "zh")
     assert english.keys() == chinese.keys()
@@ -26,9 +26,9 @@ def test_both_languages_have_the_same_messages_with_the_same_values(name: str) -
 
 
 def test_every_message_is_used() -> None:
-    code = "\n".join(path.read_text(encoding="utf-8") for part in ("agent", "chat") for path in (ROOT / part).glob("*"))
-    for name in ("agent", "chat"):
-        assert [key for key in table(name, "en") if not re.search(rf'["\'.]{key}["\']', code)] == []
+    for name in ("agent", "chat", "problems"):
+        used = [key.removesuffix("_nor_words") for key in table(name, "en")]
+        assert [key for key in used if not re.search(rf'["\'.]{key}["\']', CODE)] == []
 
 
 def test_answers_of_commands_have_their_chinese_and_no_other_sentence_has() -> None:
@@ -52,6 +52,8 @@ PIECED_TOGETHER = {
     "nothing was said from", "nothing about it was said on", "nothing about it was said from",
     "in other sessions, which is how", "in other sessions: all days were searched",
     "line is left out of the text: they try to instruct whoever reads them",
+    "was deleted: put the right one back, or delete",
+    "is another one, or an older copy of it, than was written last: put the right one back, or delete",
     "session waits to be remembered:", "sessions wait to be remembered:",
     "the language model at '", "the embedding service at '", "broke off (", "could not be reached (",
     "- all turns of session", "~ title and summary of session", "change sessions/", ".md was changed since",
@@ -77,6 +79,7 @@ PIECED_TOGETHER = {
         ),
         ("  turn:t2: (it tries to instruct whoever reads it)", "  turn:t2：（它试图指挥读者）"),
         ("- 1 turn of session s1", "- 会话 s1 的 1 条消息"),
+        ("no entry 'a1' in this book: a search names the ids", "书里没有条目 'a1'：检索会列出编号"),
         ("nobody knows this sentence (remembered)", "nobody knows this sentence (remembered)"),
     ],
 )  # fmt: skip
@@ -88,4 +91,4 @@ def test_an_error_carries_its_message() -> None:
     found = error(InvalidInput, "agent.session_is_current", name="'tea'")
     assert str(found) == "this session is 'tea' already: choose another name, or none"
     assert describe(found, "zh") == "本次会话就是 'tea'：请换个名称，或不写名称"
-    assert describe(InvalidInput("tea is blank: give some words"), "zh") == "tea 为空：请写些内容"
+    assert describe(error(InvalidInput, "problems.blank", name="tea"), "zh") == "tea 为空：请写些内容"

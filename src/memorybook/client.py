@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from datetime import date
 from functools import cache, wraps
-from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 from urllib.parse import quote, urlencode, urlsplit
 
 from memorybook import results
@@ -489,8 +489,4 @@ def _plain(value: object) -> Any:
         return dict(value)
     if isinstance(value, Iterable) and not isinstance(value, bytes | bytearray):
         return list(value)
-    return _unsendable(value)
-
-
-def _unsendable(value: object) -> NoReturn:
     raise TypeError(f"a {type(value).__name__}")

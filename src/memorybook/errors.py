@@ -38,6 +38,7 @@ class MemoryBookError(Exception):
     """Base of all errors above; caught, never raised itself.
 
     Attributes:
+        code: Name of the class for programs, `not_found`.
         message_id: Of the message in `locale`; "" for one that is in English only.
         values: What was filled in.
     """
@@ -48,11 +49,14 @@ class MemoryBookError(Exception):
     message_id: str = ""
     values: Mapping[str, object] = {}
 
+    def __init_subclass__(cls, code: str = "") -> None:
+        if cls.__module__ == __name__:
+            cls.code = code or "".join(f"_{c.lower()}" if c.isupper() else c for c in cls.__name__)[1:]
+
 
 class InvalidInput(MemoryBookError, ValueError):
     """A value given by the caller cannot be used; the message says which and what would do."""
 
-    code = "invalid_input"
     exit_code = 2
     status = 400
 
@@ -60,19 +64,14 @@ class InvalidInput(MemoryBookError, ValueError):
 class UnsafePath(InvalidInput):
     """A document path that is absolute, climbs out, passes a link, or is not a regular `.md` file."""
 
-    code = "unsafe_path"
 
-
-class ConfigError(InvalidInput):
+class ConfigError(InvalidInput, code="config"):
     """A setting is unknown, given twice with different values, of the wrong type or out of range."""
-
-    code = "config"
 
 
 class NotFound(MemoryBookError, LookupError):
     """No entry, turn, session or document goes by that name."""
 
-    code = "not_found"
     exit_code = 3
     status = 404
 
@@ -80,13 +79,10 @@ class NotFound(MemoryBookError, LookupError):
 class MissingDocument(NotFound):
     """No document is stored at the path."""
 
-    code = "missing_document"
-
 
 class Conflict(MemoryBookError):
     """The stored text changed since it was read; read it again and decide anew."""
 
-    code = "conflict"
     exit_code = 4
     status = 409
 
@@ -94,14 +90,12 @@ class Conflict(MemoryBookError):
 class Refused(MemoryBookError):
     """A server does not let the caller do this: for want of a token, by that token, or under that name."""
 
-    code = "refused"
     status = 403
 
 
 class Unavailable(MemoryBookError):
     """A back end that this call cannot do without does not answer."""
 
-    code = "unavailable"
     exit_code = 5
     status = 503
 
@@ -109,29 +103,21 @@ class Unavailable(MemoryBookError):
 class BookLocked(Unavailable):
     """Another process has held the book's lock longer than the timeout."""
 
-    code = "book_locked"
-
 
 class Damaged(Unavailable):
     """A database is malformed, no database at all, or holds what nobody here wrote. It is left as it is."""
-
-    code = "damaged"
 
 
 class EmbedderFailed(Unavailable):
     """The embedder could not be reached, or its answer was refused by name (count, size, order, NaN)."""
 
-    code = "embedder_failed"
 
-
-class LLMFailed(Unavailable):
+class LLMFailed(Unavailable, code="llm_failed"):
     """The language model could not be reached, or none of its answers could be used.
 
     Attributes:
         usage: What the attempt took all the same; None if nothing was asked.
     """
-
-    code = "llm_failed"
 
     def __init__(self, message: str, usage: Usage | None = None) -> None:
         super().__init__(message)
@@ -141,13 +127,9 @@ class LLMFailed(Unavailable):
 class BudgetSpent(LLMFailed):
     """The language model was not asked (again): the operation or the day has used what it may; names the setting."""
 
-    code = "budget_spent"
-
 
 class MissingExtra(Unavailable):
     """An optional package is not installed; the message holds the install command."""
-
-    code = "missing_extra"
 
 
 def error_of(code: str, status: int) -> type[MemoryBookError]:

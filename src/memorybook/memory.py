@@ -191,7 +191,7 @@ class Memory:
         return None
 
     def recall_memory(self, query: str, *, max_results: int | None = None) -> Answer:
-        """Find archived entries and those too weak for the prompt; raises InvalidInput as `search` does."""
+        """Find archived entries and entries too weak for the prompt; raises InvalidInput as `search` does."""
         limit, least = given.size_of(max_results, self.config.max_results), self.config.min_score
         asked = Query(given.words_of(query), pool=max(200, 2 * limit), sources=frozenset({"entry"}))
         if not self._there.config.enabled:
@@ -233,7 +233,7 @@ class Memory:
         state: State | None = None,
         limit: int | None = None,
     ) -> results.Listed:
-        """Entries, strongest first.
+        """List entries, strongest first.
 
         Args:
             category: Only of this category.
@@ -250,10 +250,10 @@ class Memory:
         return read.entries(self._there.book, category=wanted, group=group, state=state, limit=limit)
 
     def recall(self, query: str, *, max_tokens: int | None = None) -> results.Recalled:
-        """The block for a prompt, as the setting `provider` has it; raises InvalidInput for `max_tokens` below 1.
+        """Build the memory block of a prompt, by the setting `provider`; raises InvalidInput for `max_tokens` below 1.
 
         Args:
-            query: What the user just said; blank leaves out the search.
+            query: What the user just said; if blank, nothing is searched.
             max_tokens: Size of the block, at least 1; None takes 2,000. The page of `flat` is never cut.
         """
         from memorybook.prompt.recall import recall
@@ -289,7 +289,7 @@ class Memory:
             group: `work/api`; None leaves it ungrouped.
             expires: Day a todo lapses.
             metadata: JSON object of your own.
-            session: Session it belongs to; None makes it everybody's.
+            session: Session it belongs to; None for none.
 
         Raises:
             InvalidInput: Blank or over 20,000 characters, or a value that cannot be used.
@@ -391,7 +391,7 @@ class Memory:
     # --- what was done -------------------------------------------------------------------------
 
     def history(self, id: str | None = None, *, limit: int | None = 20) -> results.History:
-        """What was done to the book, newest first.
+        """List the operations on the book, newest first.
 
         Args:
             id: Only what changed this entry, document (`daily/2026-02-24.md`) or session (`session:UUID`), or this
@@ -399,7 +399,7 @@ class Memory:
             limit: At most this many operations, at least 1; None takes all.
 
         Raises:
-            NotFound: The journal knows nothing of it.
+            NotFound: The journal has nothing of it.
             InvalidInput: A limit below 1.
         """
         from memorybook.entries import history
@@ -407,7 +407,7 @@ class Memory:
         return history.history(self._there, id, limit=limit)
 
     def why(self, id: str) -> results.Why:
-        """Why an entry is in the book: turns and quotes it rests on, what changed it, which prompts it entered.
+        """Explain why an entry is in the book: its evidence, its changes, and the prompts that used it.
 
         Raises:
             NotFound: Neither the book nor its journal knows the entry.
@@ -417,16 +417,16 @@ class Memory:
         return history.why(self._there, id)
 
     def undo(self, operation: str, *, dry_run: bool = False) -> results.Undone:
-        """Take back an operation; undoing an undo does it again.
+        """Undo an operation; undoing an undo restores it.
 
         Args:
             operation: Its id, see `history`.
-            dry_run: Only say what would happen.
+            dry_run: Only report what would happen.
 
         Raises:
             NotFound: The journal has no such operation.
-            Conflict: It is undone already, was purged, or something that it changed was changed since; the message
-                shows what stands now and what stood then. Nothing was done.
+            Conflict: It is undone already, was purged, or what it changed was changed since; the message shows both
+                versions. Nothing was done.
         """
         from memorybook.entries import history
 
@@ -441,18 +441,18 @@ class Memory:
         source: str | None = None,
         dry_run: bool = False,
     ) -> results.Receipt:
-        """Take something out of the book, so that imports do not bring it back.
+        """Remove something from the book, so that imports do not bring it back.
 
         Args:
             target: Id of an entry.
-            query: Every entry and note that is relevant to it.
-            session: A session with its turns, its summary and what was remembered from it, by uuid or name.
-            source: A turn (`turn:ID`), a document of the book, a machine that was collected from (`node:NAME`), or a
-                file that was imported: what it is goes, and what was remembered from it.
-            dry_run: Only say what would go.
+            query: All entries and notes about this.
+            session: A session, by uuid or name, with its turns, its summary and all that was remembered from it.
+            source: A turn (`turn:ID`), a document of the book, another machine (`node:NAME`), or an
+                imported file, with all that was remembered from it.
+            dry_run: Only report what would be removed.
 
         Raises:
-            NotFound: There is nothing of that name.
+            NotFound: Nothing has that name.
             InvalidInput: Not exactly one of the four was given.
         """
         from memorybook.forget import forget
@@ -469,13 +469,13 @@ class Memory:
         forgotten: bool = False,
         dry_run: bool = False,
     ) -> results.Receipt:
-        """Erase something for good: forget it, and empty it out of everything that kept a copy.
+        """Erase something for good: forget it and delete every copy in the book.
 
         Args:
             target: Id of an entry, also of one that was forgotten.
             query, session, source: As for `forget`.
-            forgotten: Everything that was ever forgotten or removed, and not brought back.
-            dry_run: Only say what would go.
+            forgotten: Everything that was forgotten or removed and not restored.
+            dry_run: Only report what would be removed.
 
         Raises:
             NotFound: Neither the book nor its journal has such a thing.
@@ -501,16 +501,14 @@ class Memory:
         llm: LLM | Function | None = None,
         model: str = "",
     ) -> results.Memorized:
-        """Remember what was said in a session, by the language model or, if there is none, by rules.
+        """Memorize a session, with the language model or, without one, by rules.
 
-        Once for each session and content: a session that has grown brings what is new. If the model fails, what was
-        said is kept and tried again later, see `retry_parked`; nothing of the book is changed by then but the
-        transcripts.
+        Each turn is memorized once; a session that has grown adds what is new. If the model fails, the turns are stored
+        and the session is tried again later, see `retry_parked`; until then only the transcripts have changed.
 
         Args:
-            messages: `{"role"|"speaker", "content", "timestamp", …}` in order, all of the session or what came last;
-                none takes the turns that are stored of the session. What is stored after the last of them is left
-                for later.
+            messages: `{"role"|"speaker", "content", "timestamp", …}` in order, the whole session or its end; none
+                takes the stored turns of the session. Turns stored after the last of these are left for later.
             session_id: Its uuid or name; None takes what the messages say, or begin with.
             llm: The model to ask; None takes the memory's own.
             model: Of the configured server, which model to ask instead.
@@ -524,7 +522,7 @@ class Memory:
         return end_session.process_session_end(self._on, messages, session_id, llm=llm, model=model)
 
     def get_prompt_memories(self, top_k: int = 20) -> tuple[results.Known, ...]:
-        """The entries that every prompt takes: active, not lapsed, trusted, strength from 0.5; strongest first.
+        """Return the entries of every prompt: active, not lapsed, trusted, strength 0.5 or more; strongest first.
 
         Raises:
             InvalidInput: `top_k` is below 1.
@@ -534,7 +532,7 @@ class Memory:
         return standing.get_prompt_memories(self._there, top_k)
 
     def get_prompt_memories_text(self, top_k: int = 20) -> str:
-        """The entries of `get_prompt_memories` as lines for a prompt, fenced as data; "" if there are none.
+        """Return the entries of `get_prompt_memories` as lines for a prompt, fenced as data; "" if there are none.
 
         Raises:
             InvalidInput: `top_k` is below 1.
@@ -544,7 +542,7 @@ class Memory:
         return standing.as_text(self.context, self.get_prompt_memories(top_k))
 
     def summarize_existing(self, limit: int = 50) -> str:
-        """What is known, as one text by category in the book's language: the strongest active entries; "" if none.
+        """Return the strongest active entries as one text by category, in the book's language; "" if none.
 
         Raises:
             InvalidInput: `limit` is below 1.
@@ -554,9 +552,9 @@ class Memory:
         return standing.summarize_existing(self._there, limit)
 
     def retry_parked(self, *, limit: int | None = None, due: bool = True) -> tuple[results.Memorized, ...]:
-        """Try again to remember the sessions that wait, at most `limit`, oldest first; `due=False` takes all of them.
+        """Retry sessions for which the model failed, at most `limit`, oldest first.
 
-        Else those whose time has come: after each failure a session waits longer.
+        A session waits longer after each failure; `due=False` retries those that still wait, too.
         """
         from memorybook.sessions import end_session
 
@@ -572,17 +570,17 @@ class Memory:
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> results.Imported:
-        """Take in what other programs keep: turns into the transcripts, summaries, entries and notes by rules.
+        """Import files of other programs: turns into the transcripts; summaries, entries and notes by rules.
 
-        Importing it again, under another name or after it grew, adds only what is new.
+        Importing a file again, renamed or grown, adds only what is new.
 
         Args:
-            paths: Files, folders with files in them, zip archives as they were downloaded; `-` reads standard input.
+            paths: Files, folders, or downloaded zip archives; `-` reads standard input.
             scope: Only the lines of this scope; None takes all.
-            format: Of every file, one of `memorybook.exchange.importers.NAMES`; None tells it by what is in a file.
-            since: Only sessions in which something was said on this day or later, and memories made or changed then.
-            by_model: Whether the language model is asked, once a session; a session for which it fails waits.
-            dry_run: Only say what would be added, by rules; nothing is written but the index brought up to date.
+            format: Of every file, one of `memorybook.exchange.importers.NAMES`; None recognises it by content.
+            since: Only sessions with turns on or after this day, and memories made or changed since.
+            by_model: Ask the language model, once a session; if it fails the session waits.
+            dry_run: Only report what would be added, by rules; only the index is updated.
             progress: Called with (bytes read, bytes in all).
 
         Raises:
@@ -605,7 +603,7 @@ class Memory:
     # --- what waits for a person's word ----------------------------------------------------------
 
     def review(self, *, kind: str | None = None, state: str = "open", limit: int | None = None) -> Review:
-        """What waits for a person's word, oldest first.
+        """List proposals that wait for a person, oldest first.
 
         Args:
             kind: Only of this kind.
@@ -620,9 +618,9 @@ class Memory:
         return review.review(self._there, kind=kind, state=state, limit=limit)
 
     def accept(self, *ids: str, kind: str | None = None, every: bool = False) -> Reviewed:
-        """Carry out proposals, each as one operation on the documents as they are now.
+        """Accept proposals: carry out each as one operation on the present documents.
 
-        One that is stale is withdrawn; what it says that is new is proposed anew.
+        A stale proposal is withdrawn; whatever in it is still new is proposed again.
 
         Args:
             ids: Of open proposals; or give one of:
@@ -638,7 +636,7 @@ class Memory:
         return review.accept(self._on, ids, kind=kind, every=every)
 
     def reject(self, *ids: str, kind: str | None = None, every: bool = False, reason: str = "") -> Reviewed:
-        """Settle proposals without carrying them out; the same ones do not come again, and the history keeps why.
+        """Reject proposals; the same ones are not proposed again, and the history keeps the reason.
 
         Args:
             ids, kind, every: As for `accept`.
@@ -652,16 +650,16 @@ class Memory:
         return review.reject(self._on, ids, kind=kind, every=every, reason=reason)
 
     def tidy(self, *, dry_run: bool = False, apply: Sequence[str] | None = None) -> Tidied:
-        """Archive what has faded, and propose what else would do the book good; a quarter at once at most.
+        """Archive faded entries and propose other improvements; at most a quarter of the entries at once.
 
         Args:
-            dry_run: Only say what would happen.
-            apply: Kinds that are carried out without asking, of `expire`, `archive`, `remove`, `duplicate`,
+            dry_run: Only report what would happen.
+            apply: Kinds to carry out without asking, of `expire`, `archive`, `remove`, `duplicate`,
                 `conflict`, `promote`; None takes the setting.
 
         Raises:
             InvalidInput: An unknown kind.
-            Conflict: A person kept saving the documents all the while.
+            Conflict: The documents kept changing.
         """
         from memorybook.entries import tidy
 
@@ -683,13 +681,13 @@ class Memory:
         stop: threading.Event | None = None,
         on_run: Callable[[Tidied], None] = lambda tidied: None,
     ) -> None:
-        """Tidy every so many seconds, only while the book is idle, until `stop` is set.
+        """Tidy every `every` seconds while the book is idle, until `stop` is set.
 
         Args:
             every: Above 0.
-            idle: Seconds without a write that make the book idle; None takes `idle_timeout`.
+            idle: Seconds without a write until the book counts as idle; None takes `idle_timeout`.
             stop: None never stops.
-            on_run: Told what each run did.
+            on_run: Called with the result of each run.
         """
         from memorybook.entries import tidy
 
@@ -705,11 +703,11 @@ class Memory:
         min_score: float | None = None,
         max_memories: int | None = None,
     ) -> Injected:
-        """The block `## Relevant Memory` for a prompt: half of it from the session, half from everything.
+        """Build the block `## Relevant Memory` of a prompt: half from the session, half from the whole book.
 
         Args:
             query: What the user just said, in any language.
-            session_id: Uuid or name of a session; one without memories, or None, leaves all places to everything.
+            session_id: Uuid or name of a session; if None or without memories, the whole book fills the block.
             min_score: Lowest relevance, 0..1; None takes the setting `inject_min_score`.
             max_memories: At most this many, 1..200; None takes the setting.
 
@@ -740,12 +738,12 @@ class Memory:
         """Remember what a finished task taught, if it is worth at least the setting `store_threshold`.
 
         Args:
-            task_goal: What was to be done.
-            task_result: What came of it: text, or a JSON value.
-            execution_log: What was done: text, lines, or steps as JSON objects.
+            task_goal: Goal of the task.
+            task_result: Its result: text, or a JSON value.
+            execution_log: Its log: text, lines, or steps as JSON objects.
             metadata: JSON object of your own, kept with each memory.
-            session_id: Session that the memories belong to; None makes them everybody's.
-            error: What ended the task early; "" if it came to its end.
+            session_id: Session that the memories belong to; None for none.
+            error: Why the task failed; "" if it did not.
 
         Raises:
             InvalidInput: A blank goal, or metadata that is no JSON object.
@@ -757,15 +755,15 @@ class Memory:
         )
 
     def task(self, goal: str, *, session: str | None = None, metadata: Mapping[str, Any] | None = None) -> Running:
-        """A task that is remembered once it is finished: `with memory.task("Deploy") as task: task.log("…")`.
+        """Return a task to be remembered when it is finished: `with memory.task("Deploy") as task: task.log("…")`.
 
-        What it taught is judged and stored in the background; neither that nor its failing is noticed by the caller.
-        An exception is remembered, and goes on unchanged.
+        It is judged and stored in the background; the caller waits for nothing and sees no failure of storing.
+        An exception inside the block is recorded and raised unchanged.
 
         Args:
-            goal: What is to be done.
-            session: Session that the memories belong to; None makes them everybody's.
-            metadata: JSON object of your own, kept with what is remembered.
+            goal: Goal of the task.
+            session: Session that the memories belong to; None for none.
+            metadata: JSON object of your own, kept with each memory.
         """
         from memorybook.entries.background_tasks import Running
 
@@ -779,7 +777,7 @@ class Memory:
             keeper_of(self).add(task)
 
     def revise(self, id: str, instruction: str) -> Revised:
-        """Let the language model rewrite an entry's text; numbers, dates and names that are not named stay.
+        """Rewrite an entry with the language model; numbers, dates and names stay unless the instruction names them.
 
         Args:
             id: Of the entry.
@@ -789,8 +787,8 @@ class Memory:
             NotFound: No entry has that id.
             InvalidInput: A blank instruction, or one of over 4,000 characters.
             Unavailable: There is no language model.
-            LLMFailed: The model gave no text that can be used; the entry is as it was.
-            Conflict: Somebody changed the entry meanwhile.
+            LLMFailed: The model gave no usable text; the entry is unchanged.
+            Conflict: The entry was changed meanwhile.
         """
         from memorybook.entries import revise
 
@@ -799,7 +797,7 @@ class Memory:
     # --- upkeep --------------------------------------------------------------------------------
 
     def init(self) -> dict[str, Any]:
-        """Make the book's folder and a MEMORY.md to fill in; what exists is left as it is.
+        """Create the book's folder and a MEMORY.md to fill in; existing files are left as they are.
 
         Returns:
             `{"root", "created": [paths], "hint"}`; the hint says how to keep machine state out of git, or "".
@@ -809,18 +807,18 @@ class Memory:
         return status.init(self._on)
 
     def sync(self, *, progress: Progress | None = None) -> dict[str, Any]:
-        """Bring the index up to date, vectors included; answers with the counts of `hits.SyncReport`."""
+        """Bring the index up to date, vectors included; return the counts of `search.types.SyncReport`."""
         return self._on_there.book.sync(progress=progress).json()
 
     def rebuild(self, *, progress: Progress | None = None) -> dict[str, Any]:
-        """Make the index anew from the documents while searches go on; answers as `sync` does."""
+        """Rebuild the index from the documents while searches go on; return the counts as `sync` does."""
         context = self._on_there
         if context.absent:  # there is nothing to make an index of
             return self.sync(progress=progress)
         return context.book.rebuild(progress=progress).json()
 
     def status(self) -> dict[str, Any]:
-        """What is where: sizes, counts, the index's state, settings that are not the default, warnings."""
+        """Report sizes, counts, the state of the index, changed settings, and warnings."""
         from memorybook.entries import status
 
         return status.status(self.context, failures=self.keeper.failures if self.keeper is not None else ())
@@ -836,11 +834,11 @@ class Memory:
     def sessions(
         self, *, limit: int | None = 20, since: str | date | None = None, until: str | date | None = None
     ) -> Talks:
-        """Sessions, newest first, those that are still open included.
+        """List sessions, newest first, open ones included.
 
         Args:
             limit: At most this many, at least 1; None takes all.
-            since, until: Only those that were talked in within these days, inclusive; `YYYY-MM-DD`, a date, or words
+            since, until: Only sessions with turns within these days, inclusive; `YYYY-MM-DD`, a date, or words
                 such as "last week" and 上周, from their first to their last day.
 
         Raises:
@@ -859,7 +857,7 @@ class Memory:
         current: str | None = None,
         max_tokens: int | None = None,
     ) -> Recollection:
-        """The newest sessions with their summaries: what was talked about lately.
+        """Return the newest sessions with their summaries.
 
         Args:
             limit: At most this many sessions, 1..200; None takes the setting `recall.max_search_results`, 5.
@@ -886,14 +884,14 @@ class Memory:
         current: str | None = None,
         max_tokens: int | None = None,
     ) -> Recollection:
-        """The sessions that were about something, with the turns that say so; by words and vectors.
+        """Find sessions about a subject, with the matching turns, by words and vectors.
 
         Args:
-            query: A question or some words, in any language. Days that it names narrow the search, unless nothing
-                about it was said then.
+            query: A question or some words, in any language. Days in it narrow the search, unless nothing matches
+                on them.
             top: At most this many sessions, and this many turns, 1..200; None takes the setting
                 `recall.max_search_results`, 5.
-            since, until: Only what was said within these days, inclusive; given, the question's own days do not count.
+            since, until: Only turns within these days, inclusive; if given, days in the question do not count.
             current: The current session, by uuid or name, which is left out.
             max_tokens: As for `recall_history`.
 
@@ -909,19 +907,19 @@ class Memory:
     def recall_session(
         self, which: str, *, limit: int | None = None, current: str | None = None, max_tokens: int | None = None
     ) -> Recollection:
-        """One session: its summary and its turns in order.
+        """Return one session: its summary and its turns in order.
 
         Args:
             which: Its uuid, the beginning of one, its name, a day, words of time and order in English or Chinese ("last
-                time", 上次, "last Tuesday", "the first session"), or its title or how that begins.
+                time", 上次, "last Tuesday", "the first session"), or its title or the beginning of it.
             limit: At most this many turns, the last ones, at least 1; None takes all.
-            current: The current session, by uuid or name, which words of time and order do not mean.
+            current: The current session, by uuid or name, never meant by words of time and order.
             max_tokens: As for `recall_history`.
 
         Raises:
             InvalidInput: Blank words or a limit below 1.
-            NotFound: No session is called so, or there is none of that time.
-            Conflict: Several sessions are called so.
+            NotFound: No session has that name, or none is of that time.
+            Conflict: Several sessions have that name.
         """
         from memorybook.sessions import recalls
 
@@ -930,7 +928,7 @@ class Memory:
     def recall_within(
         self, session: str, query: str, *, top: int | None = None, max_tokens: int | None = None
     ) -> Recollection:
-        """The turns of one session that are about something, best first; by words and vectors.
+        """Find turns about a subject in one session, best first, by words and vectors.
 
         Args:
             session: Uuid or name, or words as for `recall_session`.
@@ -946,20 +944,20 @@ class Memory:
         return recalls.recall_within(self._there, session, query, top=top, max_tokens=max_tokens)
 
     def detect(self, text: str) -> Recall | None:
-        """Which recall a text asks for, by the settings' keywords and the built-in rules; None if it asks for none."""
+        """Detect which recall a text asks for, by configured keywords and built-in rules; None if it asks for none."""
         from memorybook.sessions import recalls
 
         return recalls.detect(self.context, text)
 
     def recollect(self, text: str, *, current: str | None = None, max_tokens: int | None = None) -> Recollection | None:
-        """What a text asks to be recalled, see `detect`; None if it asks for nothing.
+        """Carry out the recall that a text asks for, see `detect`; None if it asks for nothing.
 
-        With the setting `recall.similarity_threshold` above 0 also what is like a text that asks for nothing.
+        With the setting `recall.similarity_threshold` above 0, a text that asks for nothing recalls what is similar.
 
         Args:
             text: What the user just said.
-            current: The current session, by uuid or name: it is searched where the text asks about this very talk, and
-                left out otherwise.
+            current: The current session, by uuid or name: searched only if the text asks about this
+                very conversation.
             max_tokens: As for `recall_history`.
 
         Raises:
@@ -972,12 +970,12 @@ class Memory:
     # --- sessions that are held from outside -----------------------------------------------------
 
     def open_session(self, name: str = "") -> Held:
-        """Open a session, or go on with one of that name that is open; nobody's until something is said in it.
+        """Open a session, or continue the open one of that name; it is stored with its first message.
 
-        Several may be open at a time. One that is not ended is remembered and closed by `close_idle`.
+        Several may be open at a time. One that is not ended is memorized and closed by `close_idle`.
 
         Raises:
-            Conflict: The name is that of a session that is over or somebody else's, or of several.
+            Conflict: The session of that name is closed or another caller's, or several have the name.
             Unavailable: Sessions are not kept.
         """
         from memorybook.sessions import live_sessions
@@ -985,16 +983,16 @@ class Memory:
         return live_sessions.open_session(self._on, name)
 
     def add_messages(self, session: str, messages: Sequence[Mapping[str, Any]]) -> Held:
-        """Store messages at the end of an open session, on disk on return; secrets are masked.
+        """Append messages to an open session, on disk on return; secrets are masked.
 
         Args:
             session: Its uuid or name.
-            messages: `{"role"|"speaker", "content", "id", "timestamp", …}` in order. One whose id the session has
-                already is left as it was, so that giving messages with ids again is safe.
+            messages: `{"role"|"speaker", "content", "id", "timestamp", …}` in order. A message whose id is
+                stored already is ignored, so that sending messages with ids again is safe.
 
         Raises:
-            NotFound: No session is called so.
-            Conflict: It is over, or somebody else's.
+            NotFound: No session has that name.
+            Conflict: It is closed, or another caller's.
             InvalidInput: A message that cannot be read.
         """
         from memorybook.sessions import live_sessions
@@ -1002,11 +1000,11 @@ class Memory:
         return live_sessions.add_messages(self._on, session, messages)
 
     def end_session(self, session: str, messages: Sequence[Mapping[str, Any]] = ()) -> Memorized:
-        """Remember what was said in an open session, as `process_session_end` does, and close it.
+        """Memorize an open session, as `process_session_end` does, and close it.
 
         Args:
             session: Its uuid or name.
-            messages: What was said last and is not stored yet, as for `add_messages`.
+            messages: Last messages that are not stored yet, as for `add_messages`.
 
         Raises:
             As `add_messages`.
@@ -1016,29 +1014,29 @@ class Memory:
         return live_sessions.end_session(self._on, session, messages)
 
     def close_idle(self, *, limit: int | None = None) -> tuple[Memorized, ...]:
-        """Remember and close sessions of agents and chats in which nothing was said for longer than `idle_timeout`.
+        """Memorize and close sessions of agents and chats without a message for longer than `idle_timeout`.
 
-        So those that a killed process left open, and those of agent hosts, whose reports are taken in first, see
-        `ingest`. The command line does it by itself after most commands.
+        They include sessions left open by a killed process, and those of agent hosts, whose events are ingested
+        first, see `ingest`. The command line does this after most commands.
 
         Args:
             limit: At most this many, the oldest first; None takes all.
 
         Returns:
-            What each of them brought, or that it waits in the queue.
+            The result of each; one that waits in the queue says so.
         """
         from memorybook.sessions import ingest
 
         return ingest.close_idle(self._on, limit=limit)
 
     def ingest(self, *, limit: int | None = None) -> Ingested:
-        """Take in what agent hosts reported through their hooks: sessions captured, memorized once they end.
+        """Ingest the events that agent hosts reported through their hooks; sessions are memorized once they end.
 
-        What cannot be taken in is set aside, and `status` says so. What another process takes in at this moment is
-        left to it.
+        Events that cannot be read are set aside, and `status` reports them. Events that another process is ingesting
+        are left to it.
 
         Args:
-            limit: Of at most this many sessions, the oldest report first; None takes all.
+            limit: At most this many sessions, oldest event first; None takes all.
         """
         from memorybook.sessions import ingest
 
@@ -1049,38 +1047,38 @@ class Memory:
     def export(
         self, path: str | None = None, *, session: str | None = None, progress: Progress | None = None
     ) -> Export:
-        """Write the sessions with their chats into one JSON document, which an export of before grows by.
+        """Export sessions with their chats to one JSON document; an existing export is extended.
 
-        What the file has and the book has not stays in it, but for what was forgotten.
+        Sessions that only the file has stay in it, except what was forgotten.
 
         Args:
-            path: The file; `-` writes to standard output; None takes the setting `transcripts.export_path`, or the
+            path: The file; `-` writes to stdout; None takes the setting `transcripts.export_path`, or the
                 book's own place.
-            session: Of the sessions that the file does not have yet, only this one, by uuid or name; None takes all.
+            session: Add only this session, by uuid or name; None adds all that the file does not have.
             progress: Called with (sessions done, sessions in all).
 
         Raises:
             NotFound: There is no book, no such session, or no folder for the file.
-            InvalidInput: The file holds something else than exported sessions.
-            Unavailable: The disk refuses; the file is as it was.
+            InvalidInput: The file is no export of sessions.
+            Unavailable: The file cannot be written; it is unchanged.
         """
         from memorybook.exchange import export
 
         return export.export(self._on, path, session=session, progress=progress)
 
     def backup(self, path: str, *, progress: Progress | None = None) -> Backup:
-        """Write the whole book into one archive: documents, turns and journal, at one moment, each file with a digest.
+        """Write a snapshot of the book to one archive: documents, turns and journal, each file with a digest.
 
-        Others may go on to write: every line that was acknowledged before the call is in it. The index is left out.
+        Others may write meanwhile; all that was acknowledged before the call is in it. The index is left out.
 
         Args:
-            path: The archive, `….tar.gz`; a backup that stands there is replaced once the new one is whole.
+            path: The archive, `….tar.gz`; an existing backup is replaced once the new one is complete.
             progress: Called with (bytes packed, bytes in all).
 
         Raises:
             NotFound: There is no book, or no folder for the archive.
-            InvalidInput: Something else than a backup stands there.
-            Unavailable: The disk refuses, or another writer holds the book for too long.
+            InvalidInput: The existing file is no backup.
+            Unavailable: The archive cannot be written, or another writer holds the book for too long.
         """
         from memorybook.exchange import backup
 
@@ -1089,19 +1087,19 @@ class Memory:
     def restore(
         self, path: str, *, into: str | None = None, replace: bool = False, progress: Progress | None = None
     ) -> Restored:
-        """Put the book of an archive into an empty folder; it is there whole or not at all.
+        """Restore a book from a backup into an empty folder, completely or not at all.
 
         Args:
             path: An archive that `backup` made.
             into: The folder; None takes this book's own.
-            replace: Whether a book that stands there gives way; it is kept beside.
+            replace: Replace an existing book, which is kept beside it.
             progress: Called with (bytes written, bytes in all).
 
         Raises:
             NotFound: There is no such archive.
-            InvalidInput: It is none, damaged, or has paths that no book has.
+            InvalidInput: It is no backup, damaged, or has paths that no book has.
             Conflict: The folder is not empty.
-            Unavailable: The disk refuses.
+            Unavailable: The folder cannot be written.
         """
         from memorybook.exchange import backup
 
@@ -1124,26 +1122,27 @@ class Memory:
         node: str | None = None,
         dry_run: bool = False,
     ) -> Collected:
-        """Take in what other machines wrote of their sessions, under their names; hand out what this book has.
+        """Import session summaries of other machines, and share this book's own.
 
-        Masked, screened and without what was forgotten here, in one operation; a run that finds nothing new writes
-        nothing. Their folders are only read. What a person edited here stays, what is gone there stays too.
+        Imported text is masked, screened and without what was forgotten here, in one operation; if nothing is new,
+        nothing is written. Other machines' folders are only read. Summaries that a person edited here stay as they
+        are; summaries deleted there stay here.
 
         Args:
-            sources: Folders, `DIR` or `NAME=DIR`: another machine's book, what it handed out, or a folder that machines
-                share. The name is theirs here; without one the folder says it.
-            to: A folder that machines share: this book's own summaries are handed out into `to/NODE`.
-            sessions: Names or uuids of the sessions whose summaries are handed out, `()` for none; None takes all. What
-                was handed out before and is not among them goes from there.
-            group: Entries of this group and of those below it are collected and handed out too.
-            node: The name of this machine; None takes the host's. Several books of one host need names of their own.
-            dry_run: Only say what would happen.
+            sources: Folders, `DIR` or `NAME=DIR`: another machine's book or a shared folder. NAME is the
+                machine's name here; by default the folder's.
+            to: Shared folder; this book's summaries are written to `to/NODE`.
+            sessions: Names or uuids of the sessions to share, `()` for none; None shares all. Other summaries shared
+                before are removed there.
+            group: Also exchange the entries of this group and its subgroups.
+            node: Name of this machine; None takes the host's. Several books of one host need different names.
+            dry_run: Only report what would happen.
 
         Raises:
             InvalidInput: Neither sources nor `to`, or one that cannot be used.
             NotFound: None of the folders is there.
-            Conflict: Another book hands out under this name.
-            BookLocked: Another process collected into this book all the while.
+            Conflict: Another book shares under this name.
+            BookLocked: Another process is exchanging for this book.
         """
         from memorybook.exchange import collect
 
@@ -1155,13 +1154,13 @@ class Memory:
     # --- documents ---------------------------------------------------------------------------------
 
     def documents(self) -> tuple[DocumentInfo, ...]:
-        """All documents, by path. Raises NotFound while there is no book."""
+        """List all documents, by path. Raises NotFound if there is no book."""
         from memorybook.entries import documents
 
         return documents.documents(self._there)
 
     def document(self, path: str) -> Document:
-        """The whole text of a document, with its revision.
+        """Return the whole text of a document, with its revision.
 
         Raises:
             MissingDocument: There is none.
@@ -1177,13 +1176,13 @@ class Memory:
             raise
 
     def write_document(self, path: str, text: str, *, expect: str | None = None) -> Written:
-        """Let this be the text of the document; secrets in it are masked.
+        """Write the text of a document; secrets in it are masked.
 
-        In `MEMORY.md` and `archive/` an agent rewrites what entries say; their strength, origin and trust are kept,
-        what it adds is trusted as its door is.
+        In `MEMORY.md` and `archive/` an agent can change the text of entries; their strength, origin and trust stay,
+        and entries it adds have an agent's trust.
 
         Raises:
-            Conflict: Another revision stands there than expected.
+            Conflict: It has another revision than expected.
             UnsafePath: The path is not one that a document can have.
         """
         from memorybook.entries import documents
@@ -1191,11 +1190,11 @@ class Memory:
         return documents.write_document(self._on, path, text, expect=expect)
 
     def rename_document(self, path: str, to: str, *, expect: str | None = None) -> Written:
-        """Move a document to a path where there is none.
+        """Rename a document; there must be none at the new path.
 
         Raises:
             MissingDocument: There is no such document.
-            Conflict: It is another revision than expected, or there is a document at `to`.
+            Conflict: It has another revision than expected, or there is a document at `to`.
             UnsafePath: A path is not one that a document can have.
         """
         from memorybook.entries import documents
@@ -1203,11 +1202,11 @@ class Memory:
         return documents.rename_document(self._on, path, to, expect=expect)
 
     def remove_document(self, path: str, *, expect: str | None = None) -> Written:
-        """Take a document out of the book; `undo` brings it back, `purge` erases it for good.
+        """Remove a document; `undo` restores it, `purge` erases it for good.
 
         Raises:
             MissingDocument: There is no such document.
-            Conflict: It is another revision than expected.
+            Conflict: It has another revision than expected.
             UnsafePath: The path is not one of a document in the book.
         """
         from memorybook.entries import documents

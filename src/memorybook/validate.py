@@ -61,7 +61,9 @@ def text_of(text: str, name: str, *, limit: int | None = None, instead: str = ""
     if not isinstance(text, str):
         raise InvalidInput(f"{name} must be text, not {text!r}")
     if not text.strip():
-        raise InvalidInput(f"{name} is blank: give some words")
+        from memorybook import locale
+
+        raise locale.error(InvalidInput, "problems.blank", name=name)
     if limit is not None and len(text) > limit:
         raise InvalidInput(f"{name} has {len(text)} characters, over {limit}: {instead or 'give fewer'}")
     return text

@@ -5,20 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
 
 import pytest
 
 import memorybook
-from memorybook.cli import review_commands, write
-from memorybook.cli.call import Call, Declined, Options, Parser, Wording
-from memorybook.cli.show import Page
+from memorybook.cli.call import Call, Declined
+from memorybook.cli.show import Page, answer
 from memorybook.config.settings import Config
-from memorybook.entries import history as told
 from memorybook.entries.history import undo
 from memorybook.errors import InvalidInput, NotFound
-from memorybook.forget.purge import purge
 from memorybook.memory import Memory
 from memorybook.model import Add, Append, Discarded, Entry, Supersede
 
@@ -28,7 +23,7 @@ NOW = datetime(2026, 2, 24, 10, 12, 33, tzinfo=UTC)
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Memory]:
     config = Config(timezone="UTC", vector_enabled=False)
-    with memorybook.open(str(tmp_path / "book"), config=config, clock=lambda: NOW) as opened:
+    with memorybook.open(str(tmp_path / "book"), config=config, clock=lambda: NOW, missing_ok=True) as opened:
         yield opened
 
 
@@ -36,41 +31,21 @@ Run = Callable[..., tuple[str, str]]
 
 
 @pytest.fixture
-def run(memory: Memory, capsys: pytest.CaptureFixture[str]) -> Run:
-    """A command line with the tools as they will be; what stands on stdout and on stderr."""
-    tools: dict[str, Callable[..., Any]] = {
-        "memory_history": lambda id, limit: told.history(memory.context, id, limit=limit),
-        "memory_why": lambda id: told.why(memory.context, id),
-        "memory_undo": lambda operation, dry_run: undo(memory.context, operation, dry_run=dry_run),
-        "memory_purge": lambda **given: purge(memory.context, **given),
-    }
+def run(memory: Memory, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """A command line on the open memory: what stands on stdout and on stderr."""
 
     def done(verb: str, *words: str, confirmed: bool = True) -> tuple[str, str]:
-        module = write if verb == "purge" else review_commands
-        arguments, command = module.COMMANDS[verb]
-        parser = Parser(f"memorybook {verb}")
-        arguments(parser)
         warnings: list[str] = []
 
-        def confirm(question: str) -> None:
+        def confirm(call: Call, question: str) -> None:
             warnings.append(question)
             if not confirmed:
                 raise Declined("nothing was changed")
 
-        def tool(name: str, **given: Any) -> dict[str, Any]:
-            return cast("dict[str, Any]", tools[name](**given).json())
-
-        call = SimpleNamespace(
-            verb=verb,
-            options=parser.parse(words),
-            words=Wording(),
-            tool=tool,
-            warn=warnings.append,
-            confirm=confirm,
-        )
-        shown = command(cast("Call", call))
-        assert shown is not None
-        module.SHOWN[verb](shown, Page(Options({"no_color": True, "quiet": False})))
+        monkeypatch.setattr(Call, "confirm", confirm)
+        monkeypatch.setattr(Call, "warn", lambda call, message: warnings.append(message))
+        call = Call(verb, list(words), memory)
+        answer(verb, call.run() or {}, Page(call.options))
         out, err = capsys.readouterr()
         return out, err + "\n".join(warnings)
 

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from memorybook.cli import main
-from memorybook.cli.call import parser_of
-from memorybook.cli.verbs import ALIASES, VERBS, overview
+from memorybook.cli.verbs import VERBS, overview
 from memorybook.errors import BookLocked, Conflict, MemoryBookError, NotFound
 
 
@@ -28,11 +27,6 @@ def test_help_lists_every_verb_with_one_line(shell: Any) -> None:
         assert f"  {verb:<16}{line}\n" in done.out
 
 
-def test_no_arguments_show_the_help_as_a_usage_error(shell: Any) -> None:
-    done = shell()
-    assert (done.code, done.out) == (2, overview())
-
-
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_has_help_with_an_example(shell: Any, verb: str) -> None:
     done = shell(verb, "--help")
@@ -40,12 +34,6 @@ def test_every_verb_has_help_with_an_example(shell: Any, verb: str) -> None:
     assert "example" in done.out
     assert f"memorybook {verb}" in done.out.partition("example")[2]
     assert all(len(line) <= 120 for line in done.out.splitlines())
-
-
-@pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_takes_the_global_options(verb: str) -> None:
-    page = parser_of(verb)[0].help()
-    assert all(f"{name}" in page for name in ("--book DIR", "--project", "--json", "--no-color", "--quiet", "--set"))
 
 
 @pytest.mark.parametrize("words", [["--version"], ["list", "--version"], ["--book", "x", "--version"]])
@@ -153,14 +141,6 @@ def test_global_options_stand_before_or_after_the_verb(words: list[str], monkeyp
     monkeypatch.setattr("memorybook.cli.call.Call.run", lambda call: seen.append(call.options))
     assert main(words) == 0
     assert (seen[0].book, seen[0].json) == ("b", True)
-
-
-@pytest.mark.parametrize(("alias", "verb"), ALIASES.items())
-def test_an_alias_is_its_verb(alias: str, verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[str] = []
-    monkeypatch.setattr("memorybook.cli.call.Call.run", lambda call: seen.append(call.verb))
-    main([alias, "x"])
-    assert seen == [verb]
 
 
 def run(*words: str, **options: Any) -> subprocess.CompletedProcess[bytes]:

@@ -10,7 +10,7 @@ import pytest
 
 import memorybook
 from cli.conftest import Shell
-from memorybook.cli.review_commands import seconds
+from memorybook.cli.call import seconds
 from memorybook.config.settings import Config
 from memorybook.entries.tidy import Tidied
 from memorybook.errors import InvalidInput

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from mcp.types import CallToolResult, ElicitResult, Tool
-from pydantic import TypeAdapter
 
 import memorybook
 from mcp import MCPError
@@ -19,7 +18,6 @@ from mcp_hosts import CONFIG, Host, Person, server, structured, text_of
 from memorybook import tools
 from memorybook.errors import ConfigError
 from memorybook.mcp import tool_catalog
-from memorybook.mcp.tool_catalog import ANSWERS
 from memorybook.memory import Memory
 from memorybook.search.snippets import CLOSE, OPEN
 
@@ -68,35 +66,6 @@ def test_the_list_of_the_tools_stays_small(host: Host) -> None:
 def test_no_tool_speaks_of_one_that_a_host_does_not_have(host: Host) -> None:
     hidden = tools.TOOLS.keys() - set(OFFERED.split())
     assert not [tool.name for tool in host.do(_listed) if any(name in (tool.description or "") for name in hidden)]
-
-
-def types_alone(schema: Any, definitions: Any) -> Any:
-    """A schema of pydantic's, of types alone, with its definitions in place; what may be null may be missing."""
-    while "$ref" in schema or "anyOf" in schema:
-        [schema] = (
-            [definitions[schema["$ref"].rpartition("/")[2]]]
-            if "$ref" in schema
-            else [one for one in schema["anyOf"] if one != {"type": "null"}]
-        )
-    kept = {name: schema[name] for name in ("type", "const", "enum") if name in schema}
-    for name in ("items", "additionalProperties"):
-        if isinstance(schema.get(name), dict):
-            kept[name] = types_alone(schema[name], definitions)
-    if fields := schema.get("properties"):
-        kept["properties"] = {name: types_alone(one, definitions) for name, one in fields.items()}
-        sure = [name for name in schema.get("required", ()) if {"type": "null"} not in fields[name].get("anyOf", ())]
-        kept |= {"required": sure} if sure else {}
-    return kept
-
-
-@pytest.mark.parametrize("name", tool_catalog.OFFERS)
-def test_an_answer_is_told_as_pydantic_reads_its_type(name: str) -> None:
-    whole = TypeAdapter(ANSWERS[name]).json_schema()
-    expected, told = types_alone(whole, whole.get("$defs", {})), tool_catalog.answers(name)
-    more = tool_catalog.once(name, expected["properties"])
-    assert {field: told["properties"][field] for field in more} == more
-    required = [*told.get("required", ()), *(told["anyOf"][0]["required"] if "anyOf" in told else ())]
-    assert required == [field for field in expected.get("required", ()) if field in more]
 
 
 def test_hints_say_what_a_tool_does_to_the_book(memory: Memory, tmp_path: Path) -> None:

@@ -158,8 +158,8 @@ def _loader(offered: dict[str, AgentTool], more: Mapping[str, AgentTool]) -> Age
     }
     schema = ToolSchema(
         LOAD,
-        f"Make more tools available from the next step: {listed}. Without names, describe them. The name of an offered "
-        "tool adds its rarer parameters.",
+        f"Load tools for the next step: {listed}. Without names, describe them. An offered tool gets its rarer "
+        "parameters.",
         parameters,
     )
 

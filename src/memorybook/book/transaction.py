@@ -244,7 +244,9 @@ class Draft:
     def _existing(self, id: str) -> Entry:
         entry = self.get(id)
         if entry is None:
-            raise NotFound(f"no entry {id!r} in this book: a search names the ids")
+            from memorybook import locale
+
+            raise locale.error(NotFound, "problems.no_entry", name=repr(id))
         return entry
 
     def _place(self, entry: Entry) -> None:

@@ -8,6 +8,7 @@ from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
+from memorybook import locale
 from memorybook.book import fade
 from memorybook.book.transaction import MEMORY, Draft, Outcome, Pages, Parse, Result, is_page
 from memorybook.errors import Conflict, InvalidInput, Unavailable
@@ -49,9 +50,9 @@ class _Standing(Exception):
 def reverse(draft: Draft, operation: Operation, patches: Sequence[Patch]) -> Reversal:
     """Work into the draft what undoes the operation. Raises Conflict if something was changed since, or erased."""
     if any(change.purged for change in operation.changes):
-        raise Conflict(f"operation {operation.id!r} cannot be undone: what stood there before it was purged")
+        raise locale.error(Conflict, "problems.undo_purged", name=repr(operation.id))
     if not operation.changes and operation.kind != "forget":  # which may have left nothing but tombstones
-        raise Conflict(f"operation {operation.id!r} changed nothing that could be undone")
+        raise locale.error(Conflict, "problems.undo_nothing", name=repr(operation.id))
     back = _Back(draft, operation, patches)
     for path in back.paths:
         back.document(path)
@@ -457,7 +458,7 @@ class Writer:
             undone = self._journal.operation(id)
             by = self._journal.undone().get(id)
             if by is not None:
-                raise Conflict(f"operation {id!r} is already undone by {by!r}; undo that one to have it again")
+                raise locale.error(Conflict, "problems.undone_already", name=repr(id), other=repr(by))
             reversal = reverse(draft, undone, self._journal.patches(id))
             operation = Operation(
                 id=self._new_id(draft.now),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
-from memorybook._light import TYPE_CHECKING, Any, NamedTuple, contextmanager
-from memorybook.cli.verbs import VERBS, version
+from memorybook._light import TYPE_CHECKING, Any, NamedTuple, cast, contextmanager
+from memorybook.cli.verbs import EVERYWHERE, TEXTS, VERBS, version
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound
 from memorybook.text.visible import visible
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     Run = Callable[["Call"], "dict[str, Any] | None"]
     """Does the work and returns the JSON answer; None if it has written its output itself."""
 
-    Command = tuple[Callable[["Parser"], None], Run]
-    """Function that adds the arguments of a verb, and the one that runs it; see each module's `COMMANDS`."""
+    Show = Callable[[dict[str, Any], "Any"], None]
+    """Writes an answer for people on a `cli.show.Page`."""
 
 
 _ESCAPE = "backslashreplace"
@@ -39,35 +39,63 @@ class Declined(MemoryBookError):
 
 
 class Argument(NamedTuple):
-    """One argument: its names and, as argparse's `add_argument` has them, how it is read."""
+    """One argument.
+
+    Attributes:
+        names: `query`, or `--limit` and `-n`.
+        dest: The option that it becomes.
+        takes: How many words: "" none (a switch), "1" one, "?" one or none, "*" any, "+" some; "," one each time.
+        metavar: What the help calls its value.
+        read: Makes the value from a word.
+        help: What the help says.
+    """
 
     names: tuple[str, ...]
-    how: Mapping[str, Any]
+    dest: str
+    takes: str
+    metavar: str
+    read: Callable[[str], Any]
+    help: str
 
     @property
-    def dest(self) -> str:
-        """The attribute that it becomes."""
-        long = next((name for name in self.names if name.startswith("--")), self.names[0])
-        return str(self.how.get("dest") or long.lstrip("-").replace("-", "_"))
+    def is_named(self) -> bool:
+        """Whether it is an option."""
+        return self.names[0][0] == "-"
 
     @property
     def label(self) -> str:
         """What errors call it."""
-        return "/".join(self.names) if self.names[0][0] == "-" else str(self.how.get("metavar") or self.names[0])
+        return "/".join(self.names) if self.is_named else self.metavar
 
     @property
-    def is_switch(self) -> bool:
-        """Whether it takes no value."""
-        return bool(self.how.get("action") == "store_true")
+    def repeats(self) -> bool:
+        """Whether an option may be given several times."""
+        return self.is_named and self.takes in ("+", ",")
 
     def usage(self) -> str:
         """Return how it is written, for the help."""
-        metavar = self.how.get("metavar") or self.dest.upper()
-        if self.names[0][0] != "-":
-            name = self.label
-            return {"?": f"[{name}]", "*": f"[{name} ...]", "+": f"{name} [...]"}.get(self.how.get("nargs", ""), name)
-        more = " [...]" if self.how.get("nargs") == "+" else ""
-        return ", ".join(self.names) + ("" if self.is_switch else f" {metavar}{more}")
+        if self.is_named:
+            return ", ".join(self.names) + (self.takes and f" {self.metavar}") + (" [...]" if self.takes == "+" else "")
+        forms = {"?": f"[{self.metavar}]", "*": f"[{self.metavar} ...]", "+": f"{self.metavar} [...]"}
+        return forms.get(self.takes, self.metavar)
+
+
+def argument_of(line: str) -> Argument:
+    """Read an argument from its line in `commands.txt`, which explains the form."""
+    usage, _, told = line.strip().partition("  ")
+    dest, equals, rest = usage.partition("=-")
+    first, *more = f"-{rest}".split() if equals else usage.split()
+    if first[0] != "-":
+        bare = first.strip("[]")
+        takes = ("1+" if bare == first else "?*")[bare.endswith("...")]
+        name, _, metavar = bare.removesuffix("...").partition(":")
+        return Argument((name,), name, takes, metavar or name, str, told.strip())
+    names = (first, *(name for name in more if name[0] == "-"))
+    value = more[-1] if more and more[-1][0] != "-" else ""
+    metavar, _, most = value.removesuffix("...").removesuffix(",").partition("<=")
+    takes = "+" if value.endswith("...") else "," if value.endswith(",") else "1" if value else ""
+    read = whole(1, int(most or 10**9)) if metavar in ("N", "LINE") else _READERS.get(metavar, str)
+    return Argument(names, dest if equals else first[2:].replace("-", "_"), takes, metavar, read, told.strip())
 
 
 class Options:
@@ -84,28 +112,26 @@ class Options:
 class Parser:
     """The arguments of a verb. argparse takes longer to import than a search, so it is not used.
 
-    Attributes:
+    Args:
         prog: `memorybook VERB`.
         description: One sentence.
-        epilog: What stands under the help: examples.
-        arguments: In the order of the help, without those that every verb takes.
+        text: Lines of arguments and, below an empty line, examples, as `commands.txt` has them.
     """
 
-    def __init__(self, prog: str, description: str = "") -> None:
+    def __init__(self, prog: str, description: str, text: str) -> None:
+        lines, _, epilog = text.partition("\n\n")
         self.prog = prog
         self.description = description
-        self.epilog = ""
-        self.arguments: list[Argument] = []
-
-    def add_argument(self, *names: str, **how: Any) -> None:
-        """Add an argument, as argparse does: actions `store_true` and `append`, `nargs` "?", "*" and "+"."""
-        self.arguments.append(Argument(names, how))
+        self.epilog = epilog.replace("{prog}", prog)
+        self.arguments = [
+            argument_of(each) for line in lines.split("\n") if line for each in TEXTS.get(line, line).split("\n")
+        ]
 
     def parse(self, words: Sequence[str]) -> Options:
         """Return the options. Raises InvalidInput, and SystemExit after printing the help or the version."""
         arguments = [*self.arguments, *global_options()]
-        named = {name: one for one in arguments for name in one.names if name.startswith("-")}
-        options = {one.dest: one.how.get("default", False if one.is_switch else None) for one in arguments}
+        named = {name: one for one in arguments for name in one.names if one.is_named}
+        options: dict[str, Any] = {one.dest: [] if one.repeats else None if one.takes else False for one in arguments}
         said, unknown, waiting = list[str](), list[str](), list(words)
         while waiting:
             word = waiting.pop(0)
@@ -119,7 +145,7 @@ class Parser:
             else:
                 name, equals, value = word.partition("=")
                 if name not in named and (one := named.get(word[:2])):  # -n5, -qy
-                    waiting[:0] = [word[:2], f"-{word[2:]}" if one.is_switch else word[2:]]
+                    waiting[:0] = [word[:2], f"-{word[2:]}" if not one.takes else word[2:]]
                 elif name not in named:
                     unknown.append(word)
                 else:
@@ -138,12 +164,12 @@ class Parser:
         named: Mapping[str, Argument],
     ) -> None:
         """Set an option to its values, or to the next words."""
-        if one.is_switch:
+        if not one.takes:
             if values:
                 raise self._error(f"{one.label}: takes no value, not {values[0]!r}")
             options[one.dest] = True
             return
-        several = one.how.get("nargs") == "+"
+        several = one.takes == "+"
         if values is None:
             values = []
             while waiting and (several or not values) and waiting[0] != "--" and not _is_option(waiting[0], named):
@@ -151,24 +177,20 @@ class Parser:
         if not values:
             raise self._error(f"{one.label}: expected {'at least ' * several}one argument")
         try:
-            read = [one.how.get("type", str)(value) for value in values]
+            read = [one.read(value) for value in values]
         except InvalidInput as error:
             raise self._error(f"{one.label}: {error}") from None
-        if one.how.get("action") == "append":
-            options[one.dest] = [*(options[one.dest] or ()), *read]
-        else:
-            options[one.dest] = read if several else read[0]
+        options[one.dest] = [*options[one.dest], *read] if one.repeats else read[0]
 
     def _place(self, options: dict[str, Any], said: list[str]) -> list[str]:
         """Hand out the words without a name; returns those that are too many."""
         missing = []
         for one in self.arguments:
-            if one.names[0][0] == "-":
+            if one.is_named:
                 continue
-            count = one.how.get("nargs")
-            if count in (None, "+") and not said:
+            if one.takes in ("1", "+") and not said:
                 missing.append(one.label)
-            elif count in ("*", "+"):
+            elif one.takes in ("*", "+"):
                 options[one.dest], said = said, []
             elif said:
                 options[one.dest], said = said[0], said[1:]
@@ -184,19 +206,18 @@ class Parser:
         from textwrap import wrap
 
         width = min(terminal_width(sys.stdout) or 100, 100)
-        taken = [one for one in self.arguments if one.names[0][0] != "-"]
+        taken = [one for one in self.arguments if not one.is_named]
         lines = wrap(" ".join(["usage:", self.prog, "[options]", *(one.usage() for one in taken)]), width)
         lines += ["", *wrap(self.description, width)]
-        version = Argument(("--version",), {"action": "store_true", "help": "the version"})
         groups = {
             "arguments": taken,
             "options": [one for one in self.arguments if one not in taken],
-            "everywhere": [*global_options(), version],
+            "everywhere": global_options(),
         }
         for title, arguments in groups.items():
             lines += ["", f"{title}:"] if arguments else []
             for one in arguments:
-                told = wrap(one.how["help"], max(width - 24, 20))
+                told = wrap(one.help, max(width - 24, 20))
                 usage = f"  {one.usage()}"
                 lines += [f"{usage:<24}{told.pop(0)}" if len(usage) < 23 else usage]
                 lines += [f"{'':24}{row}" for row in told]
@@ -213,23 +234,7 @@ def _is_option(word: str, named: Mapping[str, Argument]) -> bool:
 
 def global_options() -> list[Argument]:
     """Return the options that every verb takes."""
-    return [
-        Argument(("--book",), {"metavar": "DIR", "help": "the book's directory"}),
-        Argument(("--project",), {"metavar": "KEY", "help": "the book of that project in the workspace"}),
-        Argument(("--json",), {"action": "store_true", "help": "exactly one JSON document on stdout"}),
-        Argument(("--no-color",), {"action": "store_true", "help": "no colours"}),
-        Argument(("--quiet", "-q"), {"action": "store_true", "help": "no remarks on stderr"}),
-        Argument(
-            ("--set",),
-            {
-                "metavar": "KEY=VALUE",
-                "action": "append",
-                "type": setting,
-                "default": [],
-                "help": "a setting for this call",
-            },
-        ),
-    ]
+    return [argument_of(line) for line in EVERYWHERE]
 
 
 def terminal_width(stream: Any) -> int | None:
@@ -243,14 +248,69 @@ def terminal_width(stream: Any) -> int | None:
     return max(columns, 20)
 
 
-def parser_of(verb: str) -> tuple[Parser, Run]:
-    """Return the parser of a verb and the function that runs it."""
-    module, line = VERBS[verb]
-    # importlib imports more than it is worth here
-    arguments, run = __import__(f"memorybook.cli.{module}", fromlist=["COMMANDS"]).COMMANDS[verb]
-    parser = Parser(f"memorybook {verb}", line[0].upper() + line[1:] + ".")
-    arguments(parser)
-    return parser, run
+class Command(NamedTuple):
+    """How a verb is carried out: what runs it, and what writes its answer where `cli.show` does not."""
+
+    run: Run
+    show: Show | None
+
+
+COMMANDS: dict[str, Command] = {}
+"""Verb -> command, of the modules that are imported."""
+
+
+def command(
+    verb: str, *, tool: str = "", method: str = "", progress: str = "", show: Show | None = None
+) -> Callable[[Run], Run]:
+    """Register a verb; it runs a memory tool, a method of `Memory`, or the function that this decorates.
+
+    Args:
+        verb: As in `commands.txt`.
+        tool, method: What takes all arguments that were given, by name.
+        progress: Label of the progress bar of a method that shows one.
+        show: Writes the answer.
+    """
+
+    def call_tool(call: Call) -> dict[str, Any]:
+        return call.tool(tool, **call.arguments())
+
+    def call_method(call: Call) -> dict[str, Any] | None:
+        def work(memory: Memory) -> dict[str, Any]:
+            if not progress:
+                return _json(getattr(memory, method)(**call.arguments()))
+            with call.progress(progress) as shown:
+                return _json(getattr(memory, method)(**call.arguments(), progress=shown))
+
+        return call.unless_off(work)
+
+    def register(run: Run) -> Run:
+        COMMANDS[verb] = Command(run, show)
+        return run
+
+    if tool or method:
+        register(call_tool if tool else call_method)
+    return register
+
+
+def _is_given(value: Any) -> bool:
+    return value is not None and value is not False and value != []
+
+
+def _json(answer: Any) -> dict[str, Any]:
+    return answer if isinstance(answer, dict) else cast("dict[str, Any]", answer.json())
+
+
+def command_of(verb: str) -> Command:
+    """Return a verb, whose module may not be imported yet."""
+    if verb not in COMMANDS:
+        __import__(f"memorybook.cli.{VERBS[verb][0]}")  # importlib imports more than it is worth here
+    return COMMANDS[verb]
+
+
+def parser_of(verb: str) -> Parser:
+    """Return the parser of a verb."""
+    line = VERBS[verb][1]
+    return Parser(f"memorybook {verb}", line[0].upper() + line[1:] + ".", TEXTS[verb])
 
 
 class Wording:
@@ -295,17 +355,17 @@ class Call:
     def __init__(
         self, verb: str, arguments: list[str], memory: Memory | None = None, words: Wording | None = None
     ) -> None:
-        parser, self._run = parser_of(verb)
+        self._parser = parser_of(verb)
         self.verb = verb
         self.code = 0
         self.words = words or Wording()
-        self.options = parser.parse(arguments)
+        self.options = self._parser.parse(arguments)
         self._memory = memory
         self._ours = memory is None
 
     def run(self) -> dict[str, Any] | None:
         """Do it; the answer is the JSON document, None if everything is printed already."""
-        return self._run(self)
+        return command_of(self.verb).run(self)
 
     def config(self) -> Config:
         """Load the settings, `--set` included; warnings go to stderr."""
@@ -315,7 +375,11 @@ class Call:
             config = load(cwd=working_directory(), env=os.environ, arguments=dict(self.options.set))
         except MemoryBookError:
             if self.verb in ("status", "hook"):
-                self._warn_of_waiting()
+                from memorybook.hooks.event import waiting
+
+                told = waiting(working_directory(), book=self.options.book, project=self.options.project)
+                if told:
+                    self.warn(told)
             raise
         if self.verb != "status":  # which has them itself, if it comes to an answer
             self._warn_of(config)
@@ -324,13 +388,6 @@ class Call:
     def _warn_of(self, config: Config) -> None:
         for warning in config.warnings:
             self.warn(warning)
-
-    def _warn_of_waiting(self) -> None:
-        from memorybook.hooks.event import waiting
-
-        told = waiting(working_directory(), book=self.options.book, project=self.options.project)
-        if told:
-            self.warn(told)
 
     @property
     def memory(self) -> Memory:
@@ -354,9 +411,14 @@ class Call:
         """Timezone of the opened book; None for the machine's."""
         return self._memory.book.zone if self._memory is not None else None
 
-    def given(self, *names: str) -> dict[str, Any]:
-        """Return these options by name, as arguments."""
-        return {name: getattr(self.options, name) for name in names}
+    def arguments(self, *but: str) -> dict[str, Any]:
+        """Return the verb's own arguments that were given, but for these; words are joined, - is read from stdin."""
+        found = {one.dest: getattr(self.options, one.dest) for one in self._parser.arguments}
+        given = {name: value for name, value in found.items() if name not in but and _is_given(value)}
+        for name in ("text", "query", "which"):
+            if isinstance(given.get(name), list):
+                given[name] = text_of(given[name])
+        return given | ({"tags": words_of(given["tags"])} if "tags" in given else {})
 
     def tool(self, name: str, **arguments: Any) -> dict[str, Any]:
         """Call a memory tool."""
@@ -550,6 +612,26 @@ def json_object(text: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InvalidInput(f'must be a JSON object such as \'{{"team": "api"}}\', not {text[:40]!r}')
     return value
+
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def seconds(text: str) -> float:
+    """Read `90s`, `30m`, `6h` or `1d`; above 0."""
+    number, unit = text[:-1], _UNITS.get(text[-1:].lower())
+    if unit is not None and number.replace(".", "", 1).isdecimal() and float(number) > 0:
+        return float(number) * unit
+    raise InvalidInput(f"must be a time such as 30m, 6h or 1d, not {text[:40]!r}")
+
+
+_READERS: Mapping[str, Callable[[str], Any]] = {
+    "X": share,
+    "KEY=VALUE": setting,
+    "JSON": json_object,
+    "TIME": seconds,
+}
+"""What reads a value, by what the help calls it."""
 
 
 def words_of(lists: list[str]) -> tuple[str, ...]:

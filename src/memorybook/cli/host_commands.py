@@ -7,29 +7,21 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from memorybook.cli.call import remark, working_directory, write
+from memorybook.cli.call import command, remark, working_directory, write
 from memorybook.errors import InvalidInput, MissingExtra, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from memorybook.cli.call import Call, Command, Parser
-    from memorybook.cli.show import Drawing, Page
+    from memorybook.cli.call import Call
+    from memorybook.cli.show import Page
     from memorybook.hooks.host_files import Changed
     from memorybook.hooks.hosts import Hooks, Host
     from memorybook.memory import Memory
 
 
-def add_options(parser: Parser, hosts: str) -> None:
-    """The options `--host`, which takes one of those, `--scope` and `--print`."""
-    add = parser.add_argument
-    add("--host", metavar="NAME", help=hosts)
-    add("--scope", metavar="user|project", help="your settings (default) or those of the project here")
-    add("--print", action="store_true", help="only show what would be written, and where")
-
-
 def refuse_options(call: Call, *more: str) -> None:
-    """Raises InvalidInput for an option of `add_options`, or one of these, where nothing is installed."""
+    """Raises InvalidInput for an option of installing, or one of these, where nothing is installed."""
     for name in ("host", "scope", *more, "print"):
         if getattr(call.options, name):
             raise InvalidInput(f"--{name.replace('_', '-')} is for {call.verb} install and {call.verb} uninstall")
@@ -94,23 +86,12 @@ def show_change(shown: dict[str, Any], page: Page, *, book: str, remark: str) ->
         page.remark(remark)
 
 
-def _mcp_arguments(parser: Parser) -> None:
-    parser.add_argument(
-        "action",
-        nargs="?",
-        metavar="install|uninstall",
-        help="change a host's settings; else serve on stdin and stdout",
-    )
-    add_options(parser, "claude-code, claude-desktop, codex, cursor, vscode, gemini or openclaw")
-    parser.epilog = """Set up for a user, claude-code, codex and gemini start it in a project's folder, with its book.
-Otherwise, and with --book or --project, it is the book that is meant now.
-
-examples:
-  memorybook mcp install --host claude-code
-  memorybook mcp install --host cursor --scope project --print
-  memorybook mcp uninstall --host codex"""
+def _shown_server(shown: dict[str, Any], page: Page) -> None:
+    book = "that of the project in which the host is opened"
+    show_change(shown, page, book=book, remark="start the host anew to see its tools")
 
 
+@command("mcp", show=_shown_server)
 def _mcp(call: Call) -> dict[str, Any] | None:
     action = call.options.action
     if action is None:
@@ -136,11 +117,6 @@ def _set_server(call: Call, *, removes: bool) -> dict[str, Any] | None:
     return change_settings(
         call, shown, snippet(o.host, entry), lambda: install(o.host, path, None if removes else entry)
     )
-
-
-def _shown_server(shown: dict[str, Any], page: Page) -> None:
-    book = "that of the project in which the host is opened"
-    show_change(shown, page, book=book, remark="start the host anew to see its tools")
 
 
 def _check_package() -> None:
@@ -177,22 +153,24 @@ def _serve(call: Call) -> None:
     serve(opened)
 
 
-def _hook_arguments(parser: Parser) -> None:
-    add = parser.add_argument
-    add("action", metavar="install|uninstall|ingest", help="change a host's settings; ingest what hosts reported")
-    add_options(parser, "claude-code, codex or gemini")
-    add("--no-ingest", action="store_true", help="leave ingestion to the next command that is not a search")
-    parser.epilog = """Hosts then call memorybook-hook: a session that begins and each prompt get a block of
-memories, what was said is captured and, when the session ends, remembered. It is the book of the project in
-which the host works, if there is one (memorybook init makes it), or with --book or --project always that one.
-
-examples:
-  memorybook hook install --host claude-code
-  memorybook hook install --host gemini --scope project --print
-  memorybook hook uninstall --host codex
-  memorybook hook ingest"""
+def _shown_hooks(shown: dict[str, Any], page: Page) -> None:
+    if "events" in shown:
+        _ingested(shown, page)
+        return
+    book = "that of the project in which the host works, if it has one"
+    show_change(shown, page, book=book, remark="start the host anew; Codex asks in /hooks whether you trust them")
 
 
+def _ingested(shown: dict[str, Any], page: Page) -> None:
+    told = ", ".join(page.words.counted(shown[f"{name}s"], name) for name in ("event", "session", "turn"))
+    page.line(("good", "taken in"), f" {told}; sessions remembered: {len(shown['memorized'])}")
+    for sentence in shown["aside"]:
+        page.line(("warn", "set aside: "), sentence)
+    if shown["waiting"]:
+        page.line(("warn", "waits: "), shown["waiting"])
+
+
+@command("hook", show=_shown_hooks)
 def _hook(call: Call) -> dict[str, Any] | None:
     action = call.options.action
     if action == "ingest":
@@ -236,32 +214,3 @@ def _set_hooks(call: Call, *, removes: bool) -> dict[str, Any] | None:
     put = {} if removes else hooks
     shown = {"host": o.host, "path": path, "book": book, "hooks": put}
     return change_settings(call, shown, hosts.hooks_snippet(hooks), lambda: hosts.install_hooks(path, put))
-
-
-def _shown_hooks(shown: dict[str, Any], page: Page) -> None:
-    if "events" in shown:
-        _ingested(shown, page)
-        return
-    book = "that of the project in which the host works, if it has one"
-    show_change(shown, page, book=book, remark="start the host anew; Codex asks in /hooks whether you trust them")
-
-
-def _ingested(shown: dict[str, Any], page: Page) -> None:
-    told = ", ".join(page.words.counted(shown[f"{name}s"], name) for name in ("event", "session", "turn"))
-    page.line(("good", "taken in"), f" {told}; sessions remembered: {len(shown['memorized'])}")
-    for sentence in shown["aside"]:
-        page.line(("warn", "set aside: "), sentence)
-    if shown["waiting"]:
-        page.line(("warn", "waits: "), shown["waiting"])
-
-
-COMMANDS: dict[str, Command] = {
-    "mcp": (_mcp_arguments, _mcp),
-    "hook": (_hook_arguments, _hook),
-}
-
-SHOWN: dict[str, Drawing] = {
-    "mcp": _shown_server,
-    "hook": _shown_hooks,
-}
-"""How `cli.show` draws their answers."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from memorybook.cli.call import whole, words_of
+from memorybook import locale
+from memorybook.cli.call import command, words_of
 from memorybook.cli.show import padded
 from memorybook.errors import InvalidInput, NotFound
 from memorybook.sessions.recall_types import short
@@ -12,78 +13,9 @@ from memorybook.sessions.recall_types import short
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from memorybook.cli.call import Call, Command, Parser
-    from memorybook.cli.show import Drawing, Page
+    from memorybook.cli.call import Call
+    from memorybook.cli.show import Page
     from memorybook.memory import Memory
-
-
-def _history_arguments(parser: Parser) -> None:
-    parser.add_argument("id", nargs="?", metavar="ID", help="only of this entry, document, session or operation")
-    parser.add_argument("--limit", "-n", type=whole(1, 100_000), metavar="N", help="at most N operations; else 20")
-    parser.epilog = """examples:
-  memorybook history
-  memorybook history a1b2c3
-  memorybook history daily/2026-02-24.md -n 5"""
-
-
-def _history(call: Call) -> dict[str, Any]:
-    return call.tool("memory_history", id=call.options.id, limit=call.options.limit or 20)
-
-
-def _why_arguments(parser: Parser) -> None:
-    parser.add_argument("id", metavar="ID", help="the entry's id")
-    parser.epilog = "example:\n  memorybook why a1b2c3"
-
-
-def _why(call: Call) -> dict[str, Any]:
-    return call.tool("memory_why", id=call.options.id)
-
-
-def _undo_arguments(parser: Parser) -> None:
-    parser.add_argument(
-        "operation",
-        nargs="?",
-        metavar="OPERATION",
-        help="its id, see history; MEMORY.md for what another program took out of it; else your last one",
-    )
-    parser.add_argument("--dry-run", action="store_true", help="only show what would happen")
-    parser.epilog = "examples:\n  memorybook undo --dry-run\n  memorybook undo 20260224-101233123456-9f2c1b"
-
-
-def _undo(call: Call) -> dict[str, Any]:
-    id = call.options.operation
-    if id is None:
-        found = call.tool("memory_history", id=None, limit=_NEWEST)
-        if found.get("disabled"):
-            return found
-        id = _last(found["operations"])
-    return call.tool("memory_undo", operation=id, dry_run=call.options.dry_run)
-
-
-def _last(operations: Sequence[Mapping[str, Any]]) -> str:
-    """The newest operation of a person that stands and took nothing back. Raises NotFound."""
-    for each in operations:
-        if each["actor"] == "user" and not each["undone_by"] and not each["undoes"]:
-            return str(each["id"])
-    raise NotFound("nothing of yours is left to take back: name an operation, see memorybook history")
-
-
-_NEWEST = 100
-"""Operations among which the last one is looked for."""
-
-
-# --- shown ---------------------------------------------------------------------------------------
-
-
-def _shown_history(shown: dict[str, Any], page: Page) -> None:
-    several = len(shown["operations"]) > 1
-    for operation in shown["operations"]:
-        _operation(operation, page, most=_MOST if several else None)
-    if not shown["operations"]:
-        page.line(page.words("Nothing was done yet."))
-    elif shown["more"]:
-        page.remark(page.words("older ones with --limit"))
-
 
 _MOST = 50
 """Changes of one operation among several that are shown; some have thousands."""
@@ -113,6 +45,19 @@ def _operation(operation: Mapping[str, Any], page: Page, indent: str = "", most:
 
 def _told(told: str, page: Page, indent: str = "") -> None:
     page.text(page.words(told), f"{indent}  ")
+
+
+def _shown_history(shown: dict[str, Any], page: Page) -> None:
+    several = len(shown["operations"]) > 1
+    for operation in shown["operations"]:
+        _operation(operation, page, most=_MOST if several else None)
+    if not shown["operations"]:
+        page.line(page.words("Nothing was done yet."))
+    elif shown["more"]:
+        page.remark(page.words("older ones with --limit"))
+
+
+command("history", tool="memory_history", show=_shown_history)
 
 
 def _shown_why(shown: dict[str, Any], page: Page) -> None:
@@ -161,6 +106,9 @@ def _prompt(prompt: Mapping[str, Any], page: Page) -> None:
     page.line(f"  {page.minute(prompt['time'])}  ", page.clipped(query, 20))
 
 
+command("why", tool="memory_why", show=_shown_why)
+
+
 def _shown_undo(shown: dict[str, Any], page: Page) -> None:
     words = page.words
     verb = words("would undo") if shown["dry_run"] else words("undid")
@@ -177,97 +125,27 @@ def _shown_undo(shown: dict[str, Any], page: Page) -> None:
         page.remark(words("to have it again: memorybook undo {id}", id=shown["operation"]))
 
 
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_NEWEST = 100
+"""Operations among which the last one is looked for."""
 
 
-def seconds(text: str) -> float:
-    """Seconds of `90s`, `30m`, `6h` or `1d`; above 0."""
-    number, unit = text[:-1], _UNITS.get(text[-1:].lower())
-    if unit is not None and number.replace(".", "", 1).isdecimal() and float(number) > 0:
-        return float(number) * unit
-    raise InvalidInput(f"must be a time such as 30m, 6h or 1d, not {text[:40]!r}")
+@command("undo", show=_shown_undo)
+def _undo(call: Call) -> dict[str, Any]:
+    id = call.options.operation
+    if id is None:
+        found = call.tool("memory_history", id=None, limit=_NEWEST)
+        if found.get("disabled"):
+            return found
+        id = _last(found["operations"])
+    return call.tool("memory_undo", operation=id, dry_run=call.options.dry_run)
 
 
-def _review_arguments(parser: Parser) -> None:
-    add = parser.add_argument
-    add("action", nargs="?", metavar="accept|reject", help="what to do; else list what waits")
-    add("ids", nargs="*", metavar="ID", help="proposals")
-    add("--kind", metavar="KIND", help="all of this kind, such as archive")
-    add("--all", action="store_true", help="all of them")
-    add("--reason", metavar="TEXT", default="", help="why they are rejected, for the history")
-    add("--state", metavar="STATE", default="open", help="list those that are accepted, rejected or withdrawn")
-    add("--limit", "-n", type=whole(1, 100_000), metavar="N", help="list at most N; else 20")
-    parser.epilog = """examples:
-  memorybook review
-  memorybook review accept p3 p4
-  memorybook review accept --kind archive
-  memorybook review reject p5 --reason "still needed" """
-
-
-def _review(call: Call) -> dict[str, Any] | None:
-    return call.unless_off(lambda memory: _reviewed(call, memory))
-
-
-def _reviewed(call: Call, memory: Memory) -> dict[str, Any]:
-    o = call.options
-    if o.reason and o.action != "reject":
-        raise InvalidInput("--reason is for reject: say review reject ID --reason TEXT")
-    if o.action is None or o.action == "list":
-        return memory.review(kind=o.kind, state=o.state, limit=o.limit or 20).json()
-    if o.action == "accept":
-        return memory.accept(*o.ids, kind=o.kind, every=o.all).json()
-    if o.action == "reject":
-        return memory.reject(*o.ids, kind=o.kind, every=o.all, reason=o.reason).json()
-    raise InvalidInput(f"review knows accept and reject, not {o.action!r}: say review accept {o.action}")
-
-
-def _tidy_arguments(parser: Parser) -> None:
-    add = parser.add_argument
-    add("--dry-run", action="store_true", help="only show what would happen")
-    add(
-        "--apply",
-        metavar="KINDS",
-        help="apply these without asking: expire, archive, remove, duplicate, conflict, promote",
-    )
-    add("--every", type=seconds, metavar="TIME", help="repeat while the book is idle, until Ctrl-C")
-    parser.epilog = """examples:
-  memorybook tidy --dry-run
-  memorybook tidy --apply expire,archive,remove
-  memorybook tidy --every 6h"""
-
-
-def _tidy(call: Call) -> dict[str, Any] | None:
-    return call.unless_off(lambda memory: _tidied(call, memory))
-
-
-def _tidied(call: Call, memory: Memory) -> dict[str, Any] | None:
-    o = call.options
-    if o.every is None:
-        return memory.tidy(dry_run=o.dry_run, apply=None if o.apply is None else words_of([o.apply])).json()
-    if o.dry_run or o.apply is not None:
-        raise InvalidInput("--every takes neither --dry-run nor --apply: set tidy.apply for what it may do")
-    _heartbeat(call, memory)
-    return None
-
-
-def _heartbeat(call: Call, memory: Memory) -> None:
-    from memorybook.cli import show
-
-    page = show.Page(call.options)
-
-    def tell(tidied: Any) -> None:
-        if call.options.json:
-            call.write_json(tidied.json())
-        else:
-            _shown_tidy(tidied.json(), page)
-        call.flush()
-
-    if not call.options.json:
-        page.remark(f"tidying {memory.root} while it is idle; Ctrl-C ends it")
-    memory.heartbeat(call.options.every, on_run=tell)
-
-
-# --- shown ---------------------------------------------------------------------------------------
+def _last(operations: Sequence[Mapping[str, Any]]) -> str:
+    """The newest operation of a person that stands and took nothing back. Raises NotFound."""
+    for each in operations:
+        if each["actor"] == "user" and not each["undone_by"] and not each["undoes"]:
+            return str(each["id"])
+    raise NotFound("nothing of yours is left to take back: name an operation, see memorybook history")
 
 
 def _shown_review(shown: dict[str, Any], page: Page) -> None:
@@ -314,6 +192,24 @@ def _shown_decided(shown: Mapping[str, Any], page: Page) -> None:
         page.remark(words("to take one back: memorybook undo OPERATION"))
 
 
+@command("review", show=_shown_review)
+def _review(call: Call) -> dict[str, Any] | None:
+    return call.unless_off(lambda memory: _reviewed(call, memory))
+
+
+def _reviewed(call: Call, memory: Memory) -> dict[str, Any]:
+    o = call.options
+    if o.reason and o.action != "reject":
+        raise InvalidInput("--reason is for reject: say review reject ID --reason TEXT")
+    if o.action is None or o.action == "list":
+        return memory.review(kind=o.kind, state=o.state or "open", limit=o.limit or 20).json()
+    if o.action == "accept":
+        return memory.accept(*o.ids, kind=o.kind, every=o.all).json()
+    if o.action == "reject":
+        return memory.reject(*o.ids, kind=o.kind, every=o.all, reason=o.reason or "").json()
+    raise locale.error(InvalidInput, "problems.review_word", word=repr(o.action), what=o.action)
+
+
 def _shown_tidy(shown: dict[str, Any], page: Page) -> None:
     would = shown["dry_run"]
     for title, found in (("would do" if would else "done", shown["done"]), ("waits", shown["proposed"])):
@@ -335,19 +231,33 @@ def _shown_tidy(shown: dict[str, Any], page: Page) -> None:
         page.remark("what waits: memorybook review")
 
 
-COMMANDS: dict[str, Command] = {
-    "history": (_history_arguments, _history),
-    "why": (_why_arguments, _why),
-    "undo": (_undo_arguments, _undo),
-    "review": (_review_arguments, _review),
-    "tidy": (_tidy_arguments, _tidy),
-}
+@command("tidy", show=_shown_tidy)
+def _tidy(call: Call) -> dict[str, Any] | None:
+    return call.unless_off(lambda memory: _tidied(call, memory))
 
-SHOWN: dict[str, Drawing] = {
-    "history": _shown_history,
-    "why": _shown_why,
-    "undo": _shown_undo,
-    "review": _shown_review,
-    "tidy": _shown_tidy,
-}
-"""How `cli.show` draws their answers."""
+
+def _tidied(call: Call, memory: Memory) -> dict[str, Any] | None:
+    o = call.options
+    if o.every is None:
+        return memory.tidy(dry_run=o.dry_run, apply=None if o.apply is None else words_of([o.apply])).json()
+    if o.dry_run or o.apply is not None:
+        raise InvalidInput("--every takes neither --dry-run nor --apply: set tidy.apply for what it may do")
+    _heartbeat(call, memory)
+    return None
+
+
+def _heartbeat(call: Call, memory: Memory) -> None:
+    from memorybook.cli import show
+
+    page = show.Page(call.options)
+
+    def tell(tidied: Any) -> None:
+        if call.options.json:
+            call.write_json(tidied.json())
+        else:
+            _shown_tidy(tidied.json(), page)
+        call.flush()
+
+    if not call.options.json:
+        page.remark(f"tidying {memory.root} while it is idle; Ctrl-C ends it")
+    memory.heartbeat(call.options.every, on_run=tell)

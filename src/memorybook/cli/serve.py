@@ -5,30 +5,16 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from memorybook.cli.call import working_directory, write
+from memorybook.cli.call import command, working_directory, write
 from memorybook.errors import InvalidInput, MissingExtra
 from memorybook.text.visible import visible
 
 if TYPE_CHECKING:
-    from memorybook.cli.call import Call, Command, Parser
+    from memorybook.cli.call import Call
     from memorybook.config.settings import Config
 
 
-def _arguments(parser: Parser) -> None:
-    parser.add_argument("--workspace", metavar="DIR", help="serve a book for each tenant, in this folder")
-    parser.add_argument("--host", metavar="ADDRESS", help="address to listen on; default 127.0.0.1")
-    parser.add_argument("--port", metavar="N", help="default 8765; 0 takes a free one")
-    parser.add_argument("--tls-cert", metavar="FILE", help="a certificate, PEM")
-    parser.add_argument("--tls-key", metavar="FILE", help="its key")
-    parser.add_argument(
-        "--insecure-no-tls", action="store_true", help="allow other addresses than loopback without TLS"
-    )
-    parser.epilog = """examples:
-  memorybook serve
-  memorybook --book ~/notes serve --port 9000
-  memorybook serve --workspace ~/books --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem"""
-
-
+@command("serve")
 def _serve(call: Call) -> dict[str, Any] | None:
     try:
         from memorybook.http import uvicorn_server
@@ -109,6 +95,3 @@ def _state() -> str:
     # The XDG specification says that a relative path is to be ignored.
     home = os.path.join(os.path.expanduser("~"), ".local", "state")
     return os.path.join(folder if os.path.isabs(folder) else home, "memorybook")
-
-
-COMMANDS: dict[str, Command] = {"serve": (_arguments, _serve)}

@@ -6,18 +6,14 @@ import os
 import sys
 
 from memorybook._light import TYPE_CHECKING, Any, cast
-from memorybook.cli.call import Wording, remark, terminal_width, write
-from memorybook.cli.verbs import VERBS
+from memorybook.cli.call import Wording, command_of, remark, terminal_width, write
 from memorybook.text.visible import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from datetime import tzinfo
 
-    from memorybook.cli.call import Options
-
-    Drawing = Callable[[dict[str, Any], "Page"], None]
-    """Writes an answer for people."""
+    from memorybook.cli.call import Options, Show
 
 _STYLES = {
     "strong": "\x1b[1m",
@@ -148,12 +144,9 @@ def answer(verb: str, shown: dict[str, Any], page: Page) -> None:
     drawing(verb)(shown, page)
 
 
-def drawing(verb: str) -> Drawing:
-    """What writes the answers of a verb: one of these, or one of its own module."""
-    found = _SHOWN.get(verb)
-    if found is None:
-        found = cast("Drawing", __import__(f"memorybook.cli.{VERBS[verb][0]}", fromlist=["SHOWN"]).SHOWN[verb])
-    return found
+def drawing(verb: str) -> Show:
+    """Return what writes the answers of a verb: one of these, or one of its own module."""
+    return _SHOWN[verb] if verb in _SHOWN else cast("Show", command_of(verb).show)
 
 
 # --- finding -------------------------------------------------------------------------------------
@@ -358,7 +351,7 @@ def _value(value: Any, page: Page) -> str:
     return str(value)
 
 
-_SHOWN: dict[str, Drawing] = {
+_SHOWN: dict[str, Show] = {
     "search": _hits,
     "recall": _block,
     "get": _got,

@@ -5,40 +5,24 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from memorybook.cli.call import global_options, parser_of, working_directory, write
+from memorybook.cli.call import command, global_options, parser_of, working_directory, write
 from memorybook.cli.verbs import ALIASES, VERBS
 from memorybook.errors import InvalidInput, MissingExtra, NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from memorybook.cli.call import Argument, Call, Command, Parser
-    from memorybook.cli.show import Drawing, Page
+    from memorybook.cli.call import Argument, Call
+    from memorybook.cli.show import Page
     from memorybook.memory import Memory
 
-
-def _nothing_more(parser: Parser) -> None:
-    parser.epilog = f"example:\n  {parser.prog} --json"
-
-
-def _init(call: Call) -> dict[str, Any] | None:
-    return call.unless_off(lambda memory: memory.init())
+command("init", method="init")
+command("status", tool="memory_status")
+command("sync", method="sync", progress="Indexing")
+command("rebuild", method="rebuild", progress="Indexing")
 
 
-def _status(call: Call) -> dict[str, Any]:
-    return call.tool("memory_status")
-
-
-def _sync(call: Call) -> dict[str, Any] | None:
-    with call.progress("Indexing") as progress:
-        return call.unless_off(lambda memory: memory.sync(progress=progress))
-
-
-def _rebuild(call: Call) -> dict[str, Any] | None:
-    with call.progress("Indexing") as progress:
-        return call.unless_off(lambda memory: memory.rebuild(progress=progress))
-
-
+@command("watch")
 def _watch(call: Call) -> dict[str, Any] | None:
     return call.unless_off(lambda memory: _watched(call, memory))
 
@@ -62,11 +46,7 @@ def _watched(call: Call, memory: Memory) -> None:
     memory.watch(tell, stop=None)
 
 
-def _trust_arguments(parser: Parser) -> None:
-    parser.add_argument("file", nargs="?", metavar="FILE", help="the settings file; else those of the project here")
-    parser.epilog = "example:\n  memorybook trust ./memorybook.toml"
-
-
+@command("trust")
 def _trust(call: Call) -> dict[str, Any]:
     from memorybook.config import settings
 
@@ -77,13 +57,7 @@ def _trust(call: Call) -> dict[str, Any]:
     return {"trusted": [{"path": path, "settings": settings.trust(path, env=os.environ)} for path in paths]}
 
 
-def _completion_arguments(parser: Parser) -> None:
-    parser.add_argument("shell", metavar="SHELL", help="bash, zsh, fish or tcsh")
-    parser.epilog = (
-        'examples:\n  eval "$(memorybook completion bash)"\n  memorybook completion zsh > ~/.zfunc/_memorybook'
-    )
-
-
+@command("completion")
 def _completion(call: Call) -> None:
     try:
         import shtab
@@ -96,133 +70,19 @@ def _completion(call: Call) -> None:
     places = {"FILE": shtab.FILE, "DIR": shtab.DIRECTORY}
 
     def add(parser: ArgumentParser, arguments: Iterable[Argument]) -> None:
-        for argument in arguments:
-            action = parser.add_argument(*argument.names, **argument.how)
-            if argument.how.get("metavar") in places:
-                action.complete = places[argument.how["metavar"]]  # type: ignore[attr-defined]
+        for one in arguments:
+            how: dict[str, Any] = {"nargs": one.takes} if one.takes in ("?", "*", "+") else {}
+            how |= {"metavar": one.metavar} if one.takes else {"action": "store_true"}
+            action = parser.add_argument(*one.names, help=one.help, **how)
+            if one.metavar in places:
+                action.complete = places[one.metavar]  # type: ignore[attr-defined]
 
     whole = ArgumentParser(prog="memorybook")  # what shtab reads
     add(whole, global_options())
     verbs = whole.add_subparsers(metavar="COMMAND")
     for name, verb in ({verb: verb for verb in VERBS} | ALIASES).items():
-        add(verbs.add_parser(name, help=VERBS[verb][1]), [*parser_of(verb)[0].arguments, *global_options()])
+        add(verbs.add_parser(name, help=VERBS[verb][1]), [*parser_of(verb).arguments, *global_options()])
     write(shtab.complete(whole, shell=call.options.shell) + "\n")
-
-
-def _export_arguments(parser: Parser) -> None:
-    add = parser.add_argument
-    add("file", nargs="?", metavar="FILE", help="the file, which grows; - is stdout; default the book's own")
-    add("--session", metavar="ID", help="of what is not in it yet, only this session")
-    parser.epilog = """examples:
-  memorybook export sessions.json
-  memorybook export - | jq '.[].title'
-  memorybook --book elsewhere import sessions.json"""
-
-
-def _export(call: Call) -> dict[str, Any] | None:
-    def take(memory: Memory) -> dict[str, Any] | None:
-        with call.progress("Exporting") as progress:
-            done = memory.export(call.options.file, session=call.options.session, progress=progress)
-        return None if done.path == "-" else done.json()
-
-    return call.unless_off(take)
-
-
-def _backup_arguments(parser: Parser) -> None:
-    parser.add_argument("file", metavar="FILE", help="the archive, …tar.gz; an older backup there is replaced")
-    parser.epilog = """examples:
-  memorybook backup ~/book.tar.gz
-  memorybook --project work backup /mnt/backups/work-$(date +%F).tar.gz"""
-
-
-def _backup(call: Call) -> dict[str, Any] | None:
-    def take(memory: Memory) -> dict[str, Any]:
-        with call.progress("Packing") as progress:
-            return memory.backup(call.options.file, progress=progress).json()
-
-    return call.unless_off(take)
-
-
-def _restore_arguments(parser: Parser) -> None:
-    add = parser.add_argument
-    add("file", metavar="FILE", help="an archive that backup made")
-    add("--into", metavar="DIR", help="an empty or new directory; else the place of the book")
-    add("--replace", action="store_true", help="replace a book that is there; it is kept beside")
-    parser.epilog = """examples:
-  memorybook restore ~/book.tar.gz --into ./book
-  memorybook --project work restore work.tar.gz --replace"""
-
-
-def _restore(call: Call) -> dict[str, Any] | None:
-    def take(memory: Memory) -> dict[str, Any]:
-        o = call.options
-        with call.progress("Restoring") as progress:
-            return memory.restore(o.file, into=o.into, replace=o.replace, progress=progress).json()
-
-    return call.unless_off(take)
-
-
-def _collect_arguments(parser: Parser) -> None:
-    add = parser.add_argument
-    add(
-        "--from",
-        dest="sources",
-        metavar="DIR",
-        nargs="+",
-        action="append",
-        default=[],
-        help="another machine's book or what it handed out, DIR or NAME=DIR; only read",
-    )
-    add("--to", metavar="DIR", help="a folder that machines share: what this book may give goes into DIR/NODE")
-    add(
-        "--sessions",
-        metavar="none|all|NAME",
-        nargs="+",
-        action="append",
-        default=[],
-        help="whose summaries go there, by name or id; else all. Others that went there before are taken out",
-    )
-    add("--group", metavar="G", help="entries of this group, too, and of those below it")
-    add(
-        "--node",
-        metavar="NAME",
-        help="name of this machine there; default the host's name, so two books of one host need one each",
-    )
-    add("--dry-run", action="store_true", help="only show what would happen")
-    parser.epilog = """examples:
-  memorybook sync-summaries --from laptop=/mnt/laptop/.memorybook/app
-  memorybook sync-summaries --from ~/Shared --to ~/Shared --group work
-  memorybook sync-summaries --to ~/Shared --sessions harbour tea --node laptop-private
-  */10 * * * *  memorybook --project app sync-summaries -q --from ~/Shared --to ~/Shared > /dev/null"""
-
-
-def _collect(call: Call) -> dict[str, Any] | None:
-    def take(memory: Memory) -> dict[str, Any]:
-        o = call.options
-        places, chosen = _each(o.sources), _chosen(_each(o.sessions))
-        done = memory.sync_summaries(places, to=o.to, sessions=chosen, group=o.group, node=o.node, dry_run=o.dry_run)
-        return done.json()
-
-    return call.unless_off(take)
-
-
-def _each(given: list[str | list[str]]) -> list[str]:
-    """What an option was given, once or several times."""
-    return [one for each in given for one in ([each] if isinstance(each, str) else each)]
-
-
-def _chosen(names: list[str]) -> list[str] | None:
-    """The sessions that are handed out; None for all. Raises InvalidInput."""
-    if set(names) <= {"all"}:
-        return None
-    if set(names) == {"none"}:
-        return []
-    if {"none", "all"} & set(names):
-        raise InvalidInput("--sessions is none, or all, or names of sessions: give one of these")
-    return names
-
-
-# --- shown ---------------------------------------------------------------------------------------
 
 
 def _shown_export(shown: dict[str, Any], page: Page) -> None:
@@ -236,12 +96,25 @@ def _shown_export(shown: dict[str, Any], page: Page) -> None:
         page.remark(words(gone, turns=count(shown["left_out"], "turn")))
 
 
+@command("export", show=_shown_export)
+def _export(call: Call) -> dict[str, Any] | None:
+    def take(memory: Memory) -> dict[str, Any] | None:
+        with call.progress("Exporting") as progress:
+            done = memory.export(**call.arguments(), progress=progress)
+        return None if done.path == "-" else done.json()
+
+    return call.unless_off(take)
+
+
 def _shown_backup(shown: dict[str, Any], page: Page) -> None:
     held = f"{page.words.counted(shown['documents'], 'document')}, the turns and the journal, {_size(shown['bytes'])}"
     page.line(("place", shown["path"]), f" holds {held}, in ", ("good", _size(shown["packed"])))
     if shown["left_out"]:
         names = ", ".join(shown["left_out"][:5]) + (" …" if len(shown["left_out"]) > 5 else "")
         page.remark(f"not in it, as they are no documents: {names}")
+
+
+command("backup", method="backup", progress="Packing", show=_shown_backup)
 
 
 def _shown_restored(shown: dict[str, Any], page: Page) -> None:
@@ -253,6 +126,8 @@ def _shown_restored(shown: dict[str, Any], page: Page) -> None:
     if shown["kept"]:
         page.remark(f"what stood there before is kept in {shown['kept']}")
 
+
+command("restore", method="restore", progress="Restoring", show=_shown_restored)
 
 _MOST = 10
 """Files of one machine that are named."""
@@ -294,24 +169,18 @@ def _size(count: int) -> str:
     return f"{count / 1000:.1f} kB" if count < 1e6 else f"{count / 1e6:.1f} MB"
 
 
-COMMANDS: dict[str, Command] = {
-    "init": (_nothing_more, _init),
-    "status": (_nothing_more, _status),
-    "sync": (_nothing_more, _sync),
-    "rebuild": (_nothing_more, _rebuild),
-    "watch": (_nothing_more, _watch),
-    "trust": (_trust_arguments, _trust),
-    "completion": (_completion_arguments, _completion),
-    "export": (_export_arguments, _export),
-    "backup": (_backup_arguments, _backup),
-    "restore": (_restore_arguments, _restore),
-    "sync-summaries": (_collect_arguments, _collect),
-}
+@command("sync-summaries", show=_shown_collected)
+def _collect(call: Call) -> dict[str, Any] | None:
+    given, chosen = call.arguments("sessions"), _chosen(call.options.sessions)
+    return call.unless_off(lambda memory: memory.sync_summaries(**given, sessions=chosen).json())
 
-SHOWN: dict[str, Drawing] = {
-    "export": _shown_export,
-    "backup": _shown_backup,
-    "restore": _shown_restored,
-    "sync-summaries": _shown_collected,
-}
-"""How `cli.show` draws their answers."""
+
+def _chosen(names: list[str]) -> list[str] | None:
+    """The sessions that are handed out; None for all. Raises InvalidInput."""
+    if set(names) <= {"all"}:
+        return None
+    if set(names) == {"none"}:
+        return []
+    if {"none", "all"} & set(names):
+        raise InvalidInput("--sessions is none, or all, or names of sessions: give one of these")
+    return names

@@ -1,52 +1,42 @@
-"""The verbs of the command line: where each is, what its help says, and the page of `memorybook --help`."""
+"""The verbs of the command line as `commands.txt` lists them, and the page of `memorybook --help`."""
 
 from __future__ import annotations
 
+import os
+
 from memorybook.errors import InvalidInput
 
-VERBS = {
-    "chat": ("conversations", "chat with a model that remembers, or with the book alone"),
-    "sessions": ("conversations", "list past conversations, newest first"),
-    "recall-history": ("conversations", "summarise the newest conversations"),
-    "recall-topic": ("conversations", "find conversations about a topic"),
-    "recall-session": ("conversations", "open one conversation by id, name, day, or words such as 'last time'"),
-    "recall-within": ("conversations", "search one conversation"),
-    "search": ("find", "search the book"),
-    "recall": ("find", "show the memory block of a prompt"),
-    "get": ("find", "read a document, an entry or a turn"),
-    "list": ("find", "list active entries, strongest first"),
-    "add": ("write", "remember a statement (alias: remember)"),
-    "append": ("write", "append a note to today's page"),
-    "flush": ("write", "save notes from a text or a conversation"),
-    "update": ("write", "change an entry"),
-    "pin": ("write", "keep an entry from fading"),
-    "unpin": ("write", "let an entry fade again"),
-    "forget": ("write", "forget entries, sessions or sources (alias: delete)"),
-    "purge": ("write", "erase for good, with every copy"),
-    "history": ("review_commands", "show what was done to the book, and why"),
-    "why": ("review_commands", "explain why an entry is in the book"),
-    "undo": ("review_commands", "undo an operation"),
-    "review": ("review_commands", "list, accept or reject proposals"),
-    "tidy": ("review_commands", "archive faded entries, propose other changes"),
-    "import": ("conversations", "import data of other programs, by rules"),
-    "memorize": ("conversations", "memorize an ended session, with the model if there is one"),
-    "export": ("upkeep", "export the sessions to a JSON file, which grows"),
-    "backup": ("upkeep", "write the whole book to one archive"),
-    "restore": ("upkeep", "restore a book from a backup"),
-    "sync-summaries": ("upkeep", "exchange session summaries with other machines"),
-    "mcp": ("host_commands", "serve MCP hosts; install the server in one"),
-    "hook": ("host_commands", "install hooks in agent hosts, for capture and recall"),
-    "init": ("upkeep", "create a book here"),
-    "status": ("upkeep", "show what is in the book and its settings"),
-    "sync": ("upkeep", "update the index"),
-    "rebuild": ("upkeep", "rebuild the index"),
-    "watch": ("upkeep", "update the index on every change until Ctrl-C"),
-    "trust": ("upkeep", "trust a project's settings file to choose book, model, server and paths"),
-    "completion": ("upkeep", "print a completion script for a shell"),
-    "serve": ("serve", "serve the book over HTTP, with a token"),
-    "demo": ("demo", "play two sessions a week apart: no key, no network"),
-}
+VERBS: dict[str, tuple[str, str]] = {}
 """Verb -> module of this package, one line of help."""
+
+TEXTS: dict[str, str] = {}
+"""Verb, or `+ NAME` for lines that several verbs share -> its arguments and examples."""
+
+_GROUPS: dict[str, list[str]] = {}
+"""Title of a group -> its verbs."""
+
+
+def _read() -> None:
+    with open(os.path.join(os.path.dirname(__file__), "commands.txt"), encoding="utf-8") as file:
+        parts = file.read().split("\n#")[1:]
+    group: list[str] = []
+    for part in parts:
+        head, _, body = part.partition("\n")
+        if head[0] == " ":
+            group = _GROUPS[head.strip()] = []
+        elif head.startswith("# +"):
+            TEXTS[head[2:]] = body.strip()
+        else:
+            verb, module = head[2:-1].split(" (")
+            line, _, text = body.partition("\n")
+            VERBS[verb], TEXTS[verb] = (module, line), f"\n{text}"
+            group.append(verb)
+
+
+_read()
+
+EVERYWHERE = TEXTS["+ everywhere"].split("\n")
+"""Options of every command."""
 
 ALIASES = {"remember": "add", "delete": "forget"}
 
@@ -68,33 +58,13 @@ def overview() -> str:
     """The page of `memorybook --help`."""
     lines = ["usage: memorybook [--book DIR] [--project KEY] [--json] COMMAND …", ""]
     lines += ["Long-term memory for AI agents, in Markdown that a person can read."]
-    groups = {
-        "Converse": "chat sessions recall-history recall-topic recall-session recall-within",
-        "Find": "search recall get list",
-        "Write": "add append flush update pin unpin",
-        "Take out": "forget purge",
-        "Look back": "history why undo",
-        "Tidy up": "review tidy",
-        "Take in": "import memorize",
-        "Keep": "export backup restore sync-summaries init status sync rebuild watch trust completion",
-        "Serve": "mcp hook serve",
-        "Look": "demo",
-    }
-    for title, verbs in groups.items():
-        lines += ["", title, *(f"  {verb:<16}{VERBS[verb][1]}" for verb in verbs.split())]
-    lines += ["", "Options, before or after the command", *_OPTIONS, "", "More: memorybook COMMAND --help"]
+    for title, verbs in _GROUPS.items():
+        lines += ["", title, *(f"  {verb:<16}{VERBS[verb][1]}" for verb in verbs)]
+    lines += ["", "Options, before or after the command"]
+    for usage, _, told in (line.partition("  ") for line in EVERYWHERE):
+        lines.append(f"  {usage.rstrip(',').replace(' -', ', -'):<17}{told}")
+    lines += ["", "More: memorybook COMMAND --help"]
     return "\n".join(lines) + "\n"
-
-
-_OPTIONS = (
-    "  --book DIR       the book's directory (else: the one of the project around you)",
-    "  --project KEY    the book of that project in the workspace",
-    "  --json           exactly one JSON document on stdout",
-    "  --no-color       no colours (NO_COLOR does the same)",
-    "  --quiet, -q      no remarks on stderr",
-    "  --set KEY=VALUE  a setting for this call; may be repeated",
-    "  --version        the version",
-)
 
 
 def version() -> str:

@@ -5,92 +5,40 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from memorybook.cli.call import json_object, read_stdin, text_of, words_of
+from memorybook import locale
+from memorybook.cli.call import command, read_stdin, text_of
 from memorybook.cli.show import padded
 from memorybook.errors import InvalidInput, MissingDocument, NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from memorybook.cli.call import Call, Command, Parser, Wording
-    from memorybook.cli.show import Drawing, Page
+    from memorybook.cli.call import Call, Wording
+    from memorybook.cli.show import Page
     from memorybook.memory import Memory
 
 
-def _about_entry(parser: Parser) -> None:
-    add = parser.add_argument
-    add("--category", "--type", metavar="NAME", help="preference, fact, decision, experience, workflow, todo, …")
-    add("--importance", metavar="LEVEL", help="high, medium, low, or a number from 0 to 1")
-    add("--tag", action="append", metavar="WORD", help="a tag; may be repeated, or a,b,c")
-    add("--group", metavar="NAME", help="its group, such as work/api")
-    add("--expires", metavar="DATE", help="day a todo expires")
-    add("--metadata", type=json_object, metavar="JSON", help="an object of your own")
-
-
-def _add_arguments(parser: Parser) -> None:
-    parser.add_argument("text", nargs="*", help="the statement; - reads stdin")
-    parser.add_argument("--content", metavar="TEXT", help="the statement, instead of TEXT")
-    _about_entry(parser)
-    parser.add_argument("--session", metavar="ID", help="the session it belongs to; else it is everybody's")
-    parser.epilog = """examples:
-  memorybook add "The staging database is on port 6543" --type fact --tag staging
-  memorybook add 用户喜欢简短的回答 --type preference --importance high
-  git log -1 --format=%B | memorybook add - --type decision"""
-
-
+@command("add")
 def _add(call: Call) -> dict[str, Any]:
     o = call.options
-    return call.tool(
-        "memory_remember",
-        text=_statement(o.text, o.content),
-        category=o.category or "fact",
-        importance=_importance(o.importance) if o.importance else "medium",
-        tags=words_of(o.tag or []),
-        **call.given("group", "expires", "metadata", "session"),
-    )
-
-
-def _statement(words: list[str], content: str | None) -> str:
-    if bool(words) == (content is not None):
+    if bool(o.text) == (o.content is not None):
         raise InvalidInput("give the statement once: as TEXT, or with --content")
-    return text_of(words) if content is None else text_of([content])
+    text = text_of(o.text if o.content is None else [o.content])
+    return call.tool("memory_remember", **_fields(call, "content", "text"), text=text)
 
 
-def _importance(text: str) -> str | float:
-    """A number is one; a word is left for the book to judge."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
+def _fields(call: Call, *but: str) -> dict[str, Any]:
+    """Return the arguments; an importance that is a number as one, a word is left for the book to judge."""
+    given = call.arguments(*but)
+    with suppress(KeyError, ValueError):
+        given["importance"] = float(given["importance"])
+    return given
 
 
-def _append_arguments(parser: Parser) -> None:
-    add = parser.add_argument
-    add("text", nargs="+", help="the note; - reads stdin")
-    add("--kind", metavar="WORD", help="a short word shown in brackets, such as pref")
-    add("--tag", action="append", metavar="WORD", help="a tag; may be repeated, or a,b,c")
-    add("--section", metavar="HEADING", help="as a list item under this heading of MEMORY.md instead")
-    parser.epilog = """examples:
-  memorybook append "Moved the cron job to 03:00" --tag ops
-  memorybook append 问财务要发票 --section TODO"""
+command("append", tool="memory_append")
 
 
-def _append(call: Call) -> dict[str, Any]:
-    o = call.options
-    return call.tool("memory_append", text=text_of(o.text), kind=o.kind, tags=words_of(o.tag or []), section=o.section)
-
-
-def _flush_arguments(parser: Parser) -> None:
-    add = parser.add_argument
-    add("text", nargs="*", help="the text; - reads stdin")
-    add("--messages", metavar="FILE", help="a conversation as JSON lines with role and content; - reads stdin")
-    add("--confirm", action="store_true", help="show the notes and ask first")
-    add("--yes", "-y", action="store_true", help="answer yes")
-    parser.epilog = (
-        "examples:\n  memorybook flush --messages chat.jsonl\n  pbpaste | memorybook flush - --confirm --yes"
-    )
-
-
+@command("flush")
 def _flush(call: Call) -> dict[str, Any]:
     o = call.options
     if bool(o.text) == bool(o.messages):
@@ -166,102 +114,34 @@ def _bytes(path: str) -> bytes:
         raise InvalidInput(f"cannot read {path!r}: {problem.strerror}") from None
 
 
-def _update_arguments(parser: Parser) -> None:
-    parser.add_argument("id", help="the entry's id")
-    parser.add_argument("text", nargs="*", help="its new text; - reads stdin; left out: the text stays")
-    parser.add_argument("--instruction", metavar="TEXT", help="how the language model should rewrite it; given alone")
-    _about_entry(parser)
-    parser.epilog = """examples:
-  memorybook update a1b2c3 "The staging database is on port 7654"
-  memorybook update a1b2c3 --importance high
-  memorybook update a1b2c3 --instruction "say it in one sentence" """
-
-
+@command("update")
 def _update(call: Call) -> dict[str, Any]:
-    o = call.options
-    fields: dict[str, Any] = {
-        "text": text_of(o.text) if o.text else None,
-        "importance": _importance(o.importance) if o.importance else None,
-        "tags": words_of(o.tag) if o.tag is not None else None,
-        **call.given("category", "group", "expires", "metadata", "instruction"),
-    }
-    if all(value is None for value in fields.values()):
+    given = _fields(call)
+    if len(given) == 1:
         options = "--category, --importance, --tag, --group, --expires, --metadata, --instruction"
         raise InvalidInput(f"update needs a new text or one of {options}")
-    return call.tool("memory_update", id=o.id, **fields)
+    return call.tool("memory_update", **given)
 
 
-def _pin_arguments(parser: Parser) -> None:
-    parser.add_argument("id", help="the entry's id")
-    parser.epilog = f"example:\n  {parser.prog} a1b2c3"
+command("pin", tool="memory_pin")
 
 
-def _pin(call: Call) -> dict[str, Any]:
-    return call.tool("memory_pin", id=call.options.id, pinned=call.verb == "pin")
+@command("unpin")
+def _unpin(call: Call) -> dict[str, Any]:
+    return call.tool("memory_pin", id=call.options.id, pinned=False)
 
 
-_MEANT = ("target", "query", "session", "source")
 _GONE = ("entries", "notes", "documents")
 
 
-def _meant_arguments(parser: Parser, *, target: str) -> None:
-    add = parser.add_argument
-    add("target", nargs="?", metavar="ID", help=target)
-    add("--query", metavar="TEXT", help="everything about this")
-    add("--session", metavar="ID", help="everything of this session")
-    add("--source", metavar="WHAT", help="everything from this turn, document, imported file or machine (node:NAME)")
-    add("--dry-run", action="store_true", help="only show what would go")
-    add("--yes", "-y", action="store_true", help="do not ask")
-
-
-def _meant(call: Call, *, otherwise: bool = False) -> dict[str, Any]:
-    """What is to go; `otherwise` if something else says so. Raises InvalidInput if it is not exactly one."""
-    meant = {name: getattr(call.options, name) for name in _MEANT}
-    if sum(given is not None for given in meant.values()) + otherwise != 1:
+def _meant(call: Call) -> dict[str, Any]:
+    """Return what is to go. Raises InvalidInput if it is not exactly one thing."""
+    meant = call.arguments("dry_run", "yes")
+    if len(meant) != 1:
         more = ", --forgotten" if call.verb == "purge" else ""
         known = f"an entry's id, --query TEXT, --session ID, --source WHAT{more}"
-        raise InvalidInput(f"{call.verb} needs one of: {known}")
+        raise locale.error(InvalidInput, "problems.one_of", name=call.verb, options=known)
     return meant
-
-
-def _forget_arguments(parser: Parser) -> None:
-    _meant_arguments(parser, target="the entry's id")
-    parser.epilog = "examples:\n  memorybook forget a1b2c3\n  memorybook forget --query 我的电话号码 --dry-run"
-
-
-def _forget(call: Call) -> dict[str, Any]:
-    o, meant = call.options, _meant(call)
-    if o.target is None and not o.dry_run and not o.yes:
-        planned = call.tool("memory_forget", **meant, dry_run=True)
-        if planned.get("disabled"):
-            return planned
-        receipt = planned["receipt"]
-        if not any(receipt[name] for name in (*_GONE, "sessions", "turns")):
-            return {"receipt": {**receipt, "dry_run": False}}
-        call.warn(call.words("would forget {what}", what=_counts(receipt, call.words)))
-        call.confirm(call.words("Forget this?"))
-    return call.tool("memory_forget", **meant, dry_run=o.dry_run)
-
-
-def _purge_arguments(parser: Parser) -> None:
-    _meant_arguments(parser, target="the entry's id, also of one that was forgotten")
-    parser.add_argument("--forgotten", action="store_true", help="everything that was ever forgotten")
-    parser.epilog = "examples:\n  memorybook purge a1b2c3\n  memorybook purge --forgotten --yes"
-
-
-def _purge(call: Call) -> dict[str, Any]:
-    o, meant = call.options, _meant(call, otherwise=call.options.forgotten)
-    if not o.dry_run and not o.yes:
-        planned = call.tool("memory_purge", **meant, forgotten=o.forgotten, dry_run=True)
-        if planned.get("disabled"):
-            return planned
-        for sentence in planned["receipt"]["remains"] or [f"would purge {_counts(planned['receipt'], call.words)}"]:
-            call.warn(sentence)
-        call.confirm("Erase this for good? It cannot be undone.")
-    return call.tool("memory_purge", **meant, forgotten=o.forgotten, dry_run=o.dry_run)
-
-
-# --- shown ---------------------------------------------------------------------------------------
 
 
 def _shown_forget(shown: dict[str, Any], page: Page) -> None:
@@ -307,19 +187,29 @@ def _counts(receipt: Mapping[str, Any], words: Wording) -> str:
     return words(", ").join(told) or words("nothing")
 
 
-COMMANDS: dict[str, Command] = {
-    "add": (_add_arguments, _add),
-    "append": (_append_arguments, _append),
-    "flush": (_flush_arguments, _flush),
-    "update": (_update_arguments, _update),
-    "pin": (_pin_arguments, _pin),
-    "unpin": (_pin_arguments, _pin),
-    "forget": (_forget_arguments, _forget),
-    "purge": (_purge_arguments, _purge),
-}
+@command("forget", show=_shown_forget)
+def _forget(call: Call) -> dict[str, Any]:
+    o, meant = call.options, _meant(call)
+    if o.target is None and not o.dry_run and not o.yes:
+        planned = call.tool("memory_forget", **meant, dry_run=True)
+        if planned.get("disabled"):
+            return planned
+        receipt = planned["receipt"]
+        if not any(receipt[name] for name in (*_GONE, "sessions", "turns")):
+            return {"receipt": {**receipt, "dry_run": False}}
+        call.warn(call.words("would forget {what}", what=_counts(receipt, call.words)))
+        call.confirm(call.words("Forget this?"))
+    return call.tool("memory_forget", **meant, dry_run=o.dry_run)
 
-SHOWN: dict[str, Drawing] = {
-    "forget": _shown_forget,
-    "purge": _shown_purge,
-}
-"""How `cli.show` draws their answers."""
+
+@command("purge", show=_shown_purge)
+def _purge(call: Call) -> dict[str, Any]:
+    o, meant = call.options, _meant(call)
+    if not o.dry_run and not o.yes:
+        planned = call.tool("memory_purge", **meant, dry_run=True)
+        if planned.get("disabled"):
+            return planned
+        for sentence in planned["receipt"]["remains"] or [f"would purge {_counts(planned['receipt'], call.words)}"]:
+            call.warn(sentence)
+        call.confirm("Erase this for good? It cannot be undone.")
+    return call.tool("memory_purge", **meant, dry_run=o.dry_run)

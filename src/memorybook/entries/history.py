@@ -9,6 +9,7 @@ from dataclasses import fields
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
+from memorybook import locale
 from memorybook.book.transaction import MEMORY
 from memorybook.entries.read import known, turns_of
 from memorybook.errors import Conflict, InvalidInput, NotFound, Unavailable
@@ -74,7 +75,7 @@ def _otherwise(book: Book, id: str, limit: int | None) -> list[Operation]:
         with suppress(NotFound):
             found = list(book.journal.operations(session=book.transcripts.session(name).uuid, limit=limit))
     if not found and all(entry.id != id for entry in book.entries()):
-        raise NotFound(f"the journal has nothing of {id!r}: give an entry, a path, a session or an operation")
+        raise locale.error(NotFound, "problems.journal_has_nothing", name=repr(id))
     return found
 
 
@@ -183,7 +184,7 @@ def why(context: Context, id: str) -> Why:
     entry = entries.get(id)
     operations = list(reversed(book.journal.operations(target=id)))
     if entry is None and not any(map(_is_of_entry(id), operations)):
-        raise NotFound(f"no entry {id!r} in this book or its journal: a search names the ids")
+        raise locale.error(NotFound, "problems.no_entry_ever", name=repr(id))
     undone = book.journal.undone()
     by = entry.superseded_by if entry is not None else None
 

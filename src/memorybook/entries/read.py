@@ -60,7 +60,9 @@ def turn_of(book: Book, name: str) -> Turn:
         if not found:
             raise
     if not found:
-        raise NotFound(f"no turn {name!r} in this book")
+        from memorybook import locale
+
+        raise locale.error(NotFound, "problems.no_turn", name=repr(name))
     if len(found) > 1:
         where = ", ".join(f"turn:{turn.session}/{turn.id}" for turn in found[:5])
         raise Conflict(f"{len(found)} sessions have a turn {name!r}: name one, such as {where}")

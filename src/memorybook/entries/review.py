@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from memorybook import locale
 from memorybook.book import fade
 from memorybook.book.transaction import Result, statement
 from memorybook.book.undo import Group
@@ -347,7 +348,7 @@ def reject(
 
 def _chosen(context: Context, ids: Sequence[str], kind: str | None, every: bool) -> list[Proposal]:
     if (bool(ids), kind is not None, every).count(True) != 1:
-        raise InvalidInput("give ids of proposals, a kind, or all of them: exactly one of the three")
+        raise locale.error(InvalidInput, "problems.one_of_three")
     for id in ids:
         if not isinstance(id, str):
             raise InvalidInput(f"the id of a proposal is text such as 'p1', not {id!r}: give one after the other")
@@ -357,7 +358,7 @@ def _chosen(context: Context, ids: Sequence[str], kind: str | None, every: bool)
         return list(waiting.values())
     for id in ids:
         if id not in waiting:
-            raise NotFound(f"no proposal {id!r} waits: see `memorybook review`")
+            raise locale.error(NotFound, "problems.no_proposal", name=repr(id))
     return [waiting[id] for id in dict.fromkeys(ids)]
 
 

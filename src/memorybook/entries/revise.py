@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from memorybook import locale
 from memorybook import validate as given
 from memorybook.entries.mask import Mask
 from memorybook.entries.read import known
@@ -123,4 +124,4 @@ def _entry(context: Context, id: str) -> Entry:
     for entry in context.book.entries():
         if entry.id == id:
             return entry
-    raise NotFound(f"no entry {id!r} in this book: a search names the ids")
+    raise locale.error(NotFound, "problems.no_entry", name=repr(id))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Set
 
+from memorybook import locale
 from memorybook._light import TYPE_CHECKING, Collection, Iterable, Iterator, NamedTuple, lazily, suppress
 from memorybook.book.transaction import is_page
 from memorybook.entries.read import turn_of
@@ -166,7 +167,7 @@ def _said(path: str, line: str) -> str:
 def _by_id(context: Context, id: str) -> Meant:
     entry = next((entry for entry in context.book.entries() if entry.id == id), None)
     if entry is None:
-        raise NotFound(f"no entry {id!r} in this book: a search names the ids")
+        raise locale.error(NotFound, "problems.no_entry", name=repr(id))
     return _meant(Finder(context, [entry.text]).saying([entry.text], entries=[(entry, "")]))
 
 
@@ -234,7 +235,7 @@ def _by_session(context: Context, name: str) -> Meant:
         tuple(path for path in paths if _lines(context, path)),
     )
     if not meant:
-        raise NotFound(f"no session {name!r} in this book")
+        raise locale.error(NotFound, "problems.no_session", name=repr(name))
     return meant
 
 
@@ -279,7 +280,7 @@ def _by_source(context: Context, source: str) -> Meant:
         if _lines(context, source) and not is_page(source):
             found.append(Meant(documents=(source,)))
     if not any(found) and not entries:
-        raise NotFound(f"nothing in this book comes from {source!r}: name a turn, a document or an imported file")
+        raise locale.error(NotFound, "problems.nothing_from", source=repr(source))
     return together_meant([Meant(tuple(entries)), *found])
 
 

@@ -22,11 +22,14 @@ _PYTHON: Mapping[str, tuple[type, ...]] = {
 
 _TEXTS = {"type": "array", "items": {"type": "string"}}
 
+_CATEGORIES = "preference fact decision experience workflow skill_usage todo context skill pattern"
+"""Those of `model.CategoryName`, which is not imported: a server lists its tools before it needs entries."""
+
 TYPES: Mapping[str, Mapping[str, Any]] = {
     "str": {"type": "string"},
     "str | date": {"type": "string"},
-    "CategoryName": {"type": "string"},
-    "State": {"type": "string"},
+    "CategoryName": {"type": "string", "enum": _CATEGORIES.split()},
+    "State": {"type": "string", "enum": ["active", "archived", "superseded"]},
     "Importance | float": {"type": ["string", "number"]},
     "int": {"type": "integer"},
     "float": {"type": "number"},
@@ -54,9 +57,10 @@ def schema_of(function: Callable[..., Any], name: str = "", doc: str = "") -> di
     Args:
         function: Its signature tells types and defaults; its first parameter is left out.
         name: Of the tool; the function's own by default.
-        doc: Docstring whose `Args:` are the parameters, in order; the function's own by default.
+        doc: Description and, below an empty line, the parameters in order, `name: description`; by default those of
+            the function's docstring.
     """
-    summary, _, told = (inspect.cleandoc(doc) if doc else inspect.getdoc(function) or "").partition("\nArgs:\n")
+    summary, _, told = doc.partition("\n\n") if doc else (inspect.getdoc(function) or "").partition("\nArgs:\n")
     lines = dict(line.strip().split(": ", 1) for line in told.splitlines() if ": " in line)
     known = {_public(each.name): each for each in list(inspect.signature(function).parameters.values())[1:]}
     properties = {}

@@ -129,10 +129,10 @@ class Access:
         """Raise Refusal for a foreign Host or Origin."""
         hosts = headers.getlist("host")
         if len(hosts) != 1 or _name(hosts[0]) not in self.gate.hosts:
-            raise Refusal(421, "misdirected", "this server is not called so: set server.hosts to its names")
+            raise Refusal(421, "misdirected", "the Host header does not name this server: see server.hosts")
         origins = headers.getlist("origin")
         if origins and (len(origins) > 1 or not _is_own(origins[0], hosts[0])):
-            raise Refusal(403, "foreign_origin", "pages of other places may not ask this server")
+            raise Refusal(403, "foreign_origin", "requests from other sites' pages are refused")
 
     def _came_by_link(self, scope: Scope, headers: Headers) -> Response | None:
         """Redirect a browser that came by a one-time link: with a cookie, without the token."""
@@ -144,7 +144,7 @@ class Access:
             return None
         cookie = self.gate.logins.redeem(token)
         if cookie is None:
-            raise Refusal(401, "unauthorized", "this link was used already, or is too old", _CHALLENGE)
+            raise Refusal(401, "unauthorized", "this login link was used or has expired", _CHALLENGE)
         left = urlencode([(name, value) for name, value in query if name != "token"])
         path = "/" + scope["path"].lstrip("/")  # never another server's
 
@@ -168,7 +168,7 @@ class Access:
                 return caller
         elif any(map(self.gate.logins.knows, _cookies(scope, headers))):
             return OWNER
-        raise Refusal(401, "unauthorized", "show a token of this server: Authorization: Bearer …", _CHALLENGE)
+        raise Refusal(401, "unauthorized", "a token is required: Authorization: Bearer …", _CHALLENGE)
 
 
 def _without_places(send: Send, placeless: Callable[[str], str]) -> Send:
@@ -177,7 +177,8 @@ def _without_places(send: Send, placeless: Callable[[str], str]) -> Send:
 
     async def told(message: Message) -> None:
         nonlocal begun
-        if message["type"] == "http.response.start" and _is_json(message):
+        is_start = message["type"] == "http.response.start"
+        if is_start and any(name == b"content-type" and b"json" in value for name, value in message["headers"]):
             begun = message
             return
         if begun is not None:
@@ -192,10 +193,6 @@ def _without_places(send: Send, placeless: Callable[[str], str]) -> Send:
         await send(message)
 
     return told
-
-
-def _is_json(start: Message) -> bool:
-    return any(name == b"content-type" and b"json" in value for name, value in start["headers"])
 
 
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="memorybook"'}

@@ -69,7 +69,7 @@ class Health(TypedDict):
 def _owner_only(request: Request) -> Tokens:
     """Return the tokens, for the owner alone. Raises Refusal."""
     if not caller_of(request).owner:
-        raise Refusal(403, "forbidden", "only the owner's token may look after tokens, tenants and the server")
+        raise Refusal(403, "forbidden", "only the owner's token may manage tokens, tenants and the server")
     return books_of(request).tokens
 
 

@@ -121,12 +121,12 @@ def only_a_person(what: str) -> Refusal:
 
 def too_many_at_a_time() -> Refusal:
     """Return the refusal of more work than the server takes at a time."""
-    return Refusal(503, "busy", "too much is asked at a time: try again")
+    return Refusal(503, "busy", "too many requests at a time: try again")
 
 
 def stopping() -> Refusal:
     """Return the answer to a request that is cut off because the server stops."""
-    return Refusal(504, "late", "the server stops, and ends what was begun: look later what came of it")
+    return Refusal(504, "late", "the server is stopping and finishes this request: check the result later")
 
 
 def response(error: Exception, request_id: str) -> Response:
@@ -139,7 +139,7 @@ def response(error: Exception, request_id: str) -> Response:
         status, code, message = error.status, error.code, str(error)
     else:
         _log.error("request %s failed", request_id, exc_info=error)
-        status, code, message = 500, "unexpected", "something went wrong in the server: its log has more"
+        status, code, message = 500, "unexpected", "an unexpected error: see the server's log"
     headers = dict(error.headers) if isinstance(error, Refusal) else {}
     if status == 503:
         headers.setdefault("Retry-After", "1")
@@ -201,8 +201,8 @@ def expected(headers: Headers, *, new: bool = False) -> str | None:
         return ""
     given = headers.get("if-match")
     if given is None:
-        way = 'If-Match: "REVISION", as its ETag was' + (", or If-None-Match: * for a new one" if new else "")
-        raise Refusal(428, "precondition_required", f"say what it is that you change: {way}")
+        way = 'If-Match: "ETAG"' + (", or If-None-Match: * for a new one" if new else "")
+        raise Refusal(428, "precondition_required", f"a change needs the revision it is made for: {way}")
     given = given.strip()
     if given == "*":
         return None

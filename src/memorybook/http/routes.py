@@ -115,13 +115,10 @@ def _returns(verb: str) -> dict[int | str, dict[str, Any]]:
     return {**FAILS, 200: {"description": "Done.", "content": {"application/json": {"schema": schema}}}}
 
 
-def _in_path(resource: Resource) -> list[str]:
-    return [part.strip("{}").removesuffix(":path") for part in resource.path.split("/") if part.startswith("{")]
-
-
 def _add(resource: Resource, route: Route, *, method: str = "", **more: Any) -> None:
     """Add the route of a verb, described by its signature and docstring."""
-    method, fixed = method or resource.method, _in_path(resource)
+    method = method or resource.method
+    fixed = [part.strip("{}").removesuffix(":path") for part in resource.path.split("/") if part.startswith("{")]
     text = getattr(Memory, resource.verb).__doc__ or ""
     takes = parameters_of(resource.verb).schema
     rest = {name: kind for name, kind in takes["properties"].items() if name not in fixed}

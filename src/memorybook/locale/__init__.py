@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -33,6 +32,8 @@ _CHANGED = re.compile(r"(~ \S+: )(.+ → .+)")
 @cache
 def table(name: str, language: str) -> Mapping[str, str]:
     """Return a table of the catalogue; empty if the language has none of that name."""
+    import tomllib  # of which a server that only lists its tools has no need
+
     with open(os.path.join(os.path.dirname(__file__), f"{language}.toml"), "rb") as file:
         found: dict[str, str] = tomllib.load(file).get(name, {})
     return found
@@ -62,10 +63,10 @@ def describe(error: MemoryBookError, language: str) -> str:
 
 
 def translate(text: str, language: str) -> str:
-    """Return what another part of the package says in English, line by line, in that language.
+    """Translate text that is stored or composed in English, line by line.
 
-    A line is found by its English sentence in the table `sentences`; one that is not there stays English, and so does
-    what it quotes: words of a user, names, ids.
+    A line is found by its English sentence in the tables `sentences` and `problems`; one that is not there stays
+    English, and so does what it quotes: words of a user, names, ids.
 
     >>> translate("~ a1b2c3: score 0.60 → 0.68 (remembered)", "zh")
     '~ a1b2c3: 分数 0.60 → 0.68（记住）'
@@ -95,8 +96,13 @@ def _translate_line(line: str, language: str) -> str:
 
 @cache
 def _sentences(language: str) -> list[tuple[re.Pattern[str], str]]:
-    """The English sentences as patterns of their placeholders, each with its translation; the longest first."""
-    by_length = sorted(table("sentences", language).items(), key=lambda one: -len(re.sub(r"\{\w+\}", "", one[0])))
+    """The English sentences as patterns of their placeholders, each with its translation; the longest first.
+
+    Those of errors are among them, for an error may be stored as text: the reason why something was not done.
+    """
+    english = table("problems", "en")
+    known = {**{english[id]: said for id, said in table("problems", language).items()}, **table("sentences", language)}
+    by_length = sorted(known.items(), key=lambda one: -len(re.sub(r"\{\w+\}", "", one[0])))
     return [(re.compile(_pattern(sentence)), said) for sentence, said in by_length]
 
 

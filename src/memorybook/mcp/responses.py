@@ -89,16 +89,6 @@ def _line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _off(answer: Shown) -> list[str]:
-    return [str(answer["reason"])]
-
-
-def _found(answer: Shown) -> list[str]:
-    if answer["disabled"]:
-        return [OFF]
-    return result_lines(answer)
-
-
 def _opened(answer: Shown) -> list[str]:
     last = answer["from"] + answer["lines"] - 1
     turn = answer.get("turn")
@@ -203,8 +193,8 @@ def _status(answer: Shown) -> list[str]:
 
 
 _TOLD: Mapping[str, Callable[[Shown], list[str]]] = {
-    "tool": _off,
-    "results": _found,
+    "tool": lambda answer: [str(answer["reason"])],
+    "results": lambda answer: [OFF] if answer["disabled"] else result_lines(answer),
     "total_lines": _opened,
     "entry": _entry,
     "duplicate": _appended,

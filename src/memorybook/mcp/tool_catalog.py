@@ -6,328 +6,108 @@ Tests hold every answer against these types.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from types import NoneType
-from typing import Any, Literal, NamedTuple, NotRequired, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from mcp.types import ToolAnnotations
-from typing_extensions import TypedDict, is_typeddict
 
 from memorybook import tools
 from memorybook.formats.json_schema import described_without
+from memorybook.results import Appended, Receipt
+from memorybook.sessions.recall_types import FoundSession, FoundTurn
 
 # --- what tools answer -------------------------------------------------------------------------------
 
-
-class Entry(TypedDict):
-    """An entry with all its fields; `score` is its strength today, 0 to 1, fading applied."""
-
-    id: str
-    text: str
-    category: str
-    score: float
-    state: Literal["active", "archived", "superseded"]
-    created_at: str | None
-    last_activated: str
-    hits: int
-    access_count: int
-    session: str | None
-    source: str | None
-    tags: list[str]
-    entities: list[str]
-    links: list[str]
-    group: str | None
-    expires_at: str | None
-    pinned: bool
-    trust: str | None
-    superseded_by: str | None
-    metadata: dict[str, Any]
-
-
-class Hit(TypedDict):
-    """A passage that was found; `score` ranks within this answer, `relevance` is 0 to 1.
-
-    For models only: `place`, which opens a turn, and `trust`, where it is not the user's.
-    """
-
-    path: str
-    start_line: int
-    end_line: int
-    score: float
-    relevance: float
-    snippet: str
-    source: Literal["entry", "note", "summary", "document", "turn"]
-    date: str | None
-    id: str | None
-    category: str | None
-    turn: str | None
-    session: str | None
-    speaker: str | None
-    state: NotRequired[Literal["archived", "superseded"]]
-    trust: NotRequired[Literal["agent", "tool", "document", "import", "suspect"]]
-    place: NotRequired[str]
-    why: NotRequired[dict[str, float]]
-
-
-class IndexState(TypedDict):
-    """Whether the index holds all that is on disk, and what it could not do."""
-
-    fresh: bool
-    backend: str
-    checked_files: int
-    pending_vectors: int
-    degraded: list[str]
-
-
-class Found(TypedDict):
-    """The answer to a search, best first; `cut` counts what the threshold left out.
-
-    `nearest` (none of the results is relevant) and `left_out` (what a model may ask for besides) are for models only.
-    """
-
-    results: list[Hit]
-    has_relevant: bool
-    knows: float
-    nearest: NotRequired[bool]
-    threshold: float
-    cut: NotRequired[int]
-    left_out: NotRequired[list[str]]
-    disabled: bool
-    backend: str
-    root: str
-    index: IndexState
-
-
-class Turn(TypedDict):
-    """Where and by whom a turn was said."""
-
-    id: str
-    session: str
-    session_name: str
-    position: int
-    role: str
-    speaker: str
-    time: str | None
-    tool_calls: list[dict[str, Any]]
-    metadata: dict[str, Any]
-
-
-Opened = TypedDict(
-    "Opened",
-    {
-        "path": NotRequired[str],
-        "from": NotRequired[int],
-        "lines": NotRequired[int],
-        "total_lines": NotRequired[int],
-        "text": NotRequired[str],
-        "turn": NotRequired[Turn],
-        "entry": NotRequired[Entry],
-    },
-)
-Opened.__doc__ = "Lines of a document, a turn with its text, or an entry."
-
-
-class Remembered(TypedDict):
-    """The entry as it stands now, and what was done to it."""
-
-    entry: Entry
-    action: Literal["created", "strengthened", "duplicate"]
-    redacted: int
-    operation: str | None
-
-
-class Appended(TypedDict):
-    """Where the note stands; of a duplicate where it stood already."""
-
-    path: str
-    line: int
-    duplicate: bool
-    redacted: int
-    operation: str | None
-
-
-class Place(TypedDict):
-    """A line of a document."""
-
-    path: str
-    line: int
-
-
-class Skipped(TypedDict):
-    """What was not taken, and why."""
-
-    text: str
-    reason: str
-
-
-class Flushed(TypedDict):
-    """The notes that were written and what was left out."""
-
-    written: list[Place]
-    skipped: list[Skipped]
-    redacted: int
-    operation: str | None
-
-
-class Changed(TypedDict):
-    """The entry as it stands now, and the operation that changed it.
-
-    The rest after an instruction only; `refused` says why nothing was changed, by no operation then.
-    """
-
-    entry: Entry
-    operation: str | None
-    redacted: NotRequired[int]
-    before: NotRequired[str]
-    changed: NotRequired[bool]
-    refused: NotRequired[str]
-    usage: NotRequired[dict[str, Any]]
-
-
-class Receipt(TypedDict):
-    """What was taken away, or would be; `remains` tells where copies still are."""
-
-    dry_run: bool
-    entries: list[str]
-    notes: list[str]
-    sessions: int
-    turns: int
-    documents: list[str]
-    archive: int
-    passages: int
-    vectors: int
-    tombstones: int
-    journal: int
-    versions: int
-    remains: list[str]
-    searched: int
-    limits: list[str]
-    operation: str | None
-
-
-class Forgotten(TypedDict):
-    """The receipt of a forget or a purge."""
-
-    receipt: Receipt
-
-
-class Session(TypedDict):
-    """A past conversation."""
-
-    uuid: str
-    name: str
-    title: str
-    summary: str
-    started: str | None
-    ended: str | None
-    turns: int
-    path: str
-    score: float
-    updated: str | None
-    open: bool
-
-
-class Said(TypedDict):
-    """A turn of a past conversation, word for word; `place` is what opens it."""
-
-    id: str
-    session: str
-    role: str
-    speaker: str
-    text: str
-    time: str | None
-    position: int
-    score: float
-    place: str
-
-
-class Span(TypedDict):
-    """The days that a recall was narrowed to."""
-
-    since: str | None
-    until: str | None
-
-
-class Recollection(TypedDict):
-    """Past conversations and turns, with a block for a prompt."""
-
-    scene: Literal["history", "topic", "session", "within"]
-    sessions: list[Session]
-    turns: list[Said]
-    has_relevant: bool
-    span: Span | None
-    reason: str
-    degraded: list[str]
-    text: str
-    tokens: int
-    disabled: bool
-
-
-class Proposal(TypedDict):
-    """What waits for a person's word; `stale` says why it no longer fits."""
-
-    id: str
-    kind: str
-    reason: str
-    time: str | None
-    state: str
-    stale: str
-    told: list[str]
-    changes: list[dict[str, Any]]
-    operation: str | None
-
-
-class Review(TypedDict):
-    """Proposals, oldest first; `kinds` counts all of the asked state."""
-
-    proposals: list[Proposal]
-    total: int
-    kinds: dict[str, int]
-
-
-class Status(TypedDict):
-    """What is stored where, and whether anything is degraded."""
-
-    root: str
-    exists: bool
-    disabled: bool
-    provider: str
-    documents: dict[str, int]
-    entries: dict[str, int]
-    transcripts: dict[str, int]
-    pending_operations: int
-    waiting: dict[str, int]
-    index: dict[str, Any]
-    degraded: list[str]
-    warnings: list[str]
-    settings: dict[str, Any]
-
-
-class Disabled(TypedDict):
-    """While memory is switched off every tool answers this and does nothing."""
-
-    disabled: Literal[True]
-    tool: str
-    reason: str
-
+# A shape is a type, `[shape]` for a list, `{field: shape}` for an object, or a record with its own fields.
+# What may be None may be missing.
+
+_Strings = list[str]
+
+_ENTRY = {
+    **dict.fromkeys(("id", "text", "category", "last_activated"), str),
+    **dict.fromkeys(("created_at", "session", "source", "group", "expires_at", "trust", "superseded_by"), str | None),
+    **dict.fromkeys(("hits", "access_count"), int),
+    **dict.fromkeys(("tags", "entities", "links"), _Strings),
+    "score": float, "state": Literal["active", "archived", "superseded"], "pinned": bool, "metadata": dict[str, Any],
+}  # fmt: skip
+
+_HIT = {
+    **dict.fromkeys(("path", "snippet"), str),
+    **dict.fromkeys(("date", "id", "category", "turn", "session", "speaker", "place"), str | None),
+    **dict.fromkeys(("start_line", "end_line"), int),
+    **dict.fromkeys(("score", "relevance"), float),
+    "source": Literal["entry", "note", "summary", "document", "turn"],
+    "state": Literal["archived", "superseded"] | None,
+    "trust": Literal["agent", "tool", "document", "import", "suspect"] | None,
+    "why": dict[str, float] | None,
+}  # fmt: skip
+
+_INDEX = {"fresh": bool, "backend": str, "checked_files": int, "pending_vectors": int, "degraded": _Strings}
+
+_FOUND = {
+    "results": [_HIT], "has_relevant": bool, "knows": float, "nearest": bool | None, "threshold": float,
+    "cut": int | None, "left_out": _Strings | None, "disabled": bool, "backend": str, "root": str, "index": _INDEX,
+}  # fmt: skip
+
+_TURN = {
+    **dict.fromkeys(("id", "session", "session_name", "role", "speaker"), str),
+    "position": int, "time": str | None, "tool_calls": list[dict[str, Any]], "metadata": dict[str, Any],
+}  # fmt: skip
+
+_OPENED = {
+    **dict.fromkeys(("path", "text"), str | None),
+    **dict.fromkeys(("from", "lines", "total_lines"), int | None),
+    "turn": (_TURN, None), "entry": (_ENTRY, None),
+}  # fmt: skip
+
+_WRITTEN = {"redacted": int, "operation": str | None}
+
+_REMEMBERED = {"entry": _ENTRY, "action": Literal["created", "strengthened", "duplicate"], **_WRITTEN}
+
+_FLUSHED = {"written": [{"path": str, "line": int}], "skipped": [{"text": str, "reason": str}], **_WRITTEN}
+
+_CHANGED = {
+    "entry": _ENTRY, "operation": str | None, "redacted": int | None, "before": str | None,
+    "changed": bool | None, "refused": str | None, "usage": dict[str, Any] | None,
+}  # fmt: skip
+
+_RECOLLECTION = {
+    "scene": Literal["history", "topic", "session", "within"], "sessions": [FoundSession], "turns": [FoundTurn],
+    "has_relevant": bool, "span": ({"since": str | None, "until": str | None}, None), "reason": str,
+    "degraded": _Strings, "text": str, "tokens": int, "disabled": bool,
+}  # fmt: skip
+
+_PROPOSAL = {
+    **dict.fromkeys(("id", "kind", "reason", "state", "stale"), str),
+    "time": str | None, "told": _Strings, "changes": list[dict[str, Any]], "operation": str | None,
+}  # fmt: skip
+
+_REVIEW = {"proposals": [_PROPOSAL], "total": int, "kinds": dict[str, int]}
+
+_STATUS = {
+    "root": str, "exists": bool, "disabled": bool, "provider": str, "pending_operations": int,
+    **dict.fromkeys(("documents", "entries", "transcripts", "waiting"), dict[str, int]),
+    **dict.fromkeys(("index", "settings"), dict[str, Any]),
+    **dict.fromkeys(("degraded", "warnings"), _Strings),
+}  # fmt: skip
+
+DISABLED = {"disabled": Literal[True], "tool": str, "reason": str}
+"""While memory is switched off every tool answers this and does nothing."""
 
 ANSWERS: Mapping[str, Any] = {
-    "memory_search": Found,
-    "memory_get": Opened,
+    **dict.fromkeys(("memory_search", "recall_memory"), _FOUND),
+    **dict.fromkeys(("memory_update", "memory_pin"), _CHANGED),
+    **dict.fromkeys(("recall_history", "recall_topic", "recall_session", "recall_within"), _RECOLLECTION),
+    "memory_get": _OPENED,
     "memory_append": Appended,
-    "memory_flush": Flushed,
-    "memory_remember": Remembered,
-    "memory_update": Changed,
-    "memory_pin": Changed,
-    "memory_forget": Forgotten,
-    "recall_memory": Found,
-    "recall_history": Recollection,
-    "recall_topic": Recollection,
-    "recall_session": Recollection,
-    "recall_within": Recollection,
-    "memory_review": Review,
-    "memory_status": Status,
+    "memory_flush": _FLUSHED,
+    "memory_remember": _REMEMBERED,
+    "memory_forget": {"receipt": Receipt},
+    "memory_review": _REVIEW,
+    "memory_status": _STATUS,
 }
-"""Answers by tool."""
+"""Shapes of answers by tool."""
 
 
 # --- what hosts are told -----------------------------------------------------------------------------
@@ -351,6 +131,7 @@ _SIMPLE: Mapping[Any, Mapping[str, str]] = {
     int: {"type": "integer"},
     float: {"type": "number"},
     bool: {"type": "boolean"},
+    datetime: {"type": "string"},
     Any: {},
 }
 """JSON Schema of simple types."""
@@ -432,10 +213,10 @@ def answers(name: str) -> dict[str, Any]:
 
     What its fields mean stands in the tool's description, if a model has to know; what is null is left out of answers.
     """
-    whole = _without(_schema(ANSWERS[name]), _REPEATS.get(name, frozenset()))
+    whole = _without(schema_of(ANSWERS[name]), _REPEATS.get(name, frozenset()))
     if name in _ALWAYS_ANSWERS:
         return {**whole, "properties": {**whole["properties"], **_LEFT_OUT}}
-    off, required = _schema(Disabled), whole.pop("required", [])
+    off, required = schema_of(DISABLED), whole.pop("required", [])
     more = {WOULD_GO: _LINES} if name == ASKS_FIRST else {}
     either = {"anyOf": [{"required": required}, {"required": off["required"]}]} if required else {}
     return {**whole, "properties": {**off["properties"], **whole["properties"], **more, **_LEFT_OUT}, **either}
@@ -453,30 +234,32 @@ def _without(schema: dict[str, Any], fields: frozenset[str]) -> dict[str, Any]:
     return {**schema, "properties": properties, **({"required": required} if required else {})}
 
 
-def _schema(shape: Any) -> dict[str, Any]:
-    """Return the JSON Schema of a type with definitions inlined, which not every host resolves.
+def schema_of(shape: Any) -> dict[str, Any]:
+    """Return the JSON Schema of a shape with definitions inlined, which not every host resolves.
 
     What may be null may be missing. pydantic could tell it, too, but a host waits for that at every start.
     """
-    if shape in _SIMPLE:
+    if not isinstance(shape, dict | list | tuple) and shape in _SIMPLE:
         return dict(_SIMPLE[shape])
-    if is_typeddict(shape):
-        return _object(get_type_hints(shape, include_extras=True))
-    origin, arguments = get_origin(shape), [each for each in get_args(shape) if each is not NoneType]
+    if hasattr(shape, "_fields"):
+        shape = get_type_hints(shape, None, {"datetime": datetime})
+    if isinstance(shape, dict):
+        sure = [name for name, one in shape.items() if not _may_miss(one)]
+        properties = {name: schema_of(one) for name, one in shape.items()}
+        return {"type": "object", "properties": properties, **({"required": sure} if sure else {})}
+    if isinstance(shape, list):
+        return {"type": "array", "items": schema_of(shape[0])}
+    origin, arguments = get_origin(shape), [each for each in get_args(shape) or shape if each not in (None, NoneType)]
     if origin is Literal:
         [kind] = {type(each) for each in arguments}
         return {**_SIMPLE[kind], **({"enum": arguments} if len(arguments) > 1 else {"const": arguments[0]})}
-    if origin is list:
-        return {"type": "array", "items": _schema(arguments[0])}
+    if origin in (list, tuple):
+        return {"type": "array", "items": schema_of(arguments[0])}
     if origin is dict:
-        values = _schema(arguments[1])
+        values = schema_of(arguments[1])
         return {"type": "object", **({"additionalProperties": values} if values else {})}
-    return _schema(arguments[0])  # or null, or not there
+    return schema_of(arguments[0])  # or null
 
 
-def _object(fields: Mapping[str, Any]) -> dict[str, Any]:
-    sure = [
-        name for name, one in fields.items() if get_origin(one) is not NotRequired and NoneType not in get_args(one)
-    ]
-    properties = {name: _schema(one) for name, one in fields.items()}
-    return {"type": "object", "properties": properties, **({"required": sure} if sure else {})}
+def _may_miss(shape: Any) -> bool:
+    return any(each in (None, NoneType) for each in (shape if isinstance(shape, tuple) else get_args(shape)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memorybook import locale
 from memorybook import validate as given
 from memorybook._light import TYPE_CHECKING, date, datetime, lazily, timedelta
 from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound
@@ -354,7 +355,7 @@ def chosen(context: Context, words: str, *, without: str | None = None, asked: b
         named = not asked and len(words) <= LONGEST_NAME
         told = told_of(context, words) or _titled(context, words) if named else None
         if told is None:
-            raise NotFound(_missing(context, words, str(unknown), without)) from unknown
+            raise _missing(context, words, unknown, without) from unknown
         return told, ""
     one, reason = found
     return known_session(context, one.uuid, one.path) or one, reason
@@ -367,7 +368,7 @@ def _by_beginning(context: Context, words: str) -> tuple[Session, str] | None:
     found = [session for session in newest(context) if session.uuid.lower().startswith(wanted)]
     if len(found) > 1:
         names = ", ".join(repr(session.uuid) for session in found[:5])
-        raise Conflict(f"{len(found)} sessions begin with {words!r}: {names}")
+        raise locale.error(Conflict, "problems.sessions_begin", count=len(found), start=repr(words), uuids=names)
     return (found[0], f"its uuid begins with {words!r}") if found else None
 
 
@@ -382,12 +383,13 @@ def _titled(context: Context, words: str) -> Session | None:
     return found[0] if len(found) == 1 else None
 
 
-def _missing(context: Context, words: str, unknown: str, without: str | None) -> str:
+def _missing(context: Context, words: str, unknown: NotFound, without: str | None) -> NotFound:
     """Why there is no such session: nothing was said on the days that the words name, or nothing is called so."""
     days = days_in(context, words)
     if days:
-        return f"nothing was said {told_without(context, around(days), without)}, which is how {words!r} was understood"
-    return f"{unknown}; a day (2026-02-24) and words such as 'last time' or 上次 are understood too"
+        on = told_without(context, around(days), without)
+        return NotFound(f"nothing was said {on}, which is how {words!r} was understood")
+    return locale.error(NotFound, f"{unknown.message_id}_nor_words", **unknown.values)
 
 
 def told(days: Days) -> str:

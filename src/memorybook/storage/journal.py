@@ -454,4 +454,6 @@ def _keys(db: Connection) -> Callable[[str], str] | None:
 
 
 def _no_operation(operation: str) -> NotFound:
-    return NotFound(f"the journal has no operation {operation!r}; list the history to see their ids")
+    from memorybook import locale
+
+    return locale.error(NotFound, "problems.no_operation", name=repr(operation))

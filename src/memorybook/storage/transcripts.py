@@ -421,7 +421,10 @@ def _no_session(name: str, db: Connection | None = None) -> NotFound:
     shown = "coalesce(nullif(name, ''), iif(length(uuid)=36, substr(uuid, 1, 8), uuid))"
     latest = f"SELECT {shown} FROM sessions ORDER BY updated DESC, id DESC LIMIT 5"
     known = ", ".join(repr(readable(one)) for (one,) in (db.execute(latest) if db else ()))
-    return NotFound(f"no session is called {name!r}; " + (f"the latest are {known}" if known else "there are none yet"))
+    from memorybook import locale
+
+    id = "problems.session_unknown" if known else "problems.no_session_yet"
+    return locale.error(NotFound, id, name=repr(name), latest=known)
 
 
 def _session_id(db: Connection, uuid: str) -> int | None:
@@ -442,7 +445,9 @@ def _only_one_named(db: Connection, name: str) -> int:
         raise _no_session(name, db)
     if len(rows) > 1:
         uuids = ", ".join(readable(uuid) for _, uuid in rows[:5])
-        raise Conflict(f"{len(rows)} sessions are called {name!r}; give the uuid of one of them: {uuids}")
+        from memorybook import locale
+
+        raise locale.error(Conflict, "problems.sessions_called", count=len(rows), name=repr(name), uuids=uuids)
     return int(rows[0][0])
 
 
