@@ -26,7 +26,7 @@ def embedder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Static
     """One that has a second process for a few texts already."""
     monkeypatch.setattr(static, "_AHEAD", 100)
     monkeypatch.setattr(static, "_AT_ONCE", 100)
-    monkeypatch.setattr(static, "_processors", lambda: 2)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
     made = StaticEmbedder(str(tmp_path))
     made.embed(["the folder and the vocabulary are there"])
     yield made
@@ -112,7 +112,7 @@ def test_no_program_but_python_is_started(
 
 
 def test_on_one_processor_there_is_no_second_process(embedder: StaticEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(static, "_processors", lambda: 1)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0})
     embedder.expect(TEXTS)
     assert embedder._ahead is None
 

@@ -8,15 +8,16 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound, Unavailable
+from memorybook.exchange.fit import session_still_told, texts_still_told
 from memorybook.exchange.output_file import put_in_place
-from memorybook.forget.incoming import texts_without_forgotten
-from memorybook.forget.tombstones import turn_key, without_forgotten
+from memorybook.forget.tombstones import turn_key
 from memorybook.formats import sessions_json
 from memorybook.formats.sessions_json import Exported
-from memorybook.model import Session, SessionSummary, Turn
+from memorybook.model import Session, Turn
 
 if TYPE_CHECKING:
     from memorybook.context import Context
@@ -112,10 +113,8 @@ def revision(context: Context) -> int | None:
 
 def on_exit(context: Context, before: int) -> None:
     """Export if the transcripts have come further than to `before`; what fails goes into the log."""
-    if revision(context) in (None, before):
-        return
-    if failed := by_itself(context):
-        _log.warning(failed)
+    if revision(context) not in (None, before):
+        after_session(context)
 
 
 def renew(context: Context) -> None:
@@ -145,9 +144,9 @@ def _document(
     """Yield the document in pieces: the sessions that were in the file in their order, then those that are new."""
     transcripts = context.book.transcripts
     wanted = {transcripts.session(only).uuid} if only else None
-    known = {
-        session.uuid: _without_forgotten(context, session) for session in sorted(transcripts.sessions(), key=_sort_key)
-    }
+    never = datetime.max.replace(tzinfo=UTC)
+    every = sorted(transcripts.sessions(), key=lambda session: (session.created or never, session.uuid))
+    known = {session.uuid: session_still_told(context, session) for session in every}
     opening = b"[\n"
     for done, pieces in enumerate(_sessions(context, known, wanted, before, tally), 1):
         yield opening
@@ -156,11 +155,6 @@ def _document(
         if progress is not None:
             progress(done, max(done, len(known)))
     yield b"[\n]\n" if opening == b"[\n" else b"\n]\n"
-
-
-def _sort_key(session: Session) -> tuple[bool, float, str]:
-    """Return what sorts sessions from the oldest to the newest; those without times last."""
-    return session.created is None, session.created.timestamp() if session.created else 0.0, session.uuid
 
 
 def _sessions(
@@ -216,10 +210,8 @@ def _count(tally: Tally, turns: int, known: int) -> None:
 
 
 def _summaries(context: Context, session: Session) -> dict[str, str]:
-    """Return what the book tells of the session's chats, without what was forgotten."""
-    told = context.book.transcripts.chat_summaries(session.uuid)
-    left = texts_without_forgotten(context, told.values()) if told else ()
-    return {id: text for id, text in zip(told, left, strict=True) if text}
+    """Return what the book tells of the session's chats."""
+    return texts_still_told(context, context.book.transcripts.chat_summaries(session.uuid))
 
 
 # --- a session that was exported before ----------------------------------------------------------
@@ -250,12 +242,10 @@ def _merge(
             last = turn.id
         elif turn.id not in gone:
             after.setdefault(last, []).append(turn)
-    session = known or (_without_forgotten(context, stood.session) if gone else stood.session)
+    session = known or (session_still_told(context, stood.session) if gone else stood.session)
     names = {id: [turn.id for turn in turns] for id, turns in after.items()}
     session = replace(session, turn_ids=tuple(_interleave(ids, lambda id: id, names)))
-    told = {} if gone else dict(stood.summaries)
-    left = texts_without_forgotten(context, told.values()) if told else ()
-    summaries = {id: text for id, text in zip(told, left, strict=True) if text}
+    summaries = {} if gone else texts_still_told(context, stood.summaries)
     if known is not None:
         summaries |= _summaries(context, known)
     ours = _turns(context, known) if known is not None else ()
@@ -275,11 +265,3 @@ def _interleave(ours: Iterable[T], id_of: Callable[[T], str], after: Mapping[str
     for one in ours:
         yield one
         yield from after.get(id_of(one), ())
-
-
-def _without_forgotten(context: Context, session: Session) -> Session:
-    """The session without what its title and summary tell of what was forgotten; as it is, if that is nothing."""
-    summary = SessionSummary(session=session.uuid, title=session.title, summary=session.summary)
-    left = without_forgotten(context, summary)
-    same = (left.title, left.summary.split()) == (summary.title, summary.summary.split())
-    return session if same else replace(session, title=left.title, summary=left.summary)

@@ -202,13 +202,13 @@ def endpoint(base_url: str, tail: str, *, part: str, what: str) -> tuple[str, st
     Raises:
         ConfigError: It is no address, or holds a password; the message does not repeat it.
     """
-    scheme, _, rest = base_url.strip().partition("://")
+    base, mark, parameters = base_url.strip().partition("?")
+    scheme, _, rest = base.partition("://")
     authority, _, path = rest.partition("/")
-    if scheme.lower() not in ("http", "https") or not authority.isprintable() or not authority.strip(" ?#:"):
+    if scheme.lower() not in ("http", "https") or not authority.isprintable() or not authority.strip(" #:"):
         raise ConfigError(f"{what} needs an address such as 'https://host/v1'; set {part}.base_url")
     if "@" in authority:
         raise ConfigError(f"{part}.base_url holds a user name or password; put the key into {part}.api_key")
-    path, mark, parameters = path.partition("?")
     path = path.rstrip("/").removesuffix(tail).rstrip("/")
     return f"{scheme}://{authority}/{path}{'/' if path else ''}{tail}{mark}{parameters}", authority.lower()
 

@@ -115,7 +115,11 @@ class ServerModel(LanguageModel):
     """
 
     def __init__(self, base_url: str, settings: LLMSettings) -> None:
-        spoken = _wire_of(settings.api, base_url)
+        spoken = settings.api
+        if spoken == "auto":  # Anthropic's for its own host and for addresses with `/anthropic` in the path
+            host, _, path = base_url.lower().partition("://")[2].partition("/")
+            own = f".{host.partition(':')[0]}".endswith(".anthropic.com")
+            spoken = "anthropic" if own or "anthropic" in path.partition("?")[0].split("/") else "openai"
         self._wire: Wire = OpenAIWire()
         if spoken == "anthropic":  # its address may be given with or without `/v1`, and with its tail
             self._wire = AnthropicWire()
@@ -208,16 +212,6 @@ class ServerModel(LanguageModel):
 
     def _failed(self, what: str, advice: str) -> LLMFailed:
         return LLMFailed(self._service.masked(f"{_WHAT} at {self._service.host!r} {what}; {advice}"))
-
-
-def _wire_of(api: str, base_url: str) -> str:
-    """Return which wire: as set, else Anthropic's for its own host and for addresses with `/anthropic` in the path."""
-    if api != "auto":
-        return api
-    host, _, path = base_url.lower().partition("://")[2].partition("/")
-    name = "." + host.partition(":")[0]
-    anthropic = name.endswith(".anthropic.com") or "anthropic" in path.partition("?")[0].split("/")
-    return "anthropic" if anthropic else "openai"
 
 
 def _decoded(body: bytes) -> Any:

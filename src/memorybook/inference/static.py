@@ -145,7 +145,8 @@ class StaticEmbedder:
 
     def rows(self, texts: Sequence[str], *, bulk: bool) -> Vectors:
         """As `embed`, made now; by numpy, or, unless in bulk, without importing it."""
-        pieces, weights, start = self._opened or self._open()
+        self._opened = self._opened or _read_once((tuple(sys.path), self._cache_dir))
+        pieces, weights, start = self._opened
         if bulk:
             pieces.unfold()
         np = arrays(inf if bulk else sum(map(len, texts)) * _LOST)
@@ -153,10 +154,6 @@ class StaticEmbedder:
             return _bulk(np, pieces, weights, start, texts)
         rows: dict[int, tuple[float, ...]] = {}
         return stacked([_row(_tokens(pieces, text), weights, start, rows) for text in texts], DIMENSIONS)
-
-    def _open(self) -> _Opened:
-        self._opened = _read_once((_packages(), self._cache_dir))
-        return self._opened
 
 
 # --- words to token ids -----------------------------------------------------------------------------
@@ -205,18 +202,14 @@ class WordPieces:
         found = self._words.get(word)
         if found is None:
             if len(word) > LONGEST_WORD:
-                return self._stretches(word)
+                self.unfold()
+                parts = [word[start : start + LONGEST_WORD] for start in range(0, len(word), LONGEST_WORD)]
+                parts[0] = MARK + parts[0]
+                return [id for part in parts for id in self._merged(part)]
             if len(self._words) >= _CACHED_WORDS:
                 self._words.clear()
             whole = self._find(MARK + word, 0)
             found = self._words[word] = [whole] if whole else self._merged(MARK + word)
-        return found
-
-    def _stretches(self, word: str) -> list[int]:
-        self.unfold()
-        found = self._merged(MARK + word[:LONGEST_WORD])
-        for start in range(LONGEST_WORD, len(word), LONGEST_WORD):
-            found += self._merged(word[start : start + LONGEST_WORD])
         return found
 
     def _merged(self, text: str) -> list[int]:
@@ -359,7 +352,9 @@ class EmbedWorker:
         from tempfile import TemporaryFile
         from weakref import finalize
 
-        if not _is_plain(sys.executable) or _processors() < 2:
+        python = os.path.basename(sys.executable).startswith("python") and not getattr(sys, "frozen", False)
+        processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        if not python or processors < 2:
             raise OSError("a second process would be of no use, or cannot be started")
         if cache_dir:
             os.makedirs(cache_dir, exist_ok=True)
@@ -431,16 +426,6 @@ class EmbedWorker:
             self._rows.close()
 
 
-def _is_plain(executable: str) -> bool:
-    """Return whether running this runs Python, and not the program that has Python in it."""
-    return os.path.basename(executable).startswith("python") and not getattr(sys, "frozen", False)
-
-
-def _processors() -> int:
-    """Return how many this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def _stop(process: Popen[bytes]) -> None:
     process.kill()
     if process.stdin is not None:
@@ -465,21 +450,17 @@ def serve(texts: int, rows: int, cache_dir: str) -> None:
         if len(part) < _PART.size:
             return
         start, size = _PART.unpack(part)
-        wanted: list[str] = marshal.loads(_read_part(texts, start, size))  # noqa: S302  (nobody else can write there)
+        data = b""
+        while len(data) < size and (piece := os.pread(texts, size - len(data), start + len(data))):
+            data += piece
+        wanted: list[str] = marshal.loads(data)  # noqa: S302  (nobody else can write there)
         for first in range(0, len(wanted), 512):
             if os.getppid() != parent:
                 return
-            data = memoryview(cast("Any", embedder.rows(wanted[first : first + 512], bulk=True))).cast("B")
-            while data:
-                done = os.pwrite(rows, data, at)
-                at, data = at + done, data[done:]
-
-
-def _read_part(file: int, start: int, size: int) -> bytes:
-    found = bytearray()
-    while len(found) < size and (piece := os.pread(file, size - len(found), start + len(found))):
-        found += piece
-    return bytes(found)
+            made = memoryview(cast("Any", embedder.rows(wanted[first : first + 512], bulk=True))).cast("B")
+            while made:
+                done = os.pwrite(rows, made, at)
+                at, made = at + done, made[done:]
 
 
 # --- texts to rows -------------------------------------------------------------------------------
@@ -488,8 +469,11 @@ def _read_part(file: int, start: int, size: int) -> bytes:
 _Opened = tuple[WordPieces, mmap, int]
 
 
-def _read(place: tuple[str, str | None]) -> _Opened:
-    folder, cache_dir = place
+def _read(place: tuple[tuple[str, ...], str | None]) -> _Opened:
+    folders, cache_dir = place
+    folder = next((folder for folder in folders if os.path.isfile(os.path.join(folder, _WEIGHTS))), None)
+    if folder is None:  # found without importing anything
+        raise EmbedderFailed("the bundled embedder's weights are not installed; run: pip install 'wordllama>=0.4,<0.5'")
     try:
         pieces = load_pieces(os.path.join(folder, _TOKENIZER), cache_dir)
         weights, start = _mapped(os.path.join(folder, _WEIGHTS), pieces.size)
@@ -547,14 +531,6 @@ def _bulk(np: Any, pieces: WordPieces, weights: mmap, start: int, texts: Sequenc
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     np.divide(vectors, lengths, out=vectors, where=lengths > 0)
     return vectors
-
-
-def _packages() -> str:
-    """Return the directory that holds the package wordllama, found without importing anything."""
-    for folder in sys.path:
-        if os.path.isfile(os.path.join(folder, _WEIGHTS)):
-            return folder
-    raise EmbedderFailed("the bundled embedder's weights are not installed; run: pip install 'wordllama>=0.4,<0.5'")
 
 
 def _mapped(path: str, size: int) -> tuple[mmap, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, time, tzinfo
 from typing import Any
 
@@ -22,12 +22,8 @@ _OWNERS = ("user_id", "agent_id", "app_id", "run_id", "actor_id")
 _IDS = ("id", "memory_id", "uuid")
 
 
-def is_mem0(sample: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether these first objects of a file are memories."""
-    return any(_is_memory(fields) for fields in sample)
-
-
-def _is_memory(fields: Mapping[str, Any]) -> bool:
+def is_mem0(fields: Mapping[str, Any]) -> bool:
+    """Return whether an object is a memory."""
     if "role" in fields or "speaker" in fields:
         return False
     own = {"categories", "hash", "state", *_OWNERS} & fields.keys()
