@@ -86,15 +86,6 @@ def _read_exported(
             warn(f"item {record.line}: no session with its chats, skipped")
 
 
-def _is_chat(fields: Mapping[str, Any]) -> bool:
-    return first(fields, *TEXT) is not None or "role" in fields
-
-
-def _read_chat(records: Iterable[Record], *, timezone: tzinfo, warn: Warn, titles: dict[str, str]) -> Iterator[Said]:
-    """Yield messages, one an object, from an agent or between people; objects that hold none are warnings."""
-    return filter(None, (said_in(record, timezone=timezone, warn=warn) for record in records))
-
-
 CHAT = "chat"
 """The format in which a session has the name that somebody gave it."""
 
@@ -109,7 +100,14 @@ FORMATS = (
     Format("codex", False, is_codex, read_codex),
     Format("mem0", True, is_mem0, read_mem0),
     Format("history", False, is_history, read_history),
-    Format(CHAT, False, _is_chat, _read_chat),
+    Format(
+        CHAT,
+        False,
+        lambda fields: first(fields, *TEXT) is not None or "role" in fields,
+        lambda records, *, timezone, warn, titles: filter(
+            None, (said_in(record, timezone=timezone, warn=warn) for record in records)
+        ),
+    ),
 )
 """In the order in which they are tried."""
 

@@ -310,26 +310,17 @@ def read_history(records: Iterable[Record], *, timezone: tzinfo, warn: Warn, tit
         fields = record.fields
         if fields.get("_type") == "metadata":
             session = word(first(fields, "key", "session", "session_id", "id"))
-        elif _is_prompt(fields):
-            yield from _prompt(record, timezone)
-        else:
-            said = said_in(record, timezone=timezone, warn=warn, session=session)
-            if said is not None:
-                yield said
-
-
-def _prompt(record: Record, timezone: tzinfo) -> Iterator[Said]:
-    fields = record.fields
-    text = first(fields, "display", "text")
-    stamp = first(fields, "timestamp", "ts")
-    if isinstance(text, str) and text.strip():
-        yield Said(
-            text=clean(text),
-            role="user",
-            speaker="user",
-            time=parse_time(stamp, timezone),
-            stamp=word(stamp),
-            session=word(first(fields, "sessionId", "session_id", "project")),
-            metadata={"project": json_safe(fields["project"])} if fields.get("project") else {},
-            line=record.line,
-        )
+        elif not _is_prompt(fields):
+            yield from filter(None, [said_in(record, timezone=timezone, warn=warn, session=session)])
+        elif isinstance(text := first(fields, "display", "text"), str) and text.strip():
+            stamp = first(fields, "timestamp", "ts")
+            yield Said(
+                text=clean(text),
+                role="user",
+                speaker="user",
+                time=parse_time(stamp, timezone),
+                stamp=word(stamp),
+                session=word(first(fields, "sessionId", "session_id", "project")),
+                metadata={"project": json_safe(fields["project"])} if fields.get("project") else {},
+                line=record.line,
+            )

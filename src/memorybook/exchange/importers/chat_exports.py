@@ -101,14 +101,11 @@ def _chatgpt_branch(record: Record, mapping: Mapping[str, Any], warn: Warn) -> l
     if not isinstance(here, str) or here not in nodes:
         parents = {parent for node in nodes.values() if isinstance(parent := node.get("parent"), str)}
         ends = [id for id in nodes if id not in parents] or list(nodes)
-        here = max(reversed(ends), key=lambda id: _created(nodes[id]), default=None)
+        times = {id: _object(nodes[id].get("message")).get("create_time") for id in reversed(ends)}
+        fine = {id: time if isinstance(time, float | int) and 0 <= time < 1e20 else 0.0 for id, time in times.items()}
+        here = max(fine, key=lambda id: fine[id], default=None)
     path = _up(record, nodes, here, "parent", warn)
     return [message for node in path if isinstance(message := node.get("message"), dict)]
-
-
-def _created(node: Mapping[str, Any]) -> float:
-    time = _object(node.get("message")).get("create_time")
-    return float(time) if isinstance(time, float | int) and 0 <= time < 1e20 else 0.0
 
 
 def _chatgpt_turns(message: Mapping[str, Any], timezone: tzinfo) -> Iterator[Said]:
@@ -194,7 +191,10 @@ def read_claude(
     """Yield the messages of each conversation; what Claude remembers."""
     for record in records:
         if not _MEMORIES.isdisjoint(record.fields):
-            yield from _memories(record.fields)
+            projects = record.fields.get("project_memories")
+            kept = (record.fields.get("conversations_memory"), *_object(projects).values())
+            texts = [clean(text) for text in kept if isinstance(text, str) and text.strip()]
+            yield from (Page(re.sub(_HEADING, r"## \2", text)) for text in texts)
             continue
         messages = record.fields.get("chat_messages")
         if not isinstance(messages, list):
@@ -203,13 +203,6 @@ def read_claude(
         said = (said for message in _claude_branch(record, messages, warn) for said in _claude_turns(message, timezone))
         fields: Any = {"id": ("uuid", "id"), "created": "created_at", "updated": "updated_at"}
         yield from _conversation(record, said, timezone, titles, title="name", **fields)
-
-
-def _memories(fields: Mapping[str, Any]) -> Iterator[Page]:
-    projects = fields.get("project_memories")
-    for text in (fields.get("conversations_memory"), *(projects.values() if isinstance(projects, dict) else ())):
-        if isinstance(text, str) and text.strip():
-            yield Page(re.sub(_HEADING, r"## \2", clean(text)))
 
 
 def _claude_branch(record: Record, held: list[Any], warn: Warn) -> list[Mapping[str, Any]]:
