@@ -142,13 +142,11 @@ class ServerModel(LanguageModel):
 
     def request(self, request: Request, tally: Tally) -> Raw:
         """See `LanguageModel.request`."""
-        asked = self._answers(request, tally, stream=False)
-        while True:
-            try:
-                next(asked)
-            except StopIteration as end:
-                raw: Raw = end.value
-                return raw
+        try:
+            next(self._answers(request, tally, stream=False))
+        except StopIteration as end:
+            raw: Raw = end.value
+        return raw
 
     def pieces(self, request: Request, tally: Tally) -> Generator[str, None, Raw]:
         """See `LanguageModel.pieces`; tried again as long as no piece came."""

@@ -237,22 +237,22 @@ def spelled_out(request: Request) -> tuple[Message, ...]:
 
 
 def _instructions(request: Request) -> str:
-    if request.form:
-        form = request.form
+    form, tools, choice = request.form, request.tools, request.tool_choice
+    chinese = _HAN.search(form.description if form else "".join(tool.description for tool in tools)) is not None
+    if form:
         how = "Answer with one JSON object and nothing else. It must fit this JSON schema:"
-        if _HAN.search(form.description):
-            how = "只回答一个 JSON 对象，不要有任何其他文字。它要符合这个 JSON schema："
+        how = "只回答一个 JSON 对象，不要有任何其他文字。它要符合这个 JSON schema：" if chinese else how
         return f"{form.description}\n{how}\n{as_json(form.schema)}".lstrip()
-    if not request.tools:
+    if not tools:
         return ""
-    listed = "\n".join(f"- {tool.name}: {tool.description} {as_json(tool.parameters)}" for tool in request.tools)
-    if any(_HAN.search(tool.description) for tool in request.tools):
+    listed = "\n".join(f"- {tool.name}: {tool.description} {as_json(tool.parameters)}" for tool in tools)
+    if chinese:
         how = '要调用工具，就只回答 {"name": 工具名, "arguments": {…}}，不要有其他文字。工具：'
-        must = {None: "", "required": "\n你必须调用一个工具。"}
-        return f"{how}\n{listed}" + must.get(request.tool_choice, f"\n你必须调用 {request.tool_choice}。")
-    how = 'To call a tool, answer only with {"name": the tool, "arguments": {…}}. The tools:'
-    must = {None: "", "required": "\nYou must call one of them."}
-    return f"{how}\n{listed}" + must.get(request.tool_choice, f"\nYou must call {request.tool_choice}.")
+        must = f"你必须调用{'一个工具' if choice == 'required' else f' {choice}'}。"
+    else:
+        how = 'To call a tool, answer only with {"name": the tool, "arguments": {…}}. The tools:'
+        must = f"You must call {'one of them' if choice == 'required' else choice}."
+    return f"{how}\n{listed}" + (f"\n{must}" if choice else "")
 
 
 def again(request: Request, raw: Raw, problem: ValueError) -> Request:
