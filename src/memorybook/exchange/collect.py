@@ -529,23 +529,19 @@ def files_of(context: Context, own: Iterable[Standing], group: str | None) -> di
         files[page.path] = mask.text(page.text if left is page.summary else session_md.render(left))
     if group is not None:
         chosen = sorted(own_entries(context, context.book.memory().entries, group), key=lambda entry: entry.id)
-        shown = [memory_md.render_entry(_portable(mask, entry)) for entry in chosen]
+        here_alone: dict[str, Any] = {"source": None, "links": (), "contradicts": (), "pinned": False, "unknown": ()}
+        portable = (
+            replace(
+                entry,
+                text=mask.text(entry.text),
+                tags=mask.words(entry.tags),
+                entities=mask.words(entry.entities),
+                group=mask.text(entry.group or "") or None,
+                metadata=mask.json(dict(entry.metadata)),
+                **here_alone,
+            )
+            for entry in chosen
+        )
+        shown = map(memory_md.render_entry, portable)
         files["MEMORY.md"] = "\n\n".join([f"# {mask.text(group)}", memory_md.ACTIVE, *shown]) + "\n"
     return files
-
-
-def _portable(mask: Mask, entry: Entry) -> Entry:
-    """Return the entry without what means something in this book alone."""
-    return replace(
-        entry,
-        text=mask.text(entry.text),
-        tags=mask.words(entry.tags),
-        entities=mask.words(entry.entities),
-        group=mask.text(entry.group) if entry.group else None,
-        metadata=mask.json(dict(entry.metadata)),
-        source=None,
-        links=(),
-        contradicts=(),
-        pinned=False,
-        unknown=(),
-    )

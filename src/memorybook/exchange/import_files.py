@@ -463,33 +463,28 @@ def store_exported(context: Context, exported: Exported) -> ExportedSession:
     newer = before is None or (session.updated is not None and session.updated >= before)
     leads = known is None or (stored.new > 0 and newer)
     work = taken(context, stored._replace(redacted=stored.redacted + mask.count))
-    told = SessionSummary(session="", title="", summary="")
-    if exported.session.path:
-        told = _summary_of(session, tuple(turn.id for turn in stored.turns))
+    nothing = SessionSummary(session="", title="", summary="")
+    told = (
+        nothing
+        if not exported.session.path
+        else SessionSummary(
+            session=session.uuid,
+            title=session.title,
+            summary=session.summary,
+            name=session.name,
+            started=session.created,
+            ended=session.ended,
+            turns=len(stored.turns),
+            turn_ids=tuple(turn.id for turn in stored.turns),
+        )
+    )
     gone = exported.session.summary and not session.summary  # nothing that it told may stay: it is told anew
     makes = leads and not gone and (told.summary or work.last.standing is None)
     forgot = any(reason == FORGOTTEN for _, reason in stored.skipped)  # in whose words would a summary tell of it?
-    summaries = {} if forgot else {id: _calm(mask.text(said)) for id, said in exported.summaries.items()}
+    said = {} if forgot else {id: replace(nothing, summary=mask.text(text)) for id, text in exported.summaries.items()}
+    summaries = {id: without_instructions(each).summary for id, each in said.items()}
     work = work._replace(told=told if makes else None)
     return ExportedSession(work, session, leads, texts_still_told(context, summaries))
-
-
-def _summary_of(session: Session, turns: tuple[str, ...]) -> SessionSummary:
-    """Return what stands in the session's summary document."""
-    return SessionSummary(
-        session=session.uuid,
-        title=session.title,
-        summary=session.summary,
-        name=session.name,
-        started=session.created,
-        ended=session.ended,
-        turns=len(turns),
-        turn_ids=turns,
-    )
-
-
-def _calm(text: str) -> str:
-    return without_instructions(SessionSummary(session="", title="", summary=text)).summary
 
 
 def keep(context: Context, brought: ExportedSession) -> None:

@@ -108,10 +108,15 @@ class HostedSession:
             if item.id not in forgotten
         ]
         masked = mask_turns(mask, turns)
-        left = zip(masked, without_forgotten_turns(self._memory.book, masked), strict=True)
-        new = kept.append(
-            session, [_as_left(*each) for each in left if each[1].text.strip() or not each[0].text.strip()]
-        )
+        told = []
+        for was, turn in zip(masked, without_forgotten_turns(self._memory.book, masked), strict=True):
+            if was.text != turn.text:  # its item, too, is without what was forgotten, or goes
+                item = turn.metadata[ITEM]
+                left = {} if (swapped := _swapped(item, was.text, turn.text)) == item else {ITEM: swapped}
+                turn = replace(turn, metadata=left)
+            if turn.text.strip() or not was.text.strip():
+                told.append(turn)
+        new = kept.append(session, told)
         known = kept.told(self.uuid).session
         if new and known.ended is not None:  # it goes on
             kept.update(replace(known, ended=None))
@@ -182,15 +187,6 @@ def _plain(data: Any) -> Any:
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(f"an item of a conversation must be JSON: {error}") from None
     return data
-
-
-def _as_left(was: Turn, turn: Turn) -> Turn:
-    """Return the turn with its item as it is without what was forgotten."""
-    if was.text == turn.text or ITEM not in turn.metadata:
-        return turn
-    item = _swapped(turn.metadata[ITEM], was.text, turn.text)
-    metadata = {name: value for name, value in turn.metadata.items() if name != ITEM}
-    return replace(turn, metadata={**metadata, ITEM: item} if item != turn.metadata[ITEM] else metadata)
 
 
 def _swapped(value: Any, old: str, new: str) -> Any:

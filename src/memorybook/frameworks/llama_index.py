@@ -51,7 +51,11 @@ class BookMemoryBlock(BaseMemoryBlock[str]):
         if said and self.memory.config.enabled:
             session = said[0].additional_kwargs.get("session_id")
             now = self.memory.book.now().isoformat()
-            told = [_message(message) | {"id": uuid4().hex, "timestamp": now} for message in said]
+            told: list[Mapping[str, Any]] = [
+                {"role": str(message.role.value), "content": message.content or "", "tool_calls": _calls(message)}
+                | {"id": uuid4().hex, "timestamp": now}
+                for message in said
+            ]
             await to_thread(self.memory.process_session_end, told, session)
 
     async def aend(self, window: Window) -> None:
@@ -64,10 +68,6 @@ class BookMemoryBlock(BaseMemoryBlock[str]):
                 await self.aput(left, session_id=session)
         finally:
             del _ENDING[session]
-
-
-def _message(message: ChatMessage) -> dict[str, Any]:
-    return {"role": str(message.role.value), "content": message.content or "", "tool_calls": _calls(message)}
 
 
 def _calls(message: ChatMessage) -> list[Mapping[str, Any]]:
