@@ -120,12 +120,6 @@ def test_temperature_and_limit_are_sent_as_they_are_set(
     assert (sent["max_tokens"], sent.get("temperature")) == (321, temperature)
 
 
-def test_a_server_that_takes_no_temperature_says_so(service: Service) -> None:
-    service.script = [status(400, b'{"error": {"message": "Unsupported value: temperature does not support 0.3"}}')]
-    with opened(service, temperature=0.3) as llm:
-        assert "temperature does not support 0.3" in str(failure(llm))
-
-
 def test_a_schema_that_leaves_things_open_is_not_called_strict(service: Service) -> None:
     loose = Form("f", "", {"type": "object", "properties": {"a": {"type": "string"}}}, lambda found: found)
     service.script = [fill({"a": "b"})]
@@ -254,46 +248,46 @@ def test_parts_of_a_message_are_sent(service: Service, wire: str) -> None:
 # --- what a server takes is learned --------------------------------------------------------------
 
 
-def test_a_server_without_schemas_gets_a_tool_and_one_without_tools_gets_words(service: Service) -> None:
-    service.usual = refusing("response_format", "tools")
-    with opened(service) as llm:
+@pytest.mark.parametrize(
+    ("wire", "refused", "fields", "sent"),
+    [
+        ("openai", ["response_format", "tools"], "response_format tools", ["10", "01", "00"]),
+        ("openai", ["response_format", "tool_choice"], "response_format tools tool_choice", ["100", "011", "010"]),
+        ("anthropic", ["tool_choice"], "tools", ["1", "0"]),
+    ],
+)
+def test_a_form_is_asked_for_more_plainly_until_the_server_takes_it(
+    service: Service, wire: str, refused: list[str], fields: str, sent: list[str]
+) -> None:
+    service.usual = refusing(*refused)
+    with opened(service, wire) as llm:
         reply = llm.complete(ASKED, form=FACTS)
         assert reply.data == ["plain"]
-        assert (reply.usage.calls, reply.usage.failed) == (3, 2)
-        assert llm.complete(ASKED, form=FACTS).usage.calls == 1
-    assert ["response_format" in r for r in service.requests] == [True, False, False, False]
-    assert ["tools" in r for r in service.requests] == [False, True, False, False]
+        assert (reply.usage.calls, reply.usage.failed) == (len(sent), len(sent) - 1)
+        assert llm.complete(ASKED, form=FACTS).usage.calls == 1, "it is learned"
+    used = ["".join(str(int(name in request)) for name in fields.split()) for request in service.requests]
+    assert used == [*sent, sent[-1]]
 
 
-def test_a_refusal_that_nothing_helps_against_teaches_nothing(service: Service) -> None:
-    service.script = [status(400, b"unknown model")] * 3
-    with opened(service) as llm:
-        assert "unknown model" in str(failure(llm, form=FACTS))
-        service.script = [fill({"facts": []})]
+@pytest.mark.parametrize(
+    ("settings", "said", "options"),
+    [
+        ({}, b"unknown model", {"form": FACTS}),
+        ({"mode": "json_schema"}, b"response_format is not supported", {"form": FACTS}),
+        ({}, b"registry.ollama.ai/library/gemma does not support tools", {"tools": [SEARCH]}),
+        ({"temperature": 0.3}, b"Unsupported value: temperature does not support 0.3", {}),
+    ],
+)
+def test_a_refusal_that_nothing_helps_against_is_reported_and_teaches_nothing(
+    service: Service, settings: dict[str, Any], said: bytes, options: dict[str, Any]
+) -> None:
+    service.usual = status(400, said)
+    with opened(service, **settings) as llm:
+        assert said.decode() in str(failure(llm, **options))
+        service.requests.clear()
+        service.usual = fill({"facts": []})
         llm.complete(ASKED, form=FACTS)
-    assert ["response_format" in request for request in service.requests] == [True, False, False, True]
-
-
-def test_a_server_that_cannot_be_made_to_call_is_left_to_choose(service: Service) -> None:
-    service.usual = refusing("response_format", "tool_choice")
-    with opened(service) as llm:
-        assert llm.complete(ASKED, form=FACTS).data == ["plain"]
-    assert ["tools" in request for request in service.requests] == [False, True, True]
-    assert service.requests[2].get("tool_choice") is None
-
-
-def test_a_mode_that_was_set_stays(service: Service) -> None:
-    service.usual = refusing("response_format")
-    with opened(service, mode="json_schema") as llm:
-        assert "HTTP 400" in str(failure(llm, form=FACTS))
-    assert len(service.requests) == 1
-
-
-def test_anthropics_wire_without_tools_gets_words(service: Service) -> None:
-    service.usual = refusing("tool_choice")
-    with opened(service, "anthropic") as llm:
-        assert llm.complete(ASKED, form=FACTS).data == ["plain"]
-    assert ["tools" in request for request in service.requests] == [True, False]
+    assert "response_format" in service.requests[0]
 
 
 def test_the_other_name_of_the_limit_is_learned(service: Service) -> None:
@@ -313,12 +307,6 @@ def test_a_tool_that_cannot_be_demanded_is_offered(service: Service, wire: str) 
         reply = llm.complete(ASKED, tools=[SEARCH], tool_choice="required")
     assert reply.tool_calls[0].name == "search"
     assert "tool_choice" not in service.requests[1]
-
-
-def test_a_model_without_tools_is_reported_when_tools_are_needed(service: Service) -> None:
-    service.usual = status(400, b"registry.ollama.ai/library/gemma does not support tools")
-    with opened(service) as llm:
-        assert "does not support tools" in str(failure(llm, tools=[SEARCH]))
 
 
 # --- what may come back --------------------------------------------------------------------------
@@ -379,21 +367,6 @@ def test_numbers_that_are_none_are_asked_for_again_on_anthropics_wire_too(servic
     assert "out of range" in json.dumps(service.requests[1])
 
 
-def test_no_arguments_are_an_empty_object_and_a_call_without_id_gets_one(service: Service) -> None:
-    service.script = [call(("", "clock", ""), ("", "clock", "{}"))]
-    with opened(service) as llm:
-        calls = llm.complete(ASKED, tools=[CLOCK]).tool_calls
-    assert [(c.id, dict(c.arguments)) for c in calls] == [("call_1", {}), ("call_2", {})]
-
-
-def test_a_call_that_stands_in_the_text_counts(service: Service) -> None:
-    service.script = [say('<tool_call>\n{"name": "search", "arguments": {"query": "茶"}}\n</tool_call>')]
-    with opened(service) as llm:
-        reply = llm.complete(ASKED, tools=[SEARCH])
-    assert dict(reply.tool_calls[0].arguments) == {"query": "茶"}
-    assert reply.text == ""
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -403,11 +376,19 @@ def test_a_call_that_stands_in_the_text_counts(service: Service) -> None:
         'As [1] says: {"facts": ["茶"]}',
     ],
 )
-def test_a_form_that_stands_in_something_else_is_found(service: Service, text: str) -> None:
-    service.script = [say(text)]
+def test_a_form_or_a_call_that_stands_in_the_text_is_found(service: Service, text: str) -> None:
+    service.script = [
+        say(text),
+        say('<tool_call>\n{"name": "search", "arguments": {"query": "茶"}}\n</tool_call>'),
+        call(("", "clock", ""), ("", "clock", "{}")),
+    ]
     with opened(service) as llm:
         reply = llm.complete(ASKED, form=FACTS)
-    assert (reply.data, reply.usage.calls) == (["茶"], 1)
+        assert (reply.data, reply.usage.calls) == (["茶"], 1)
+        reply = llm.complete(ASKED, tools=[SEARCH])
+        assert (dict(reply.tool_calls[0].arguments), reply.text) == ({"query": "茶"}, "")
+        calls = llm.complete(ASKED, tools=[CLOCK]).tool_calls
+        assert [(c.id, dict(c.arguments)) for c in calls] == [("call_1", {}), ("call_2", {})]
 
 
 @WIRES
@@ -451,17 +432,14 @@ def test_a_stream_that_was_cut_says_so_and_one_without_usage_is_estimated(servic
 
 
 def test_a_stream_is_tried_again_before_its_first_piece(service: Service, pauses: list[float]) -> None:
-    service.script = [status(503), server.cut]
+    service.usual = refusing("stream_options")
+    with opened(service) as llm:
+        assert streamed(llm)[1].text, "it need not be counted"
+    service.usual, service.script = say("ok"), [status(503), server.cut]
     with opened(service) as llm:
         pieces, reply = streamed(llm)
     assert (pieces, pauses) == (["o", "k"], [0.5, 1.0])
     assert (reply.usage.calls, reply.usage.failed) == (3, 2)
-
-
-def test_a_server_that_cannot_count_a_stream_is_not_asked_to(service: Service) -> None:
-    service.usual = refusing("stream_options")
-    with opened(service) as llm:
-        assert streamed(llm)[1].text
 
 
 def events(*data: str, end: bool = False) -> Answer:
