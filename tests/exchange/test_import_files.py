@@ -494,6 +494,13 @@ def test_without_transcripts_only_what_was_learnt_is_kept(reopen: Reopen, chat: 
     assert len(texts(memory)) == 3
 
 
+def test_without_redaction_turns_are_kept_word_for_word(reopen: Reopen, chat: Any) -> None:
+    memory = reopen(redaction=CONFIG.redaction._replace(enabled=False))
+    secret = "sk-" + "proj-Zq83hTnW0vLxKd52RmYb71CsEuPf64Ga"
+    assert memory.import_file(chat([{**ENGLISH[0], "content": f"the key is {secret}"}])).redacted == 0
+    assert secret in memory.get("turn:m1").json()["text"]
+
+
 def test_a_chinese_book_has_chinese_summaries(reopen: Reopen, chat: Any) -> None:
     memory = reopen(language="zh")
     [page] = memory.import_file(chat(CHINESE)).summaries

@@ -145,7 +145,7 @@ def check_place(path: str) -> None:
 
 @contextmanager
 def _parts(new: str) -> Iterator[str]:
-    """A folder for copies beside a file that is being written."""
+    """Make a folder for copies beside a file that is being written; it goes with the block."""
     folder = f"{new}.parts"
     remove(folder)
     os.mkdir(folder, 0o700)
@@ -208,7 +208,7 @@ def _member(name: str, size: int, mtime_ns: int, mode: int) -> tarfile.TarInfo:
 
 
 def _strangers(root: str, known: set[str]) -> list[str]:
-    """Files in the book's folder that are not in the archive, and are no leavings of memorybook."""
+    """Return files of the book's folder that are not in the archive; what memorybook leaves itself does not count."""
     found = []
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if name not in (_STATE, ".git"))
@@ -368,7 +368,7 @@ def _write(place: str, content: IO[bytes], file: File, damaged: Callable[[str], 
 
 @contextmanager
 def _archive(path: str) -> Iterator[tarfile.TarFile]:
-    """The archive, read from its beginning. Raises NotFound, InvalidInput if it is none or damaged."""
+    """Open an archive at its beginning. Raises NotFound, InvalidInput if it is none or damaged."""
     if not os.path.exists(path):
         raise NotFound(f"no file {path!r}: check its name and the directory you are in")
     if os.path.isdir(path):

@@ -141,7 +141,7 @@ def _alone(context: Context, dry_run: bool) -> Iterator[None]:
 
 
 def _nodes(context: Context, sources: Sequence[str], own: str) -> tuple[list[Node], list[tuple[str, str]]]:
-    """The machines' folders at these places, each machine once, and the places that there is nothing to be had of.
+    """Return the folder of each machine at these places, and the places skipped with the reason.
 
     Raises NotFound if none of the places is there, InvalidInput if one is this book.
     """
@@ -268,7 +268,7 @@ class _Report(NamedTuple):
 
 
 def _rank(summary: SessionSummary) -> tuple[int, float]:
-    """Of those that tell of one session the one stands here that tells of most turns, then of the latest."""
+    """Rank summaries of one session: the one of most turns is taken, then the latest."""
     last = summary.ended or summary.started
     return summary.turns, last.timestamp() if last is not None else 0.0
 
@@ -366,8 +366,10 @@ class Plan:
         """Let this be what stands here of its session, unless a person said otherwise."""
         told = self.told[best.node]
         moved = here is not None and here.node != best.node
-        path = here.path if here is not None and not moved else self._path(best)
-        text = session_md.render(best.summary, language=self._context.config.language)
+        summary = best.summary
+        own = session_md.summary_path(Session(uuid=summary.session, name=summary.name, created=summary.started))
+        path = f"sessions/{best.node}/{own.removeprefix('sessions/')}" if here is None or moved else here.path
+        text = session_md.render(summary, language=self._context.config.language)
         if here is not None and not moved and here.text == text:
             told.summaries["unchanged"] += 1
         elif here is not None and not self._is_as_taken(here):
@@ -397,7 +399,7 @@ class Plan:
         return any(change.reason == COLLECTED and change.after == here.text for change in changes)
 
     def _against(self, path: str, here: str) -> str:
-        """Why nothing can be written at that path, where `here` stands, or nothing if that is ""; "" if it can."""
+        """Return why nothing can be written at that path, "" if it can; `here` is where the summary stands now."""
         if path == here:
             return ""
         try:
@@ -407,11 +409,6 @@ class Plan:
         if taken:
             return f"something else stands at {path!r}"
         return TAKEN_OUT if self._was_taken_out(path) else ""
-
-    def _path(self, told: _Report) -> str:
-        summary = told.summary
-        own = session_md.summary_path(Session(uuid=summary.session, name=summary.name, created=summary.started))
-        return f"sessions/{told.node}/{own.removeprefix('sessions/')}"
 
     def _is_own(self, session: str) -> bool:
         """Return whether the session was talked or imported here."""
@@ -521,7 +518,7 @@ def names_of(page: Standing) -> set[str]:
 
 
 def files_of(context: Context, own: Iterable[Standing], group: str | None) -> dict[str, str]:
-    """What this book hands out, text by path: these of its summaries, and its own entries of the group, if any."""
+    """Return what this book hands out, text by path: these summaries, and its own entries of the group, if any."""
     mask = Mask(context)
     files = {}
     for page in own:

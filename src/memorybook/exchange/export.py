@@ -70,8 +70,11 @@ def export(
     where = path or place_of(context)
     _check(context, makes_state=not path)
     with put_in_place(where, make=not path) as new, open(new, "wb") as file, _before(where) as before:
-        for piece in _document(context, session, before, tally, progress):
-            file.write(piece)
+        try:
+            for piece in _document(context, session, before, tally, progress):
+                file.write(piece)
+        except UnicodeDecodeError:
+            raise InvalidInput(f"{where!r} is no export of sessions (it is not UTF-8): give another file") from None
     return Export(where, **tally)
 
 
@@ -127,7 +130,7 @@ def renew(context: Context) -> None:
 
 @contextmanager
 def _before(path: str) -> Iterator[IO[str] | None]:
-    """The file as it was exported before; None if there is none, or an empty one."""
+    """Open the export that is there; None if there is none, or an empty file."""
     if not os.path.exists(path) or not os.path.getsize(path):
         yield None
         return
@@ -166,7 +169,8 @@ def _sessions(
 ) -> Iterator[Iterable[bytes]]:
     """Yield the sessions one by one; of those that the file has not, the `wanted` ones (None: all)."""
     there: set[str] = set()
-    for value, text in () if before is None else _objects(before):
+    objects = () if before is None else sessions_json.objects(before.name, before.read)
+    for value, text in objects:
         session = sessions_json.session_of(value)
         ours = None if session.uuid in there else known.get(session.uuid)
         there.add(session.uuid)
@@ -196,13 +200,6 @@ def _turns(context: Context, session: Session) -> Iterator[Turn]:
     return (turn for turn in context.book.transcripts.each_turn(session.uuid) if turn.id in ids)
 
 
-def _objects(before: IO[str]) -> Iterator[tuple[dict[str, Any], str]]:
-    try:
-        yield from sessions_json.objects(before.name, before.read)
-    except UnicodeDecodeError:
-        raise InvalidInput(f"{before.name!r} is no export of sessions (it is not UTF-8): give another file") from None
-
-
 def _count(tally: Tally, turns: int, known: int) -> None:
     tally["sessions"] += 1
     tally["turns"] += turns
@@ -218,7 +215,7 @@ def _summaries(context: Context, session: Session) -> dict[str, str]:
 
 
 def _is_same(context: Context, known: Session | None, stood: Session, value: dict[str, Any]) -> bool:
-    """Whether the file has the session as the book does; of one that the book has not, whether it may stay whole."""
+    """Return whether the session may stay in the file as it is: known and equal, or unknown and not forgotten."""
     if known is None:
         ids = {turn.id for turn in sessions_json.parse(value).turns}
         return len(ids) == len(stood.turn_ids) and not _forgotten(context, stood.uuid, ids)

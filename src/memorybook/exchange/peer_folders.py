@@ -97,7 +97,7 @@ class Handed(NamedTuple):
 
 
 def node_name(text: str) -> str:
-    """The name of a node as a part of paths: lower case, letters and digits of any script; "" if nothing is left."""
+    """Return a node's name fit for paths: lower case, letters and digits of any script; "" if nothing is left."""
     name = re.sub(r"[^\w]+", "-", normalize("NFKC", text).casefold()).strip("-_")[:40].strip("-_")
     return name if not name or is_safe_name(name) else f"node-{name}"
 
@@ -150,7 +150,7 @@ def _is_summary(name: str) -> bool:
 
 @contextmanager
 def _folder(root: str, *parts: str) -> Iterator[int]:
-    """The descriptor of a folder in there; no part of `parts` may be a link."""
+    """Open a folder below `root`; no part of `parts` may be a link."""
     top = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         folder = open_folder(top, list(parts), "/".join(parts))
@@ -368,7 +368,7 @@ def pages(book: Book, *, collected: bool | None = None) -> Iterator[Standing]:
 
 
 def session_here(node: str, session: str) -> str:
-    """The session of another machine as it is called here: another one than this book's, if both have a `main`."""
+    """Return another machine's session id as used here: a name gets the machine's before it, a UUID stays."""
     return session if not session or session_md.is_uuid(session) else f"{node}/{session}"
 
 

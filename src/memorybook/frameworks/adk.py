@@ -46,7 +46,7 @@ class BookMemoryService(base.BaseMemoryService):
             await to_thread(self._of(app_name, user_id).remember, _text(each.content), each.custom_metadata)
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> base.SearchMemoryResponse:
-        """At most `limit` events as they were said, entries and pieces of documents as text, most relevant first."""
+        """Return at most `limit` events as they were said, and entries and pieces of documents as text; best first."""
         found = await to_thread(self._of(app_name, user_id).search, query, limit=self._limit)
         contents = [types.Content.model_validate(one.item or {"parts": [{"text": one.text}]}) for one in found]
         memories = [

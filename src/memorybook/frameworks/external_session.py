@@ -133,7 +133,7 @@ class HostedSession:
         self._kept.remove(self.uuid, [turn.id for turn in self._kept.turns(self.uuid)])
 
     def recall(self, query: str, *, max_tokens: int | None = None) -> str:
-        """The block for a prompt, see `Memory.recall`, without what was said in this conversation; "" if there is none.
+        """Return the block for a prompt, see `Memory.recall`, without this conversation; "" if there is none.
 
         With `recall.auto_recall` the past conversations that the words ask for stand behind it, if there is room.
         """

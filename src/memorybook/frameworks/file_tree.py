@@ -54,7 +54,7 @@ class FileTree:
         self._memory = memory
 
     def files(self, folder: str = "") -> dict[str, int]:
-        """The files in a folder, at any depth: sizes in bytes by name, told from that folder; "" is the topmost."""
+        """Return the files in a folder, at any depth: bytes by relative name; "" is the topmost."""
         top = f"{folder}/" if folder else ""
         names = {name_of(info.path): info.size for info in documents.documents(self._memory.context)}
         return {name[len(top) :]: size for name, size in names.items() if name.startswith(top)}

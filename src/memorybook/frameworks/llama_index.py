@@ -39,7 +39,7 @@ class BookMemoryBlock(BaseMemoryBlock[str]):
     name: str = "long_term_memory"
 
     async def _aget(self, messages: list[ChatMessage] | None = None, **block_kwargs: Any) -> str:
-        """What is known that matters for the last thing the user said, see `Memory.recall`; "" if nothing does."""
+        """Return what is known about the user's last message, see `Memory.recall`; "" if nothing is."""
         said = [message.content or "" for message in messages or () if message.role == "user"]
         if not self.memory.config.enabled:
             return ""

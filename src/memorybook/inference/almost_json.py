@@ -197,7 +197,7 @@ class _Reader:
         self.comma = False
 
     def _ended(self, root: list[Any]) -> Any:
-        """The text is over, brackets are open: forgotten if a whole value stands last, else it is half an answer."""
+        """Return the value if only closing brackets are missing. Raises ValueError for half an answer."""
         if self.cut or not self.members or self.comma or self.stack[-1][2] is not None or not self.stack[-1][1]:
             raise ValueError("it ends in the middle")
         self.stack.clear()

@@ -50,7 +50,7 @@ class Response(NamedTuple):
 
     @property
     def fine(self) -> bool:
-        """Whether this is a whole answer."""
+        """Whether the answer is complete and successful."""
         return self.status == 200 and not self.problem
 
     def passing(self) -> bool:
@@ -111,7 +111,7 @@ class Service:
         self._lock = threading.Lock()
 
     def post(self, body: bytes, *, timeout: float, most: int) -> Response:
-        """One request; never raises for what the service or the network does.
+        """Send one request; never raises for what the service or the network does.
 
         Args:
             body: JSON.

@@ -104,7 +104,7 @@ class LocalEmbedder:
 
     @property
     def inline(self) -> int:
-        """A few, but none while the model is still to be fetched or quantised: no search waits for that."""
+        """How many texts a sync may embed by itself: none while the model is still to be fetched or quantised."""
         if self._opened is not None:
             return _FEW if self._opened.final else 0
         if not self._ready:
@@ -124,7 +124,7 @@ class LocalEmbedder:
         return self._checked(model.embed(texts, model.recipe.passage))
 
     def embed_questions(self, questions: Sequence[str]) -> Vectors:
-        """As `embed`, with what the model wants to stand before a question; never fetches a model."""
+        """Embed questions, with the model's prompt for them; never fetches a model."""
         model = self._model_for(bulk=False)
         return self._checked(model.embed(questions, model.recipe.question))
 
@@ -288,7 +288,7 @@ class OnnxModel:
 
 
 def _pooled(answer: Floats, batch: _Batch, recipe: Recipe) -> Floats:
-    """One vector a text, of one vector a token."""
+    """Pool the vectors of tokens into one vector a text."""
     import numpy as np
 
     if answer.ndim == 2 and answer.shape[0] == len(batch.places):

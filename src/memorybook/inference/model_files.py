@@ -142,7 +142,7 @@ def fingerprint(folder: str) -> str:
 
 
 def fingerprint_of(onnx: str) -> str:
-    """The same of one ONNX file and the weights beside it, by their sizes and samples of each. Raises OSError."""
+    """Fingerprint one ONNX file and the weights beside it by sizes and samples. Raises OSError."""
     seen = 0
     folder, model = os.path.split(onnx)
     for name in sorted(os.listdir(folder or ".")):

@@ -108,7 +108,7 @@ class RemoteEmbedder:
         self._service.close()
 
     def _rows(self, texts: list[str], *, query: bool) -> list[bytes]:
-        """One row for each text, in as many requests as the service wants."""
+        """Return one row for each text, in as many requests as the service wants."""
         body = self._answer(texts, query)
         if body is None:
             self._batch = half = len(texts) // 2
@@ -126,7 +126,7 @@ class RemoteEmbedder:
         return rows
 
     def _answer(self, texts: list[str], query: bool) -> bytes | None:
-        """The body of a successful answer, after as many tries as are due; None if these are too many texts at once."""
+        """Return the body of a successful answer, retrying as due; None if these are too many texts at once."""
         if query and time.monotonic() < self._down[0]:
             raise EmbedderFailed(self._down[1])
         payload: dict[str, Any] = {"model": self._model, "input": texts, "encoding_format": "float"}

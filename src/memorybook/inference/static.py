@@ -96,7 +96,7 @@ class StaticEmbedder:
         self._ahead: EmbedWorker | None = None
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """A float32 array (n, 256) in the order of `texts`. Raises EmbedderFailed if the weights are not there."""
+        """Return a float32 array (n, 256) in the order of `texts`. Raises EmbedderFailed without the weights."""
         if len(texts) > 1:  # a question that is asked meanwhile changes nothing
             self._expected = []
         if self._ahead is not None:
@@ -144,7 +144,7 @@ class StaticEmbedder:
         return stacked([row for row in rows if row is not None], DIMENSIONS)
 
     def rows(self, texts: Sequence[str], *, bulk: bool) -> Vectors:
-        """As `embed`, made now; by numpy, or, unless in bulk, without importing it."""
+        """Embed now, in this process; imports numpy only if `bulk`."""
         self._opened = self._opened or _read_once((tuple(sys.path), self._cache_dir))
         pieces, weights, start = self._opened
         if bulk:
@@ -152,8 +152,17 @@ class StaticEmbedder:
         np = arrays(inf if bulk else sum(map(len, texts)) * _LOST)
         if np is not None:
             return _bulk(np, pieces, weights, start, texts)
-        rows: dict[int, tuple[float, ...]] = {}
-        return stacked([_row(_tokens(pieces, text), weights, start, rows) for text in texts], DIMENSIONS)
+        known: dict[int, tuple[float, ...]] = {}
+        rows = []
+        for text in texts:
+            total: list[float] = [0.0] * DIMENSIONS
+            for token in _tokens(pieces, text):
+                row = known.get(token)
+                if row is None:
+                    row = known[token] = _ROW.unpack_from(weights, start + token * _ROW.size)
+                total = list(map(add, total, row))
+            rows.append(unit_row(total))
+        return stacked(rows, DIMENSIONS)
 
 
 # --- words to token ids -----------------------------------------------------------------------------
@@ -399,18 +408,15 @@ class EmbedWorker:
             if self._end is None:
                 return None
             places = [*map(self._places.pop, map(hash, texts), repeat(-1))]
-            rows = self._made(places)
+            width = self._width
+            made = os.fstat(self._rows.fileno()).st_size // width
+            found: list[bytes | None] = [None] * len(places)
+            if made:
+                with mmap(self._rows.fileno(), made * width, access=ACCESS_READ) as rows:
+                    found = [rows[at * width : (at + 1) * width] if 0 <= at < made else None for at in places]
             if not self._places:
                 self._close()
-            return rows
-
-    def _made(self, places: list[int]) -> list[bytes | None]:
-        width = self._width
-        made = os.fstat(self._rows.fileno()).st_size // width
-        if not made:
-            return [None] * len(places)
-        with mmap(self._rows.fileno(), made * width, access=ACCESS_READ) as rows:
-            return [rows[at * width : (at + 1) * width] if 0 <= at < made else None for at in places]
+            return found
 
     def close(self) -> None:
         """End the process and let the files go; closing twice does nothing."""
@@ -507,17 +513,6 @@ _UNREAD = lazily(
 
 def _tokens(pieces: WordPieces, text: str) -> list[int]:
     return [number for word in readable(text).split() for number in pieces.ids(word)]
-
-
-def _row(tokens: list[int], weights: mmap, start: int, rows: dict[int, tuple[float, ...]]) -> bytes:
-    """Return the unit row of these tokens; `rows` keeps what was read."""
-    total: list[float] = [0.0] * DIMENSIONS
-    for token in tokens:
-        row = rows.get(token)
-        if row is None:
-            row = rows[token] = _ROW.unpack_from(weights, start + token * _ROW.size)
-        total = list(map(add, total, row))
-    return unit_row(total)
 
 
 def _bulk(np: Any, pieces: WordPieces, weights: mmap, start: int, texts: Sequence[str]) -> Vectors:

@@ -106,7 +106,7 @@ class LanguageModel:
         """Release what the model holds; it may be used again."""
 
     def gated(self, allow: Callable[[Usage], None]) -> Self:
-        """This model, asking `allow` before each request with what the `complete` has used so far."""
+        """Return this model with a gate: `allow` is asked before each request with the usage so far."""
         other = copy.copy(self)
         other._allow = allow
         return other
@@ -271,7 +271,7 @@ def again(request: Request, raw: Raw, problem: ValueError) -> Request:
 
 
 def reply_of(raw: Raw, request: Request, usage: Usage) -> Reply:
-    """What the answer says. Raises ValueError, with a sentence for the model, if it is not what was asked for."""
+    """Read an answer. Raises ValueError, with a sentence for the model, if it is not what was asked for."""
     if request.form:
         return Reply(clean(raw.text), _filled(request.form, raw), (), usage, raw.cut)
     text = clean(without_thoughts(raw.text))
@@ -303,7 +303,7 @@ def _filled(form: Form[Any], raw: Raw) -> Any:
 
 
 def _candidates(form: Form[Any], raw: Raw) -> Iterator[Any]:
-    """Whatever in the answer may be the filled form, likeliest first."""
+    """Yield what in the answer may be the filled form, likeliest first."""
     for call in raw.calls:
         arguments = call.arguments
         yield from values(arguments, cut=raw.cut) if isinstance(arguments, str) else [sound(arguments)]

@@ -273,7 +273,7 @@ class _Reader:
 
 
 def _output(value: Any) -> str:
-    """The text of a tool's output: a string, in which JSON may wrap it, blocks, or an object with a `content`."""
+    """Return a tool's output as text: a string, JSON in a string, blocks, or an object with a `content`."""
     if isinstance(value, str) and value.startswith("{"):
         try:
             wrapped = json.loads(value)

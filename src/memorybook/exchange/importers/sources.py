@@ -43,7 +43,7 @@ class Source(NamedTuple):
 
 @contextmanager
 def sources(path: str, warn: Warn) -> Iterator[list[Source]]:
-    """The files to read for a path: itself, or those in it that may hold memories, in the order of their names.
+    """List the files to read for a path: itself, or those in it that may hold memories, by name.
 
     Raises:
         NotFound: There is no such file or folder.
