@@ -17,7 +17,7 @@ from memorybook.formats.llm_messages import Reply
 from memorybook.inference.almost_json import sound
 from memorybook.inference.http_client import Service, endpoint, excerpt, sound_key
 from memorybook.inference.structured_output import LanguageModel, Raw, RawCall, as_json, spelled_out
-from memorybook.inference.wires import AnthropicWire, Dialect, Draft, OpenAIWire
+from memorybook.inference.wires import AnthropicWire, Dialect, Draft, Wire
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from memorybook.config.settings import LLMSettings
     from memorybook.inference.http_client import Response
     from memorybook.inference.structured_output import Request, Tally
-    from memorybook.inference.wires import Wire
     from memorybook.protocols import LLM, Function
 
 MOST = 4_000_000
@@ -120,7 +119,7 @@ class ServerModel(LanguageModel):
             host, _, path = base_url.lower().partition("://")[2].partition("/")
             own = f".{host.partition(':')[0]}".endswith(".anthropic.com")
             spoken = "anthropic" if own or "anthropic" in path.partition("?")[0].split("/") else "openai"
-        self._wire: Wire = OpenAIWire()
+        self._wire = Wire()
         if spoken == "anthropic":  # its address may be given with or without `/v1`, and with its tail
             self._wire = AnthropicWire()
             path, mark, parameters = base_url.partition("?")

@@ -60,18 +60,26 @@ class Draft:
         return Raw(text, calls, self.input_tokens, self.output_tokens, self.cut)
 
 
+# --- OpenAI --------------------------------------------------------------------------------------
+
+_REFUSED = (400, 404, 422, 500, 501)
+_NO_SCHEMA = (b"response_format", b"json_schema", b"guided", b"grammar", b"structured output", b"response format")
+_NO_TOOLS = (b"tool", b"function")
+_NOT_KNOWN = (b"unsupported", b"not support", b"unknown", b"unrecognized", b"extra inputs", b"schema")
+
+
 class Wire:
-    """Base of both wires.
+    """OpenAI's `/chat/completions`, as Ollama, LM Studio, vLLM, SiliconFlow, OpenRouter and others speak it, too.
 
     Attributes:
         tail: Of the address.
     """
 
-    tail: str
+    tail = "chat/completions"
 
     def headers(self, key: str) -> dict[str, str]:
         """Return the headers of every request."""
-        raise NotImplementedError
+        return {"authorization": f"Bearer {key}"} if key else {}
 
     def body(self, request: Request, dialect: Dialect, model: str, *, stream: bool = False) -> dict[str, Any]:
         """Return what to post."""
@@ -91,53 +99,10 @@ class Wire:
         return sent | ({"stream": True} if stream else {})
 
     def _talk(self, messages: Sequence[Message]) -> dict[str, Any]:
-        raise NotImplementedError
-
-    def _settings(self, request: Request, dialect: Dialect, stream: bool) -> dict[str, Any]:
-        """Return the limit, and the schema where a form is asked for by one."""
-        raise NotImplementedError
-
-    def _tool(self, name: str, description: str, schema: dict[str, Any]) -> dict[str, Any]:
-        raise NotImplementedError
-
-    def _choice(self, name: str) -> Any:
-        """Return how to demand a call of that tool, or of any if `required`."""
-        raise NotImplementedError
-
-    def concede(self, dialect: Dialect, request: Request, response: Response) -> Dialect | None:
-        """Return a plainer dialect for a server that refused this request; None if none would help."""
-        raise NotImplementedError
-
-    def answer(self, found: Any) -> Raw:
-        """Read a decoded body. Raises ValueError if it is no answer."""
-        raise NotImplementedError
-
-    def piece(self, event: Any, draft: Draft) -> str:
-        """Return the text that an event of a stream adds; all else goes into the draft. Raises ValueError."""
-        raise NotImplementedError
-
-
-# --- OpenAI --------------------------------------------------------------------------------------
-
-_REFUSED = (400, 404, 422, 500, 501)
-_NO_SCHEMA = (b"response_format", b"json_schema", b"guided", b"grammar", b"structured output", b"response format")
-_NO_TOOLS = (b"tool", b"function")
-_NOT_KNOWN = (b"unsupported", b"not support", b"unknown", b"unrecognized", b"extra inputs", b"schema")
-
-
-class OpenAIWire(Wire):
-    """OpenAI's `/chat/completions`, as Ollama, LM Studio, vLLM, SiliconFlow, OpenRouter and others speak it, too."""
-
-    tail = "chat/completions"
-
-    def headers(self, key: str) -> dict[str, str]:
-        """See `Wire.headers`."""
-        return {"authorization": f"Bearer {key}"} if key else {}
-
-    def _talk(self, messages: Sequence[Message]) -> dict[str, Any]:
         return {"messages": [dict(message) for message in messages]}
 
     def _settings(self, request: Request, dialect: Dialect, stream: bool) -> dict[str, Any]:
+        """Return the limit, and the schema where a form is asked for by one."""
         form = request.form
         sent: dict[str, Any] = {dialect.limit: request.max_tokens} if request.max_tokens else {}
         if form and dialect.mode == "json_schema":
@@ -152,10 +117,11 @@ class OpenAIWire(Wire):
         return {"type": "function", "function": {"name": name, "description": description, "parameters": schema}}
 
     def _choice(self, name: str) -> Any:
+        """Return how to demand a call of that tool, or of any if `required`."""
         return name if name == "required" else {"type": "function", "function": {"name": name}}
 
     def concede(self, dialect: Dialect, request: Request, response: Response) -> Dialect | None:
-        """See `Wire.concede`."""
+        """Return a plainer dialect for a server that refused this request; None if none would help."""
         if response.status not in _REFUSED:
             return None
         said = response.body.lower()
@@ -179,7 +145,7 @@ class OpenAIWire(Wire):
         return None
 
     def answer(self, found: Any) -> Raw:
-        """See `Wire.answer`."""
+        """Read a decoded body. Raises ValueError if it is no answer."""
         choice = _choice(found)
         if choice is None:
             raise ValueError("no 'choices'")
@@ -197,7 +163,7 @@ class OpenAIWire(Wire):
         )
 
     def piece(self, event: Any, draft: Draft) -> str:
-        """See `Wire.piece`."""
+        """Return the text that an event of a stream adds; all else goes into the draft. Raises ValueError."""
         choice, usage = _choice(event), object_at(event, "usage")
         draft.input_tokens = count(usage.get("prompt_tokens")) or draft.input_tokens
         draft.output_tokens = count(usage.get("completion_tokens")) or draft.output_tokens
