@@ -10,6 +10,7 @@ from typing import Any
 from memorybook.agent.toolset import AgentTool, tools_of
 from memorybook.errors import InvalidInput, MissingExtra
 from memorybook.formats.messages_json import role_of
+from memorybook.frameworks import empty_if_missing
 from memorybook.frameworks.external_session import HostedItem, UserMemory
 from memorybook.memory import Memory
 
@@ -81,7 +82,7 @@ class BookTool(BaseTool):
 
 def book_tools(memory: Memory, names: Collection[str] | None = None) -> list[BookTool]:
     """Return the memory tools for an agent, over all of the book: those of these names, else all but `memory_purge`."""
-    return [BookTool(tool) for tool in tools_of(memory, names=names)]
+    return [BookTool(tool) for tool in tools_of(empty_if_missing(memory), names=names)]
 
 
 def _item(event: Any) -> HostedItem:

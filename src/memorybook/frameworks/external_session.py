@@ -18,6 +18,7 @@ from memorybook.errors import InvalidInput, NotFound, Unavailable
 from memorybook.forget.incoming import without_forgotten_turns
 from memorybook.forget.tombstones import turn_key
 from memorybook.formats.messages_json import TOOL_TEXT_LIMIT, clean, cut
+from memorybook.frameworks import empty_if_missing
 from memorybook.model import Role, Session, Turn
 from memorybook.prompt.recall import WORTH_A_LOOK, recall
 from memorybook.results import Memorized
@@ -26,6 +27,7 @@ from memorybook.sessions.idle_sessions import HOSTED, end
 from memorybook.sessions.turns import ANSWERS, mask_turns
 from memorybook.text.screen import screen
 from memorybook.text.sentences import without_recalled
+from memorybook.text.tokens import tokens
 from memorybook.validate import MAX_QUERY, budget_of, words_of
 
 if TYPE_CHECKING:
@@ -72,7 +74,7 @@ class HostedSession:
         if not isinstance(name, str):
             raise InvalidInput(f"a conversation is named by a text, not {name!r}")
         self.uuid = str(uuid5(NAMESPACE_URL, f"memorybook:{host}:{name}"))
-        self._memory = memory
+        self._memory = empty_if_missing(memory)
         self._name = name
         self._host = host
 
@@ -237,7 +239,7 @@ class UserMemory:
     """
 
     def __init__(self, memory: Memory, host: str, owner: Sequence[str]) -> None:
-        self._memory = memory
+        self._memory = empty_if_missing(memory)
         self._host = "/".join(quote(each, safe="") for each in (host, *owner))
 
     def session(self, name: str) -> HostedSession:
@@ -267,7 +269,7 @@ class UserMemory:
     def _hit(self, hit: Hit) -> UserHit:
         passage = hit.passage
         for turn in self._memory.book.transcripts.find(passage.turn or "", passage.session):
-            if passage.source == "turn":
+            if passage.source == "turn" or {*tokens(passage.text)} <= {*tokens(turn.text)}:  # an entry in its words
                 time = turn.time.isoformat() if turn.time else None
                 return UserHit(turn.id, turn.text, turn.speaker or turn.role or None, time, turn.metadata.get(ITEM))
         return UserHit(passage.entry, hit.snippet, time=passage.date)

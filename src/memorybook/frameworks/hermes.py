@@ -38,7 +38,7 @@ class BookProvider(MemoryProvider):
         """Open the book, for a session."""
         self.shutdown()
         self._session = session_id
-        self._memory = open_memory(os.path.join(told["hermes_home"], "memorybook"))
+        self._memory = open_memory(os.path.join(told["hermes_home"], "memorybook"), missing_ok=True)
         self._writes = self._kept().is_kept and told.get("agent_context", "primary") == "primary"
 
     def system_prompt_block(self) -> str:

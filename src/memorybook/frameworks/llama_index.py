@@ -8,6 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 from memorybook.errors import MissingExtra
+from memorybook.frameworks import empty_if_missing
 from memorybook.memory import Memory
 
 try:
@@ -43,7 +44,8 @@ class BookMemoryBlock(BaseMemoryBlock[str]):
         said = [message.content or "" for message in messages or () if message.role == "user"]
         if not self.memory.config.enabled:
             return ""
-        return (await to_thread(self.memory.recall, said[-1] if said else "", max_tokens=self.max_tokens)).text
+        recall = empty_if_missing(self.memory).recall
+        return (await to_thread(recall, said[-1] if said else "", max_tokens=self.max_tokens)).text
 
     async def _aput(self, messages: list[ChatMessage]) -> None:
         """Keep messages as turns of their session and remember what was said, see `Memory.process_session_end`."""
