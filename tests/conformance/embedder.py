@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import numpy.typing as npt
@@ -69,6 +70,12 @@ class EmbedderConformance:
         alone = {text: rows(embedder, [text])[0] for text in self.texts}
         for text, row in zip(texts, rows(embedder, texts), strict=True):
             assert row == pytest.approx(alone[text], abs=1e-5)
+
+    def test_threads_may_share_one(self, embedder: Embedder) -> None:
+        expected = rows(embedder, self.texts)
+        with ThreadPoolExecutor(4) as threads:
+            for found in threads.map(lambda _: rows(embedder, self.texts), range(20)):
+                assert found == pytest.approx(expected, abs=1e-5)
 
     def test_any_text_at_all_is_taken(self, embedder: Embedder) -> None:
         hostile = [

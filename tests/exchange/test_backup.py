@@ -275,136 +275,89 @@ def test_rows_of_a_server_are_copied_one_by_one(full: Memory, tmp_path: Path) ->
 
 # --- damaged and crafted ---------------------------------------------------------------------------
 
-Craft = Callable[..., str]
 
-
-@pytest.fixture
-def craft(full: Memory, archive: str, tmp_path: Path) -> Craft:
+def _crafted(archive: str, change: Callable[[dict[str, Any], list[Any]], object]) -> str:
     """An archive like a real one, with a change to its manifest and its members."""
-
-    def made(
-        change: Callable[[dict[str, Any], list[tuple[tarfile.TarInfo, bytes]]], None],
-    ) -> str:
-        full.backup(archive)
-        members = []
-        with tarfile.open(archive) as tar:
-            for member in tar:
-                content = tar.extractfile(member)
-                members.append((member, content.read() if content else b""))
-        told = json.loads(members[0][1])
-        change(told, members)
-        crafted = str(tmp_path / "crafted.tar.gz")
-        with tarfile.open(crafted, "w:gz") as tar:
-            members[0] = (members[0][0], json.dumps(told).encode())
-            for member, data in members:
-                member.size = len(data) if member.isreg() else 0
-                tar.addfile(member, io.BytesIO(data))
-        return crafted
-
-    return made
+    members: list[Any] = []
+    with tarfile.open(archive) as tar:
+        for member in tar:
+            content = tar.extractfile(member)
+            members.append([member, content.read() if content else b""])
+    told = json.loads(members[0][1])
+    change(told, members)
+    members[0][1] = json.dumps(told).encode()
+    crafted = f"{archive}.crafted"
+    with tarfile.open(crafted, "w:gz") as tar:
+        for member, data in members:
+            member.size = len(data) if member.isreg() else 0
+            tar.addfile(member, io.BytesIO(data))
+    return crafted
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["../outside.md", "/etc/outside.md", "a/../../b.md", "a//b.md", ".git/hooks.md", "a\\b.md", "x\n.md", "run.sh",
-     ".memorybook/index.sqlite", ".memorybook/../../x.md", "", 5],
-)  # fmt: skip
-def test_a_path_that_no_book_has_is_refused(full: Memory, craft: Craft, tmp_path: Path, name: Any) -> None:
-    def change(told: dict[str, Any], members: list[tuple[tarfile.TarInfo, bytes]]) -> None:
-        told["files"][0]["path"] = name
-        members[1][0].name = f"book/{name}"
-
-    crafted = craft(change)
-    before = set(tmp_path.rglob("*"))
-    with pytest.raises(InvalidInput, match="which is none of a book's"):
-        full.restore(crafted, into=str(tmp_path / "other"))
-    assert set(tmp_path.rglob("*")) == before
-
-
-def _link(told: dict[str, Any], members: list[Any]) -> None:
-    members[1][0].type, members[1][0].linkname = tarfile.SYMTYPE, "/etc/passwd"
-
-
-def _hard_link(told: dict[str, Any], members: list[Any]) -> None:
-    members[1][0].type, members[1][0].linkname = tarfile.LNKTYPE, "book/MEMORY.md"
-
-
-def _other_bytes(told: dict[str, Any], members: list[Any]) -> None:
-    members[1] = (members[1][0], b"#" * len(members[1][1]))
-
-
-def _more(told: dict[str, Any], members: list[Any]) -> None:
-    members.append((tarfile.TarInfo("book/more.md"), b"more"))
-
-
-def _fewer(told: dict[str, Any], members: list[Any]) -> None:
-    members.pop()
-
-
-def _twice(told: dict[str, Any], members: list[Any]) -> None:
-    told["files"].append(told["files"][0])
-
-
-def _mode(mode: Any) -> Any:
+def _path(name: Any) -> Any:
     def change(told: dict[str, Any], members: list[Any]) -> None:
-        told["files"][0]["mode"] = mode
-        members[1][0].mode = mode if isinstance(mode, int) else 0o600
+        told["files"][0]["path"], members[1][0].name = name, f"book/{name}"
 
     return change
 
 
-def _member_mode(told: dict[str, Any], members: list[Any]) -> None:
-    members[1][0].mode = 0o4755
+def _claim(field: str, value: Any, at: int = 0) -> Any:
+    """A file whose manifest, and mode, say something else than it is."""
 
-
-def _claims(bytes: int, name: str = "") -> Any:
     def change(told: dict[str, Any], members: list[Any]) -> None:
-        told["files"][-1 if name else 0]["bytes"] = bytes
+        told["files"][at][field] = value
+        if field == "mode" and isinstance(value, int):
+            members[1][0].mode = value
 
     return change
 
 
-def _database(sql: str = "", *, data: bytes = b"") -> Any:
+def _member(**fields: Any) -> Any:
+    def change(told: dict[str, Any], members: list[Any]) -> None:
+        for name, value in fields.items():
+            setattr(members[1][0], name, value)
+
+    return change
+
+
+def _database(sql: str = "", *, data: bytes = b"", known: bool = True) -> Any:
     """With other bytes in the place of the last database, or what the SQL makes of it."""
 
     def change(told: dict[str, Any], members: list[Any]) -> None:
-        member, known = members[-1]
-        file = told["files"][-1]
-        assert file["path"].endswith(".sqlite")
-        made = data or _after(known, sql)
-        members[-1] = (member, made)
-        file |= {"bytes": len(made), "sha256": sha256(made).hexdigest()}
+        assert told["files"][-1]["path"].endswith(".sqlite")
+        made = data
+        if sql:
+            with tempfile.TemporaryDirectory() as folder:
+                place = Path(folder, "x.sqlite")
+                place.write_bytes(members[-1][1] if known else b"")
+                with closing(sqlite3.connect(place)) as raw:
+                    raw.executescript(f"PRAGMA journal_mode=DELETE; {sql}")
+                made = place.read_bytes()
+        members[-1][1] = made
+        told["files"][-1] |= {"bytes": len(made), "sha256": sha256(made).hexdigest()}
 
     return change
 
 
-def _after(database: bytes, sql: str) -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder, "x.sqlite")
-        place.write_bytes(database)
-        with closing(sqlite3.connect(place)) as raw:
-            raw.executescript(f"PRAGMA journal_mode=DELETE; {sql}")
-        return place.read_bytes()
-
-
-def _foreign() -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        with closing(sqlite3.connect(Path(folder, "x"))) as raw:
-            raw.executescript("CREATE TABLE contacts (name); INSERT INTO contacts VALUES ('Ada')")
-        return Path(folder, "x").read_bytes()
-
-
-NEVER_WRITTEN = [
-    *((_mode(mode), "permissions") for mode in (0o4644, 0o2644, 0o1644, 0o755, 0o700, 0o100644, -1)),
-    (_member_mode, "is missing or another one"),
-    (_claims(-1), "a size that no backup has"),
-    (_claims((64 << 20) + 1), "a size that no backup has"),
-    (_claims(1 << 40), "a size that no backup has"),
-    (_claims(1 << 63), "a size that no backup has"),
-    (_claims(1 << 60, "database"), "a size that no backup has"),
-    (_claims(1 << 40, "database"), "more than it can"),
+NO_PATHS = ["../outside.md", "/etc/outside.md", "a/../../b.md", "a//b.md", ".git/hooks.md", "a\\b.md", "x\n.md",
+            "run.sh", ".memorybook/index.sqlite", ".memorybook/../../x.md", "", 5]  # fmt: skip
+CRAFTED = [
+    *((_path(name), "which is none of a book's") for name in NO_PATHS),
+    (_member(type=tarfile.SYMTYPE, linkname="/etc/passwd"), "is missing or another one"),
+    (_member(type=tarfile.LNKTYPE, linkname="book/MEMORY.md"), "is missing or another one"),
+    (_member(mode=0o4755), "is missing or another one"),
+    (lambda told, members: members[1].__setitem__(1, b"#" * len(members[1][1])), "has other bytes than it should"),
+    (lambda told, members: members.append([tarfile.TarInfo("book/more.md"), b"more"]), "more in it than it says"),
+    (lambda told, members: members.pop(), "is missing or another one"),
+    (lambda told, members: told["files"].append(told["files"][0]), "has a file twice"),
+    (lambda told, members: told.update(version=2), "made by a newer memorybook"),
+    (lambda told, members: setattr(members[0][0], "name", "other.json"), "is no backup of a book"),
+    *((_claim("mode", mode), "permissions") for mode in (0o4644, 0o2644, 0o1644, 0o755, 0o700, 0o100644, -1, "all")),
+    *((_claim("bytes", size), "a size that no backup has") for size in (-1, (64 << 20) + 1, 1 << 40, 1 << 63)),
+    (_claim("bytes", 1 << 60, at=-1), "a size that no backup has"),
+    (_claim("bytes", 1 << 40, at=-1), "more than it can"),
     (_database(data=b"no database at all" * 100), "not a database"),
-    (_database(data=_foreign()), "tables are not those"),
+    (_database("CREATE TABLE contacts (name)", known=False), "tables are not those"),
     (_database("CREATE TABLE more (x)"), "tables are not those"),
     (_database("CREATE TRIGGER t AFTER INSERT ON turns BEGIN DELETE FROM turns; END"), "tables are not those"),
     (_database("CREATE VIEW v AS SELECT 1"), "tables are not those"),
@@ -414,47 +367,10 @@ NEVER_WRITTEN = [
 ]
 
 
-def _newer(told: dict[str, Any], members: list[Any]) -> None:
-    told["version"] = 2
-
-
-def _nonsense(told: dict[str, Any], members: list[Any]) -> None:
-    told["files"][0]["mode"] = "all"
-
-
-def _no_manifest(told: dict[str, Any], members: list[Any]) -> None:
-    members[0][0].name = "other.json"
-
-
-@pytest.mark.parametrize(
-    ("change", "why"),
-    [
-        (_link, "is missing or another one"),
-        (_hard_link, "is missing or another one"),
-        (_other_bytes, "has other bytes than it should"),
-        (_more, "more in it than it says"),
-        (_fewer, "is missing or another one"),
-        (_twice, "has a file twice"),
-        (_newer, "made by a newer memorybook"),
-        (_nonsense, "damaged"),
-        (_no_manifest, "is no backup of a book"),
-    ],
-)
-def test_an_archive_that_is_not_whole_restores_nothing(
-    full: Memory, craft: Craft, tmp_path: Path, change: Any, why: str
-) -> None:
-    crafted = craft(change)
-    before = set(tmp_path.rglob("*"))
-    with pytest.raises(InvalidInput, match=why):
-        full.restore(crafted, into=str(tmp_path / "other"))
-    assert set(tmp_path.rglob("*")) == before
-
-
-def test_permissions_sizes_and_databases_that_no_backup_has_are_refused(
-    full: Memory, craft: Craft, tmp_path: Path
-) -> None:
-    for change, why in NEVER_WRITTEN:
-        crafted = craft(change)
+def test_an_archive_that_no_backup_makes_restores_nothing(full: Memory, archive: str, tmp_path: Path) -> None:
+    full.backup(archive)
+    for change, why in CRAFTED:
+        crafted = _crafted(archive, change)
         before = set(tmp_path.rglob("*"))
         with pytest.raises(InvalidInput, match=why):
             full.restore(crafted, into=str(tmp_path / "other"))

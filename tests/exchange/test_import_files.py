@@ -16,7 +16,7 @@ import pytest
 
 import memorybook
 from books import CONFIG, Reopen, files
-from memorybook.errors import InvalidInput, LLMFailed, NotFound
+from memorybook.errors import InvalidInput, LLMFailed
 from memorybook.memory import Memory
 from memorybook.model import Put
 from memorybook.search.snippets import CLOSE, OPEN
@@ -107,12 +107,6 @@ def test_every_format_is_found_by_what_was_said(
     assert answer in hits[0].snippet
     assert shape is people or any(answer in text for text in texts(other))
     assert answer in other.get(brought.summaries[0]).json()["text"]
-
-
-def test_an_array_and_a_wrapped_array_are_one_conversation(memory: Memory, tmp_path: Path) -> None:
-    path = tmp_path / "chat.json"
-    path.write_text(json.dumps({"messages": ENGLISH}), encoding="utf-8")
-    assert memory.import_file(str(path)).new_turns == 3
 
 
 def test_an_event_becomes_a_note_on_its_own_day(memory: Memory, chat: Any) -> None:
@@ -541,14 +535,6 @@ def test_a_scope_takes_its_lines_alone(memory: Memory, chat: Any) -> None:
     assert memory.import_file(path).new_turns == 1
 
 
-def test_files_with_the_same_names_and_ids_stay_apart(memory: Memory, chat: Any) -> None:
-    memory.import_file(chat(ENGLISH, "a.jsonl"))
-    memory.import_file(chat(CHINESE, "b.jsonl"))
-    assert memory.status()["transcripts"] == {"sessions": 2, "turns": 6}
-    assert len({hit.passage.session for hit in memory.search("PostgreSQL heron 芒果").hits if hit.passage.turn}) == 2
-    assert len(list(Path(memory.root, "sessions").iterdir())) == 2
-
-
 def test_a_turn_that_says_something_else_than_before_is_reported(memory: Memory, chat: Any) -> None:
     memory.import_file(chat(ENGLISH))
     brought = memory.import_file(chat([*ENGLISH[:2], {**ENGLISH[2], "content": "I prefer purple bicycles."}]))
@@ -564,27 +550,6 @@ def test_a_hundred_kilobytes_in_one_message(memory: Memory, chat: Any) -> None:
     assert brought.new_turns == 1
     assert memory.get("turn:m1").json()["text"] == text
     assert "heron" in memory.search("what is the staging database called?").hits[0].snippet
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [("", "is empty"), ("{broken", "not a JSON object"), ("[1, 2", "broken JSON"), ('{"a": 1}', "looks like a conv")],
-)
-def test_what_cannot_be_read_is_said_in_one_sentence(
-    memory: Memory, tmp_path: Path, content: str, message: str
-) -> None:
-    path = tmp_path / "bad.jsonl"
-    path.write_text(content, encoding="utf-8")
-    with pytest.raises(InvalidInput, match=message) as raised:
-        memory.import_file(str(path))
-    assert "\n" not in str(raised.value)
-    assert not Path(memory.root).exists()
-
-
-def test_a_missing_file_is_not_found(memory: Memory, tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match=r"no file .*none\.jsonl") as raised:
-        memory.import_file(str(tmp_path / "none.jsonl"))
-    assert raised.value.exit_code == 3
 
 
 def test_standard_input_is_a_file_too(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:

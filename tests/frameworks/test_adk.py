@@ -93,9 +93,12 @@ def test_every_step_comes_out_as_with_the_reference(tmp_path: Path) -> None:
     def drawn() -> Any:
         nonlocal count
         count += 1
-        kept = types.Part(text=f"{random.choice(['tea', '茶', 'Ann prefers'])} zq{count}x")
-        more = random.choice([[], [types.Part(text="and milk")], [types.Part.from_function_call(name="f", args={})]])
-        return said("", id=f"e{count}", author=random.choice(["user", "helper"]), parts=[kept, *more])
+        author = random.choice(["user", "helper"])
+        # what an agent says again, in other words too, of what was forgotten is no event: it has words of its own
+        words = random.choice(["tea", "茶", "Ann prefers"]) if author == "user" else f"answer{count}"
+        milk = [types.Part(text="and milk")] if author == "user" else []
+        more = random.choice([[], milk, [types.Part.from_function_call(name="f", args={})]])
+        return said("", id=f"e{count}", author=author, parts=[types.Part(text=f"{words} zq{count}x"), *more])
 
     async def run() -> None:
         for number in range(STEPS):

@@ -161,5 +161,5 @@ def test_the_page_is_what_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert first == ["I prefer green tea in the morning, never coffee."]
     assert second == [*first, "Noted.", "My train leaves at noon."]
     block, asked = third
-    assert "prefers green tea" in block
+    assert "prefer green tea" in block
     assert asked == "What do I drink in the morning?"

@@ -32,7 +32,7 @@ from memorybook.frameworks.anthropic import AsyncBookMemoryTool, BookMemoryTool 
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Memory]:
-    with memorybook.open(str(tmp_path / "book")) as opened:
+    with memorybook.open(str(tmp_path / "book"), missing_ok=True) as opened:
         yield opened
 
 

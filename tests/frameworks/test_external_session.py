@@ -11,7 +11,7 @@ import memorybook
 from clock import Clock
 from memorybook.config.settings import Config
 from memorybook.errors import InvalidInput, Unavailable
-from memorybook.frameworks.external_session import HostedItem, HostedSession
+from memorybook.frameworks.external_session import HostedItem, HostedSession, UserMemory
 from memorybook.memory import Memory
 
 SAID = HostedItem({"n": 1, "深": ["half \ud83d", None]}, "I prefer green tea, never coffee.", "user")
@@ -100,8 +100,11 @@ def test_a_recall_brings_what_is_known_and_said_elsewhere_but_not_what_was_said_
     assert "upper cupboard" not in here.recall("where is the green tea?", max_tokens=60)
 
 
-@pytest.mark.parametrize("provider", ["flat", "agentic"])
-def test_a_recall_is_that_of_the_provider(tmp_path: Path, provider: str) -> None:
-    with memorybook.open(str(tmp_path), config=Config(provider=provider)) as memory:
+@pytest.mark.parametrize("provider", ["flat", "agentic", "tiered"])
+def test_a_recall_is_that_of_the_provider_and_empty_before_there_is_a_book(tmp_path: Path, provider: str) -> None:
+    with memorybook.open(str(tmp_path / "book"), config=Config(provider=provider)) as memory:
+        assert HostedSession(memory, "here", host="sdk").recall("tea? What did we say last time?") == ""
+        assert UserMemory(memory, "sdk", ["ann"]).search("tea", limit=3) == []
+        assert not (tmp_path / "book").exists()
         memory.remember("Ann prefers green tea.", category="preference")
         assert "green tea" in HostedSession(memory, "here", host="sdk").recall("tea?")

@@ -70,7 +70,7 @@ def test_what_was_said_is_recalled_in_other_sessions_and_remembered_at_the_end(h
     manager.shutdown_all()
     with opened(home) as memory:
         assert sorted(session.name for session in memory.book.transcripts.sessions()) == ["one", "two"]
-        assert "The user prefers green tea in the morning, never coffee." in memory.recall("").text
+        assert "prefer green tea in the morning, never coffee." in memory.recall("").text
         assert len(memory.entries().entries) == 2
 
 
@@ -137,5 +137,5 @@ def test_the_page_is_what_happens(home: Path, monkeypatch: pytest.MonkeyPatch) -
     assert left["answer"] == "Green tea."
     first, second, third = model.requests
     assert "memory_search" in {tool["function"]["name"] for tool in first["tools"]}
-    assert "prefers green tea in the morning" in str(second["messages"])
+    assert "green tea in the morning, never coffee" in str(second["messages"])
     assert "prefers green tea in the morning" in third["messages"][-1]["content"]

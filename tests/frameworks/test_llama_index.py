@@ -76,7 +76,7 @@ def test_what_is_known_comes_into_the_prompt_and_is_not_remembered_again(
     prompt = window.get()
     shown = next(message.content or "" for message in prompt if message.role == method.value)
     assert "<long_term_memory>" in shown
-    assert "- Ann prefers green tea, never coffee." in shown
+    assert "Ann prefers green tea, never coffee." in shown
     asyncio.run(block.aput(prompt, session_id="bob"))
     assert len(book.entries().entries) == 1
 
@@ -119,5 +119,5 @@ def test_the_page_is_what_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert left["answer"] == "Green tea."
     first, *_, last = llm.told
     assert [message.content for message in first] == ["I prefer green tea in the morning, never coffee."]
-    assert "- The user prefers green tea in the morning, never coffee." in last[0].content
+    assert "I prefer green tea in the morning, never coffee." in last[0].content
     assert last[-1].content == "What do I drink in the morning?"

@@ -29,7 +29,7 @@ from memorybook.frameworks.pydantic_ai_harness import BookStore, book_tools  # n
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Memory]:
-    with memorybook.open(str(tmp_path / "book")) as opened:
+    with memorybook.open(str(tmp_path / "book"), missing_ok=True) as opened:
         yield opened
 
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -107,38 +108,31 @@ def test_an_int8_model_made_for_another_processor_is_passed_over(
     assert model_files.choose(files) == taken
 
 
-def test_a_folder_without_a_model_is_a_setting_that_cannot_be_used(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"embeddings\.model: the folder .* holds no model: it has no 'model\.onnx'"):
-        LocalEmbedder(str(tmp_path))
-    with pytest.raises(ConfigError, match=r"embeddings\.model: no folder .*; give a folder with"):
-        LocalEmbedder(str(tmp_path / "nowhere"))
-
-
-def test_two_files_of_which_neither_has_the_usual_name_are_not_guessed_between(folder: Path) -> None:
+def test_what_is_no_model_is_a_setting_that_cannot_be_used(folder: Path, tmp_path: Path) -> None:
     (folder / "model.onnx").rename(folder / "first.onnx")
     shutil.copy(folder / "first.onnx", folder / "second.onnx")
-    with pytest.raises(ConfigError, match=r"2 ONNX files of which none is called 'model\.onnx'"):
-        LocalEmbedder(str(folder))
-
-
-@pytest.mark.parametrize("model", ["", "a b", "../up", "x/y/z", "org/..", "http://host/model"])
-def test_what_is_neither_a_folder_nor_a_name_is_refused(model: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"embeddings\.model: "):
-        LocalEmbedder(model)
-
-
-def test_a_folder_in_the_home_directory_may_begin_with_a_tilde(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(folder.parent))
-    assert LocalEmbedder("~/model").name == LocalEmbedder(str(folder)).name
+    (tmp_path / "empty").mkdir()
+    for model, why in {
+        str(tmp_path / "empty"): r"the folder .* holds no model: it has no 'model\.onnx'",
+        str(tmp_path / "nowhere"): "no folder .*; give a folder with",
+        str(folder): r"2 ONNX files of which none is called 'model\.onnx'",
+        **dict.fromkeys(("", "a b", "../up", "x/y/z", "org/..", "http://host/model"), ""),
+    }.items():
+        with pytest.raises(ConfigError, match=rf"embeddings\.model: .*{why}"):
+            LocalEmbedder(model)
 
 
 # --- the name --------------------------------------------------------------------------------------
 
 
-def test_a_model_that_moves_keeps_its_name_and_one_that_is_replaced_does_not(folder: Path, tmp_path: Path) -> None:
+def test_a_model_that_moves_keeps_its_name_and_one_that_is_replaced_does_not(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     name = LocalEmbedder(str(folder)).name
     moved = Path(shutil.move(folder, tmp_path / "elsewhere" / "model"))
     assert LocalEmbedder(str(moved)).name == name
+    monkeypatch.setenv("HOME", str(moved.parent))
+    assert LocalEmbedder("~/model").name == name
     save_onnx(moved / "model.onnx", tiny_model.table(len(VOCABULARY), seed=9))
     assert LocalEmbedder(str(moved)).name != name
 
@@ -187,16 +181,6 @@ def test_tokens_are_pooled_as_the_folder_says(mode: str, expected: Any, folder: 
     assert np.allclose(embedded(folder, "river", "the river the user likes")[0], unit(expected), atol=1e-6)
 
 
-def test_a_pooling_that_is_not_known_is_refused_by_name(folder: Path) -> None:
-    save_json(folder, "1_Pooling/config.json", {"pooling_mode_weightedmean_tokens": True})
-    assert "its pooling pooling_mode_weightedmean_tokens is not one of" in refused(folder)
-
-
-def test_two_poolings_at_once_are_refused(folder: Path) -> None:
-    save_json(folder, "1_Pooling/config.json", {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": True})
-    assert "pooling_mode_cls_token with pooling_mode_mean_tokens" in refused(folder)
-
-
 def test_a_layer_after_the_pooling_needs_the_output_that_has_passed_it(folder: Path) -> None:
     modules = [{"type": f"sentence_transformers.models.{name}"} for name in ("Transformer", "Pooling", "Dense")]
     save_json(folder, "modules.json", modules)
@@ -206,20 +190,21 @@ def test_a_layer_after_the_pooling_needs_the_output_that_has_passed_it(folder: P
     assert np.allclose(embedded(folder, "river")[0], unit(expected), atol=1e-6)
 
 
-def test_questions_and_passages_get_the_prompts_that_the_model_wants(folder: Path) -> None:
-    save_json(folder, "config_sentence_transformers.json", {"prompts": {"query": "query ", "document": "passage "}})
+@pytest.mark.parametrize(
+    ("prompts", "asked", "said"),
+    [
+        ({"prompts": {"query": "query ", "document": "passage "}}, "query", "passage"),
+        ({"prompts": {"x": "query "}, "default_prompt_name": "x"}, "query", "query"),
+    ],
+)
+def test_questions_and_passages_get_the_prompts_that_the_model_wants(
+    folder: Path, prompts: Any, asked: str, said: str
+) -> None:
+    save_json(folder, "config_sentence_transformers.json", prompts)
     embedder = LocalEmbedder(str(folder))
-    asked, said = (np.asarray(embed(["river"]))[0] for embed in (embedder.embed_questions, embedder.embed))
-    assert np.allclose(asked, unit(of("[CLS]", "query", "river", "[SEP]").mean(axis=0)), atol=1e-6)
-    assert np.allclose(said, unit(of("[CLS]", "passage", "river", "[SEP]").mean(axis=0)), atol=1e-6)
-
-
-def test_a_default_prompt_stands_before_both(folder: Path) -> None:
-    save_json(folder, "config_sentence_transformers.json", {"prompts": {"x": "query "}, "default_prompt_name": "x"})
-    embedder = LocalEmbedder(str(folder))
-    expected = unit(of("[CLS]", "query", "river", "[SEP]").mean(axis=0))
-    assert np.allclose(np.asarray(embedder.embed_questions(["river"]))[0], expected, atol=1e-6)
-    assert np.allclose(np.asarray(embedder.embed(["river"]))[0], expected, atol=1e-6)
+    for embed, prompt in ((embedder.embed_questions, asked), (embedder.embed, said)):
+        expected = unit(of("[CLS]", prompt, "river", "[SEP]").mean(axis=0))
+        assert np.allclose(np.asarray(embed(["river"]))[0], expected, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -305,23 +290,17 @@ def test_dimensions_that_were_insisted_on_are_checked(english: Path) -> None:
 # --- languages -------------------------------------------------------------------------------------
 
 
-def test_an_english_model_has_no_effect_on_chinese(english: Path) -> None:
+def test_a_text_in_a_script_that_the_model_does_not_know_is_not_read(english: Path, bilingual: Path) -> None:
     assert not embedded(english, *CHINESE, "用户喜欢 river", "的").any()
-
-
-def test_a_model_that_knows_han_reads_both(bilingual: Path) -> None:
     assert embedded(bilingual, *CHINESE, *TEXTS).any(axis=1).all()
+    for model in (english, bilingual):
+        assert not embedded(model, "пользователь любит яблоки", "ผู้ใช้ชอบแอปเปิ้ล", "🙂🙂").any()
 
 
 def test_chinese_in_an_english_text_is_passed_over_by_an_english_model(english: Path) -> None:
     both, alone = embedded(english, "the user likes the river 红", "the user likes the river")
     assert both.any()
     assert np.allclose(both, alone, atol=1e-6)
-
-
-def test_a_text_in_a_script_that_the_model_does_not_know_is_not_read(english: Path, bilingual: Path) -> None:
-    for model in (english, bilingual):
-        assert not embedded(model, "пользователь любит яблоки", "ผู้ใช้ชอบแอปเปิ้ล", "🙂🙂").any()
 
 
 def test_bytes_instead_of_characters_are_not_reading(folder: Path) -> None:
@@ -341,23 +320,24 @@ def test_bytes_instead_of_characters_are_not_reading(folder: Path) -> None:
 
 # --- what can go wrong -----------------------------------------------------------------------------
 
-
-def test_a_damaged_model_is_refused(folder: Path) -> None:
-    data = (folder / "model.onnx").read_bytes()
-    (folder / "model.onnx").write_bytes(data[: len(data) // 2])
-    assert "its model.onnx cannot be loaded" in refused(folder)
+POOLING = "1_Pooling/config.json"
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"model": 3}'])
-def test_a_damaged_tokenizer_is_refused(text: str, folder: Path) -> None:
-    (folder / "tokenizer.json").write_text(text, encoding="utf-8")
-    assert "its tokenizer.json cannot be read" in refused(folder)
-
-
-def test_settings_that_are_not_json_are_refused(folder: Path) -> None:
-    (folder / "1_Pooling").mkdir()
-    (folder / "1_Pooling" / "config.json").write_text("{oh", encoding="utf-8")
-    assert "its 1_Pooling/config.json is not JSON" in refused(folder)
+@pytest.mark.parametrize(
+    ("file", "content", "why"),
+    [
+        (POOLING, '{"pooling_mode_weightedmean_tokens": true}', "pooling_mode_weightedmean_tokens is not one of"),
+        (POOLING, '{"pooling_mode_cls_token": true, "pooling_mode_max_tokens": true}', "token with pooling_mode_max"),
+        (POOLING, "{oh", "its 1_Pooling/config.json is not JSON"),
+        ("model.onnx", "half", "its model.onnx cannot be loaded"),
+        *(("tokenizer.json", text, "its tokenizer.json cannot be read") for text in ("", "{", "[]", '{"model": 3}')),
+    ],
+)
+def test_a_damaged_folder_is_refused_by_name(folder: Path, file: str, content: str, why: str) -> None:
+    (folder / file).parent.mkdir(exist_ok=True)
+    data = (folder / file).read_bytes() if content == "half" else b""
+    (folder / file).write_bytes(data[: len(data) // 2] if data else content.encode())
+    assert why in refused(folder)
 
 
 def test_an_input_that_nobody_can_give_is_refused_by_name(folder: Path) -> None:
@@ -413,7 +393,7 @@ def test_nothing_is_imported_before_the_first_text(english: Path) -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_threads_share_one_model(english: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_model_is_loaded_and_again_once_it_was_closed(english: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[str] = []
     session = local._session
 
@@ -423,27 +403,12 @@ def test_threads_share_one_model(english: Path, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(local, "_session", counting)
     embedder = LocalEmbedder(str(english))
-    expected = embedded(english, *TEXTS)
-    loaded.clear()
-    wrong: list[int] = []
-
-    def work() -> None:
-        wrong.extend(1 for _ in range(5) if not np.allclose(rows(embedder, TEXTS), expected, atol=1e-5))
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert (wrong, len(loaded)) == ([], 1)
-
-
-def test_closed_it_opens_again(english: Path) -> None:
-    embedder = LocalEmbedder(str(english))
-    before = rows(embedder, TEXTS)
+    with ThreadPoolExecutor(4) as threads:
+        [before, *_] = threads.map(lambda _: rows(embedder, TEXTS), range(8))
+    assert len(loaded) == 1
     embedder.close()
     embedder.close()
-    assert np.array_equal(rows(embedder, TEXTS), before)
+    assert np.allclose(rows(embedder, TEXTS), before, atol=1e-5)
 
 
 def test_a_fork_of_a_process_that_loaded_the_model_is_told_so(english: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -493,31 +458,25 @@ def test_a_float_model_is_quantised_once(english: Path, tmp_path: Path, monkeypa
     assert len(commands) == 1
 
 
-def test_without_the_package_onnx_a_float_model_is_used_as_it_is(
-    english: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    embedder = LocalEmbedder(str(english), cache_dir=str(tmp_path / "cache"))
-    assert np.allclose(rows(embedder, TEXTS), embedded(english, *TEXTS), atol=1e-6)
-
-
+@pytest.mark.parametrize(
+    ("script", "commands"),
+    [("", 0), ("import sys; open(sys.argv[2], 'w').write('x'); sys.exit(3)", 1), ("import time; time.sleep(100)", 1)],
+    ids=["without the package onnx", "fails", "never ends"],
+)
 def test_a_model_that_cannot_be_quantised_is_used_as_it_is(
-    english: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    english: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, commands: int
 ) -> None:
-    monkeypatch.setattr(local, "_QUANTISE", "import sys; open(sys.argv[2], 'w').write('half'); sys.exit(3)")
-    commands = counted(monkeypatch)
+    monkeypatch.setattr(local, "_QUANTISE", script)
+    if not script:
+        monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    if "sleep" in script:
+        monkeypatch.setattr(local, "_LONGEST_MAKE", 0.1)
+    ran = counted(monkeypatch)
     embedder = LocalEmbedder(str(english), cache_dir=str(tmp_path / "cache"))
-    assert np.allclose(rows(embedder, TEXTS), embedded(english, *TEXTS), atol=1e-6)
-    rows(embedder, TEXTS)
-    assert len(commands) == 1
-    assert list((tmp_path / "cache").iterdir()) == []
-
-
-def test_quantising_that_never_ends_is_given_up(english: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "_QUANTISE", "import time; time.sleep(100)")
-    monkeypatch.setattr(local, "_LONGEST_MAKE", 0.1)
-    embedder = LocalEmbedder(str(english), cache_dir=str(tmp_path / "cache"))
-    assert np.allclose(rows(embedder, TEXTS), embedded(english, *TEXTS), atol=1e-6)
+    for _ in range(2):
+        assert np.allclose(rows(embedder, TEXTS), embedded(english, *TEXTS), atol=1e-6)
+    assert len(ran) == commands
+    assert list((tmp_path / "cache").glob("*")) == []
 
 
 def test_an_int8_model_is_not_quantised_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -549,59 +508,32 @@ def test_where_nothing_can_be_quantised_the_float_model_is_loaded_once(
     assert embedder._opened is asked
 
 
-def test_questions_are_answered_while_the_model_is_quantised(
-    english: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("work", ["quantised", "fetched"])
+def test_questions_never_wait_while_the_model_is_made(
+    english: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, work: str
 ) -> None:
     begun, go_on = threading.Event(), threading.Event()
 
-    def slowly(script: str, source: str, made: str) -> bool:
+    def slowly(*_: str) -> Any:
         begun.set()
         assert go_on.wait(60)
-        return False
+        return str(english) if work == "fetched" else False
 
     monkeypatch.setattr(local, "_make", slowly)
-    embedder = LocalEmbedder(str(english), cache_dir=str(tmp_path / "cache"))
-    background = threading.Thread(target=embedder.embed, args=(TEXTS,))
-    background.start()
-    assert begun.wait(60)
-    asked = answered(embedder)
-    go_on.set()
-    background.join()
-    assert np.allclose(asked[0], embedded(english, "apples"), atol=1e-6)
-
-
-def test_questions_fail_at_once_while_the_model_is_fetched(english: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    begun, go_on = threading.Event(), threading.Event()
-
-    def slowly(model: str) -> str:
-        begun.set()
-        assert go_on.wait(60)
-        return str(english)
-
-    monkeypatch.setattr(model_files, "cached", lambda model: None)
-    monkeypatch.setattr(model_files, "fetch", slowly)
-    embedder = LocalEmbedder("tiny/english")
-    background = threading.Thread(target=embedder.embed, args=(TEXTS,))
-    background.start()
-    assert begun.wait(60)
-    asked = answered(embedder)
-    go_on.set()
-    background.join()
-    assert "was not fetched yet" in str(asked[0])
-    assert embedder.inline == 8
-
-
-def answered(embedder: LocalEmbedder) -> list[Any]:
-    """The vector of a question, or its error; nothing if it waits."""
-    found: list[Any] = []
-
-    def ask() -> None:
-        try:
-            found.append(np.asarray(embedder.embed_questions(["apples"])))
-        except EmbedderFailed as error:
-            found.append(error)
-
-    asking = threading.Thread(target=ask, daemon=True)
-    asking.start()
-    asking.join(10)
-    return [*found]
+    if work == "fetched":
+        monkeypatch.setattr(model_files, "cached", lambda model: None)
+        monkeypatch.setattr(model_files, "fetch", slowly)
+    cache = None if work == "fetched" else str(tmp_path / "cache")
+    embedder = LocalEmbedder("tiny/english" if work == "fetched" else str(english), cache_dir=cache)
+    with ThreadPoolExecutor(2) as threads:
+        background = threads.submit(embedder.embed, TEXTS)
+        assert begun.wait(60)
+        asked = threads.submit(embedder.embed_questions, ["apples"])
+        error = asked.exception(10)
+        go_on.set()
+        background.result()
+    if work == "fetched":
+        assert "was not fetched yet" in str(error)
+        assert embedder.inline == 8
+    else:
+        assert np.allclose(np.asarray(asked.result()), embedded(english, "apples"), atol=1e-6)

@@ -5,7 +5,6 @@ import json
 import logging
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -136,24 +135,6 @@ def test_what_it_cannot_read_gets_zeros_beside_what_it_can(embedder: StaticEmbed
     assert [bool(row.any()) for row in found] == [False, True, False]
 
 
-def test_threads_may_share_one(cache: str) -> None:
-    embedder = StaticEmbedder(cache)
-    expected = rows(StaticEmbedder(cache), TEXTS)
-    wrong: list[int] = []
-
-    def work(number: int) -> None:
-        for _ in range(10):
-            if not np.array_equal(rows(embedder, TEXTS), expected):
-                wrong.append(number)
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
-
-
 def fresh(script: str) -> str:
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
     return done.stdout.strip()
@@ -168,11 +149,6 @@ def test_a_question_in_a_fresh_process_imports_nothing_heavy(cache: str) -> None
         "print(sorted(heavy & set(sys.modules) - before))"
     )
     assert fresh(script) == "[]"
-
-
-def test_making_one_reads_nothing(tmp_path: Path) -> None:
-    StaticEmbedder(str(tmp_path / "cache"))
-    assert list(tmp_path.iterdir()) == []
 
 
 def installed(folder: Path, header: str, rows: bytes) -> None:
@@ -218,11 +194,6 @@ def test_weights_of_another_kind_are_refused(
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     with pytest.raises(EmbedderFailed, match=f"{message}.*reinstall 'wordllama"):
         StaticEmbedder().embed(["a"])
-
-
-def test_a_tokenizer_of_another_kind_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    installed(tmp_path, HEADER, bytes(134_144))
     (tmp_path / "wordllama/tokenizers/l2_supercat_tokenizer_config.json").write_text("[]", encoding="utf-8")
-    monkeypatch.setattr(sys, "path", [str(tmp_path)])
     with pytest.raises(EmbedderFailed, match="cannot be used"):
         StaticEmbedder(str(tmp_path / "cache")).embed(["a"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import marshal
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,7 +25,7 @@ def embedder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Static
     """One that has a second process for a few texts already."""
     monkeypatch.setattr(static, "_AHEAD", 100)
     monkeypatch.setattr(static, "_AT_ONCE", 100)
-    monkeypatch.setattr(static, "_processors", lambda: 2)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
     made = StaticEmbedder(str(tmp_path))
     made.embed(["the folder and the vocabulary are there"])
     yield made
@@ -76,22 +75,44 @@ def test_what_is_not_made_yet_is_made_now(embedder: StaticEmbedder) -> None:
     assert same(embedder.embed(TEXTS[100:]), TEXTS[100:])
 
 
-def test_a_process_that_was_killed_does_no_harm(embedder: StaticEmbedder) -> None:
+@pytest.mark.parametrize("again", [False, True])
+def test_a_process_that_was_killed_does_no_harm_and_another_takes_its_place(
+    embedder: StaticEmbedder, again: bool
+) -> None:
     embedder.expect(TEXTS[:200])
     process = started(embedder)._process
     process.kill()
     process.wait()
+    if again:
+        embedder.expect(TEXTS)
+        wait_for(lambda: made(embedder) == len(TEXTS))
     assert same(embedder.embed(TEXTS), TEXTS)
 
 
-def test_another_process_takes_the_place_of_one_that_ended(embedder: StaticEmbedder) -> None:
-    embedder.expect(TEXTS[:200])
-    process = started(embedder)._process
-    process.kill()
-    process.wait()
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("sys.executable", ""), ("sys.executable", "/usr/bin/blender"), ("os.sched_getaffinity", lambda _: {0})],
+)
+def test_where_a_second_python_is_of_no_use_none_is_started(
+    embedder: StaticEmbedder, monkeypatch: pytest.MonkeyPatch, name: str, value: object
+) -> None:
+    monkeypatch.setattr(name, value)
     embedder.expect(TEXTS)
-    wait_for(lambda: made(embedder) == len(TEXTS))
+    assert embedder._ahead is None
     assert same(embedder.embed(TEXTS), TEXTS)
+
+
+def test_closing_and_expecting_nothing_end_it_and_the_embedder_can_be_used_again(embedder: StaticEmbedder) -> None:
+    for end in (embedder.close, lambda: embedder.expect([])):
+        embedder.expect(TEXTS)
+        before = started(embedder)
+        end()
+        end()
+        assert (before.over, before._rows.closed, before._process.poll() is None) == (True, True, False)
+        embedder.expect(TEXTS[:60])
+        embedder.expect([])
+        assert embedder._expected == []
+        assert same(embedder.embed(TEXTS), TEXTS)
 
 
 def test_a_question_in_between_changes_nothing(embedder: StaticEmbedder) -> None:
@@ -99,45 +120,6 @@ def test_a_question_in_between_changes_nothing(embedder: StaticEmbedder) -> None
     embedder.embed(["what was the plan?"])
     embedder.expect(TEXTS[60:])
     wait_for(lambda: made(embedder) == len(TEXTS))
-
-
-@pytest.mark.parametrize("program", ["", "/usr/bin/blender"])
-def test_no_program_but_python_is_started(
-    embedder: StaticEmbedder, monkeypatch: pytest.MonkeyPatch, program: str
-) -> None:
-    monkeypatch.setattr(sys, "executable", program)
-    embedder.expect(TEXTS)
-    assert embedder._ahead is None
-    assert same(embedder.embed(TEXTS), TEXTS)
-
-
-def test_on_one_processor_there_is_no_second_process(embedder: StaticEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(static, "_processors", lambda: 1)
-    embedder.expect(TEXTS)
-    assert embedder._ahead is None
-
-
-def test_closing_ends_it_and_the_embedder_can_be_used_again(embedder: StaticEmbedder) -> None:
-    embedder.expect(TEXTS)
-    process = started(embedder)._process
-    embedder.close()
-    embedder.close()
-    assert process.poll() is not None
-    embedder.expect(TEXTS)
-    assert same(embedder.embed(TEXTS), TEXTS)
-
-
-def test_it_ends_when_nothing_more_will_be_asked_for(embedder: StaticEmbedder) -> None:
-    embedder.expect(TEXTS)
-    before = started(embedder)
-    embedder.expect([])
-    assert before.over
-    assert before._rows.closed
-    assert embedder._ahead is None
-    embedder.expect(TEXTS[:60])
-    embedder.expect([])
-    assert embedder._expected == []
-    assert same(embedder.embed(TEXTS), TEXTS)
 
 
 def test_vectors_that_are_there_already_leave_no_process(embedder: StaticEmbedder, tmp_path: Path) -> None:

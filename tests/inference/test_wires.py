@@ -14,9 +14,9 @@ from conformance.llm import ASKED, CLOCK, FACTS, SEARCH
 from memorybook.formats.llm_messages import Usage
 from memorybook.inference.http_client import Response
 from memorybook.inference.structured_output import Raw, Request, reply_of, tokens_of
-from memorybook.inference.wires import AnthropicWire, Dialect, Draft, OpenAIWire, Wire
+from memorybook.inference.wires import AnthropicWire, Dialect, Draft, Wire
 
-WIRES: list[Wire] = [OpenAIWire(), AnthropicWire()]
+WIRES: list[Wire] = [Wire(), AnthropicWire()]
 BOTH = pytest.mark.parametrize("wire", WIRES, ids=["openai", "anthropic"])
 
 KEYS = st.sampled_from(

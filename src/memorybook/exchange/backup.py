@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from gzip import BadGzipFile
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from io import BytesIO
 from socket import gethostname
 from stat import S_IMODE
@@ -24,8 +24,9 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound, Unavailable, UnsafePath
 from memorybook.exchange.output_file import alone_in, put_in_place, refusals, remove, sync
-from memorybook.exchange.peer_folders import book_id, is_document
+from memorybook.exchange.peer_folders import book_id
 from memorybook.formats.document import IGNORED, MAX_BYTES, gitignore_of
+from memorybook.storage.safe_open import flaw
 
 if TYPE_CHECKING:
     from memorybook.context import Context
@@ -144,7 +145,7 @@ def check_place(path: str) -> None:
 
 @contextmanager
 def _parts(new: str) -> Iterator[str]:
-    """A folder for copies beside a file that is being written."""
+    """Make a folder for copies beside a file that is being written; it goes with the block."""
     folder = f"{new}.parts"
     remove(folder)
     os.mkdir(folder, 0o700)
@@ -162,32 +163,22 @@ def _cut(context: Context, parts: str) -> list[File]:
     with ExitStack() as copies, book.documents.lock():  # left before the databases are copied
         for info in sorted(book.documents.list()):
             with suppress(MissingDocument, UnsafePath, FileNotFoundError):  # a person takes it away right now
-                files.append(_copied(context, info.path, os.path.join(parts, str(len(files)))))
+                data = book.documents.read(info.path).text.encode("utf-8", "surrogateescape")
+                status = os.stat(os.path.join(context.root, info.path))
+                with open(os.path.join(parts, str(len(files))), "wb") as file:
+                    file.write(data)
+                rights = status.st_mode & _RIGHTS | 0o600
+                files.append(File(info.path, len(data), sha256(data).hexdigest(), status.st_mtime_ns, rights))
         found = [
             path
             for path, database in databases
             if copies.enter_context(database.copying(os.path.join(parts, os.path.basename(path))))
         ]
     for path in found:
-        files.append(_file(path, os.path.join(parts, os.path.basename(path))))
+        with open(os.path.join(parts, os.path.basename(path)), "rb") as file:
+            status, digest = os.fstat(file.fileno()), file_digest(file, "sha256").hexdigest()
+        files.append(File(path, status.st_size, digest, status.st_mtime_ns, 0o600))
     return files
-
-
-def _copied(context: Context, path: str, copy: str) -> File:
-    data = context.book.documents.read(path).text.encode("utf-8", "surrogateescape")
-    status = os.stat(os.path.join(context.root, path))
-    with open(copy, "wb") as file:
-        file.write(data)
-    return File(path, len(data), sha256(data).hexdigest(), status.st_mtime_ns, status.st_mode & _RIGHTS | 0o600)
-
-
-def _file(path: str, copy: str) -> File:
-    with open(copy, "rb") as file:
-        digest = sha256()
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
-    status = os.stat(copy)
-    return File(path, status.st_size, digest.hexdigest(), status.st_mtime_ns, 0o600)
 
 
 def _place(root: str) -> str:
@@ -217,7 +208,7 @@ def _member(name: str, size: int, mtime_ns: int, mode: int) -> tarfile.TarInfo:
 
 
 def _strangers(root: str, known: set[str]) -> list[str]:
-    """Files in the book's folder that are not in the archive, and are no leavings of memorybook."""
+    """Return files of the book's folder that are not in the archive; what memorybook leaves itself does not count."""
     found = []
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if name not in (_STATE, ".git"))
@@ -235,7 +226,12 @@ def _strangers(root: str, known: set[str]) -> list[str]:
 
 def restore(context: Context, path: str, *, replace: bool = False, progress: Progress | None = None) -> Restored:
     """See `Memory.restore`; what was under way when it was backed up is finished by whoever opens it next."""
-    _check_settings(context)
+    transcripts = context.config.transcripts
+    setting = "transcripts.url" if transcripts.url else "transcripts.db_path" if transcripts.db_path else ""
+    if setting:  # nobody would look for the turns where they are restored to
+        raise InvalidInput(
+            f"{setting} keeps turns outside of the book, a restore puts them into it: leave it out first"
+        )
     files, node, place = _manifest_of(path)
     _check_files(path, files)
     root = context.root
@@ -254,16 +250,6 @@ def restore(context: Context, path: str, *, replace: bool = False, progress: Pro
             finally:
                 remove(new)
     return Restored(root, sum(file.path.endswith(".md") for file in files), sum(file.bytes for file in files), kept)
-
-
-def _check_settings(context: Context) -> None:
-    """Raise InvalidInput if the turns would be restored to where nobody looks for them."""
-    transcripts = context.config.transcripts
-    setting = "transcripts.url" if transcripts.url else "transcripts.db_path" if transcripts.db_path else ""
-    if setting:
-        raise InvalidInput(
-            f"{setting} keeps turns outside of the book, a restore puts them into it: leave it out first"
-        )
 
 
 def _is_taken(root: str) -> bool:
@@ -300,7 +286,8 @@ def _manifest_of(path: str) -> Manifest:
             raise InvalidInput(f"{path!r} was made by a newer memorybook (format {told['version']}): update memorybook")
         files = tuple(File(**each) for each in told["files"])
         for file in files:
-            if not _is_plain(file.path) or not all(isinstance(number, int) for number in (file.bytes, file.mtime_ns)):
+            plain = isinstance(file.path, str) and (file.path in _DATABASES or not flaw(file.path))
+            if not plain or not all(isinstance(number, int) for number in (file.bytes, file.mtime_ns)):
                 raise InvalidInput(f"the backup {path!r} has the path {file.path!r}, which is none of a book's")
         if len({file.path for file in files}) != len(files):
             raise InvalidInput(f"the backup {path!r} has a file twice")
@@ -320,11 +307,6 @@ def _check_files(path: str, files: Sequence[File]) -> None:
         raise InvalidInput(_damaged(path, "it says of itself that it holds more than it can"))
 
 
-def _is_plain(path: Any) -> bool:
-    """Return whether it is the path of a document below the book's folder, or of one of the two databases."""
-    return isinstance(path, str) and (path in _DATABASES or is_document(path))
-
-
 def _unpack(context: Context, path: str, folder: str, files: Sequence[File], progress: Progress | None) -> None:
     """Write the files of an archive into a new folder, private so far, each with the bytes that it should have."""
     os.mkdir(folder, 0o700)
@@ -333,7 +315,10 @@ def _unpack(context: Context, path: str, folder: str, files: Sequence[File], pro
         tar.next()
         for file in files:
             member = tar.next()
-            if member is None or member.type != tarfile.REGTYPE or not _is_of(member, file):
+            told = (_INSIDE + file.path, file.bytes, file.mode, file.mtime_ns // 10**9, tarfile.REGTYPE, None)
+            if member is None or told != (
+                *(member.name, member.size, member.mode, member.mtime, member.type, member.sparse),
+            ):
                 raise InvalidInput(_damaged(path, f"{file.path} is missing or another one"))
             place = os.path.join(folder, file.path)
             _write(place, _content(tar, member), file, lambda why: _damaged(path, why))
@@ -347,12 +332,6 @@ def _unpack(context: Context, path: str, folder: str, files: Sequence[File], pro
                 progress(done, total)
         if tar.next() is not None:
             raise InvalidInput(_damaged(path, "there is more in it than it says"))
-
-
-def _is_of(member: tarfile.TarInfo, file: File) -> bool:
-    """Return whether a member of an archive is what its manifest says."""
-    told = (member.name, member.size, member.mode, member.mtime)
-    return told == (_INSIDE + file.path, file.bytes, file.mode, file.mtime_ns // 10**9) and not member.sparse
 
 
 def _settle(folder: str, root: str, node: str) -> None:
@@ -389,7 +368,7 @@ def _write(place: str, content: IO[bytes], file: File, damaged: Callable[[str], 
 
 @contextmanager
 def _archive(path: str) -> Iterator[tarfile.TarFile]:
-    """The archive, read from its beginning. Raises NotFound, InvalidInput if it is none or damaged."""
+    """Open an archive at its beginning. Raises NotFound, InvalidInput if it is none or damaged."""
     if not os.path.exists(path):
         raise NotFound(f"no file {path!r}: check its name and the directory you are in")
     if os.path.isdir(path):

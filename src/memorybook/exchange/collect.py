@@ -12,8 +12,8 @@ import socket
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook.book.undo import ATTEMPTS
@@ -21,6 +21,7 @@ from memorybook.entries.mask import Mask
 from memorybook.entries.read import folder_of
 from memorybook.errors import BookLocked, Conflict, InvalidInput, NotFound, Unavailable
 from memorybook.exchange import peer_folders
+from memorybook.exchange.fit import fit_entry, fit_summary, still_told
 from memorybook.exchange.peer_folders import (
     Standing,
     is_collected,
@@ -30,14 +31,12 @@ from memorybook.exchange.peer_folders import (
     session_key,
     source_of,
 )
-from memorybook.forget.tombstones import FORGOTTEN, remembered, sifted, unlabelled, without_forgotten
+from memorybook.forget.tombstones import FORGOTTEN, remembered
 from memorybook.formats import memory_md, session_md
-from memorybook.formats.entry_block import made_ids
 from memorybook.model import Add, Change, Discarded, Drop, Entry, Put, Session, SessionSummary, Update
 from memorybook.sessions.summary import COLLECTED, standing
-from memorybook.text.screen import screen
 from memorybook.text.tokens import normalise
-from memorybook.validate import MAX_TEXT, text_of
+from memorybook.validate import text_of
 
 if TYPE_CHECKING:
     from memorybook.context import Context
@@ -75,13 +74,10 @@ class Collected(NamedTuple):
     def json(self) -> dict[str, Any]:
         """Return all fields."""
         return {
-            "node": self.node,
+            **self._asdict(),
             "nodes": [each.json() for each in self.nodes],
-            "handed": None if self.handed is None else self.handed._asdict(),
+            "handed": self.handed and self.handed._asdict(),
             "skipped": [{"place": place, "reason": reason} for place, reason in self.skipped],
-            "redacted": self.redacted,
-            "operation": self.operation,
-            "dry_run": self.dry_run,
             "degraded": list(self.degraded),
         }
 
@@ -145,7 +141,7 @@ def _alone(context: Context, dry_run: bool) -> Iterator[None]:
 
 
 def _nodes(context: Context, sources: Sequence[str], own: str) -> tuple[list[Node], list[tuple[str, str]]]:
-    """The machines' folders at these places, each machine once, and the places that there is nothing to be had of.
+    """Return the folder of each machine at these places, and the places skipped with the reason.
 
     Raises NotFound if none of the places is there, InvalidInput if one is this book.
     """
@@ -207,17 +203,14 @@ def _collect(context: Context, done: Collected, nodes: Sequence[Node], group: st
             plan.read(node, group)
         plan.settle()
         try:
-            operation = None if done.dry_run else plan.carried_out()
+            operation = None if done.dry_run else plan.carry_out()
         except (Conflict, NotFound):  # somebody saves a summary, or takes out an entry, right now
             if attempt == ATTEMPTS - 1:
                 raise
             continue
         break
-    return done._replace(
-        nodes=tuple(plan.told.values()),
-        redacted=plan.redacted,
-        operation=operation.id if operation else None,
-    )
+    id = operation.id if operation else None
+    return done._replace(nodes=tuple(plan.told.values()), redacted=plan.redacted, operation=id)
 
 
 # --- what a run does to the book: one decision for every session and every entry -----------------
@@ -261,14 +254,8 @@ class FromNode:
 
     def json(self) -> dict[str, Any]:
         """Return all fields."""
-        return {
-            "node": self.node,
-            "place": self.place,
-            "summaries": dict(self.summaries),
-            "entries": dict(self.entries),
-            "left_out": [{"what": what, "reason": reason} for what, reason in self.left_out],
-            "gone": list(self.gone),
-        }
+        left_out = [{"what": what, "reason": reason} for what, reason in self.left_out]
+        return {**asdict(self), "left_out": left_out}
 
 
 class _Report(NamedTuple):
@@ -281,7 +268,7 @@ class _Report(NamedTuple):
 
 
 def _rank(summary: SessionSummary) -> tuple[int, float]:
-    """Of those that tell of one session the one stands here that tells of most turns, then of the latest."""
+    """Rank summaries of one session: the one of most turns is taken, then the latest."""
     last = summary.ended or summary.started
     return summary.turns, last.timestamp() if last is not None else 0.0
 
@@ -309,7 +296,7 @@ class Plan:
         self._entries = {entry.source: entry for entry in entries if is_collected(entry)}
         self._said = {normalise(entry.text) for entry in entries if entry.superseded_by is None}
 
-    def carried_out(self) -> Operation | None:
+    def carry_out(self) -> Operation | None:
         """Write it, as one operation; None if there is nothing to write."""
         if not self._changes:
             return None
@@ -379,8 +366,10 @@ class Plan:
         """Let this be what stands here of its session, unless a person said otherwise."""
         told = self.told[best.node]
         moved = here is not None and here.node != best.node
-        path = here.path if here is not None and not moved else self._path(best)
-        text = session_md.render(best.summary, language=self._context.config.language)
+        summary = best.summary
+        own = session_md.summary_path(Session(uuid=summary.session, name=summary.name, created=summary.started))
+        path = f"sessions/{best.node}/{own.removeprefix('sessions/')}" if here is None or moved else here.path
+        text = session_md.render(summary, language=self._context.config.language)
         if here is not None and not moved and here.text == text:
             told.summaries["unchanged"] += 1
         elif here is not None and not self._is_as_taken(here):
@@ -410,7 +399,7 @@ class Plan:
         return any(change.reason == COLLECTED and change.after == here.text for change in changes)
 
     def _against(self, path: str, here: str) -> str:
-        """Why nothing can be written at that path, where `here` stands, or nothing if that is ""; "" if it can."""
+        """Return why nothing can be written at that path, "" if it can; `here` is where the summary stands now."""
         if path == here:
             return ""
         try:
@@ -420,11 +409,6 @@ class Plan:
         if taken:
             return f"something else stands at {path!r}"
         return TAKEN_OUT if self._was_taken_out(path) else ""
-
-    def _path(self, told: _Report) -> str:
-        summary = told.summary
-        own = session_md.summary_path(Session(uuid=summary.session, name=summary.name, created=summary.started))
-        return f"sessions/{told.node}/{own.removeprefix('sessions/')}"
 
     def _is_own(self, session: str) -> bool:
         """Return whether the session was talked or imported here."""
@@ -502,143 +486,9 @@ class Plan:
         return True
 
 
-LONGEST = 200
-"""Characters of an id, a name, a tag or a group that is taken from another machine."""
-
-MOST_ITEMS = 200
-"""Decisions, open questions, tags or entities that are taken of one summary or entry."""
-
-MOST_LINES = 2_000
-"""Lines of a summary that is taken from another machine."""
-
-INSTRUCTS = "it tries to instruct its reader"
-
-
 def is_in(entry: Entry, group: str) -> bool:
     """Return whether it is of the group, or of one below it."""
     return folder_of(entry.group or "").startswith(folder_of(group))
-
-
-# --- made fit ------------------------------------------------------------------------------------
-
-
-def fit_summary(context: Context, node: str, told: SessionSummary) -> tuple[SessionSummary | None, str, int]:
-    """Another machine's summary as it may stand here; None with the reason if it may not; how many secrets it had.
-
-    Without secrets, without what instructs its reader, without what was forgotten here, and without the ids of its
-    turns, which are there.
-    """
-    session = session_here(node, told.session)
-    if not _is_name(session):
-        return None, "it names no session", 0
-    if told.summary.count("\n") >= MOST_LINES:
-        return None, f"it has over {MOST_LINES} lines", 0
-    calm = _without_instructions(told)
-    if screen(_all_of(calm)):  # across sentences
-        return None, INSTRUCTS, 0
-    mask = Mask(context)
-    now = context.book.now()
-    masked = _masked(mask, calm)
-    fit = _unless_same(masked, without_forgotten(context, masked))
-    fit = replace(
-        fit,
-        session=session,
-        name=fit.name if _is_name(fit.name) else "",
-        title=fit.title[:LONGEST],
-        started=_moment(told.started, now),
-        ended=_moment(told.ended, now),
-        turns=min(max(told.turns, 0), 10_000_000),
-        turn_ids=(),
-    )
-    if not (fit.title or fit.summary or fit.decisions or fit.open_questions):
-        return None, "there is nothing in it that may stand here", 0
-    return fit, "", mask.count
-
-
-def _all_of(told: SessionSummary) -> str:
-    return "\n".join([told.name, told.title, told.summary, *told.decisions, *told.open_questions])
-
-
-def _without_instructions(told: SessionSummary) -> SessionSummary:
-    """Return the summary without the sentences, items and names that try to instruct their reader."""
-    calm = sifted(told, lambda text: screen(text) is None and screen(unlabelled(text)) is None)
-    return replace(_unless_same(told, calm), name="" if screen(told.name) else told.name)
-
-
-def _unless_same(before: SessionSummary, after: SessionSummary) -> SessionSummary:
-    """Return what is left of a summary; as it was, with its indents and all, if nothing was taken out."""
-    same = "".join(_all_of(before).split()) == "".join(_all_of(after).split())
-    return before if same else after
-
-
-def _masked(mask: Mask, told: SessionSummary) -> SessionSummary:
-    return replace(
-        told,
-        name=mask.text(told.name),
-        title=mask.text(told.title),
-        summary=mask.text(told.summary),
-        decisions=mask.words(told.decisions[:MOST_ITEMS]),
-        open_questions=mask.words(told.open_questions[:MOST_ITEMS]),
-    )
-
-
-def _is_name(text: str) -> bool:
-    return 0 < len(text) <= LONGEST and text.isprintable() and screen(text) is None
-
-
-def _moment(time: datetime | None, now: datetime) -> datetime | None:
-    """Return a time that may be one: from 1970 to tomorrow."""
-    earliest = datetime(1970, 1, 2, tzinfo=UTC)
-    return time if time is not None and earliest <= time <= now + timedelta(days=1) else None
-
-
-def fit_entry(context: Context, node: str, told: Entry) -> tuple[Entry | None, str, int]:
-    """Another machine's entry as it may stand here; None with the reason if it may not; how many secrets it had."""
-    if screen(told.text):
-        return None, INSTRUCTS, 0
-    if len(told.text) > MAX_TEXT or not _is_name(told.id):
-        return None, f"it has over {MAX_TEXT} characters, or an id that is none", 0
-    mask = Mask(context)
-    now = context.book.now()
-    today = now.date()
-    metadata = mask.json(dict(told.metadata))
-    source, session = source_of(node, told.id), session_here(node, told.session or "")
-    entry = Entry(
-        id=next(made_ids(source)),
-        text=mask.text(told.text),
-        category=told.category,
-        score=told.score,
-        scored=min(told.scored, today),
-        last_activated=min(told.last_activated, today),
-        hits=min(told.hits, 10_000),
-        created=_moment(told.created, now),
-        session=session if _is_name(session) else None,
-        source=source,
-        tags=_names(mask, told.tags),
-        entities=_names(mask, told.entities),
-        group=next(iter(_names(mask, (told.group or "",))), None),
-        expires=told.expires,
-        trust="import",
-        metadata=metadata if screen(" ".join(_strings(metadata))) is None else {},
-    )
-    return entry, "", mask.count
-
-
-def _names(mask: Mask, names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(filter(_is_name, mask.words(tuple(names)[:MOST_ITEMS])))
-
-
-def _strings(value: Any) -> Iterator[str]:
-    """Yield every text in a JSON value."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for key, inner in value.items():
-            yield str(key)
-            yield from _strings(inner)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from _strings(inner)
 
 
 # --- handed out ----------------------------------------------------------------------------------
@@ -668,34 +518,27 @@ def names_of(page: Standing) -> set[str]:
 
 
 def files_of(context: Context, own: Iterable[Standing], group: str | None) -> dict[str, str]:
-    """What this book hands out, text by path: these of its summaries, and its own entries of the group, if any."""
+    """Return what this book hands out, text by path: these summaries, and its own entries of the group, if any."""
     mask = Mask(context)
-    files = {page.path: mask.text(_current_text(context, page)) for page in own}
+    files = {}
+    for page in own:
+        left = still_told(context, page.summary)
+        files[page.path] = mask.text(page.text if left is page.summary else session_md.render(left))
     if group is not None:
         chosen = sorted(own_entries(context, context.book.memory().entries, group), key=lambda entry: entry.id)
-        shown = [memory_md.render_entry(_portable(mask, entry)) for entry in chosen]
+        here_alone: dict[str, Any] = {"source": None, "links": (), "contradicts": (), "pinned": False, "unknown": ()}
+        portable = (
+            replace(
+                entry,
+                text=mask.text(entry.text),
+                tags=mask.words(entry.tags),
+                entities=mask.words(entry.entities),
+                group=mask.text(entry.group or "") or None,
+                metadata=mask.json(dict(entry.metadata)),
+                **here_alone,
+            )
+            for entry in chosen
+        )
+        shown = map(memory_md.render_entry, portable)
         files["MEMORY.md"] = "\n\n".join([f"# {mask.text(group)}", memory_md.ACTIVE, *shown]) + "\n"
     return files
-
-
-def _current_text(context: Context, page: Standing) -> str:
-    """Return the page, told anew if it tells of what was forgotten."""
-    left = _unless_same(page.summary, without_forgotten(context, page.summary))
-    return page.text if left is page.summary else session_md.render(left)
-
-
-def _portable(mask: Mask, entry: Entry) -> Entry:
-    """Return the entry without what means something in this book alone."""
-    return replace(
-        entry,
-        text=mask.text(entry.text),
-        tags=mask.words(entry.tags),
-        entities=mask.words(entry.entities),
-        group=mask.text(entry.group) if entry.group else None,
-        metadata=mask.json(dict(entry.metadata)),
-        source=None,
-        links=(),
-        contradicts=(),
-        pinned=False,
-        unknown=(),
-    )

@@ -8,15 +8,16 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound, Unavailable
+from memorybook.exchange.fit import session_still_told, texts_still_told
 from memorybook.exchange.output_file import put_in_place
-from memorybook.forget.incoming import texts_without_forgotten
-from memorybook.forget.tombstones import turn_key, without_forgotten
+from memorybook.forget.tombstones import turn_key
 from memorybook.formats import sessions_json
 from memorybook.formats.sessions_json import Exported
-from memorybook.model import Session, SessionSummary, Turn
+from memorybook.model import Session, Turn
 
 if TYPE_CHECKING:
     from memorybook.context import Context
@@ -69,8 +70,11 @@ def export(
     where = path or place_of(context)
     _check(context, makes_state=not path)
     with put_in_place(where, make=not path) as new, open(new, "wb") as file, _before(where) as before:
-        for piece in _document(context, session, before, tally, progress):
-            file.write(piece)
+        try:
+            for piece in _document(context, session, before, tally, progress):
+                file.write(piece)
+        except UnicodeDecodeError:
+            raise InvalidInput(f"{where!r} is no export of sessions (it is not UTF-8): give another file") from None
     return Export(where, **tally)
 
 
@@ -112,10 +116,8 @@ def revision(context: Context) -> int | None:
 
 def on_exit(context: Context, before: int) -> None:
     """Export if the transcripts have come further than to `before`; what fails goes into the log."""
-    if revision(context) in (None, before):
-        return
-    if failed := by_itself(context):
-        _log.warning(failed)
+    if revision(context) not in (None, before):
+        after_session(context)
 
 
 def renew(context: Context) -> None:
@@ -128,7 +130,7 @@ def renew(context: Context) -> None:
 
 @contextmanager
 def _before(path: str) -> Iterator[IO[str] | None]:
-    """The file as it was exported before; None if there is none, or an empty one."""
+    """Open the export that is there; None if there is none, or an empty file."""
     if not os.path.exists(path) or not os.path.getsize(path):
         yield None
         return
@@ -145,9 +147,9 @@ def _document(
     """Yield the document in pieces: the sessions that were in the file in their order, then those that are new."""
     transcripts = context.book.transcripts
     wanted = {transcripts.session(only).uuid} if only else None
-    known = {
-        session.uuid: _without_forgotten(context, session) for session in sorted(transcripts.sessions(), key=_sort_key)
-    }
+    never = datetime.max.replace(tzinfo=UTC)
+    every = sorted(transcripts.sessions(), key=lambda session: (session.created or never, session.uuid))
+    known = {session.uuid: session_still_told(context, session) for session in every}
     opening = b"[\n"
     for done, pieces in enumerate(_sessions(context, known, wanted, before, tally), 1):
         yield opening
@@ -156,11 +158,6 @@ def _document(
         if progress is not None:
             progress(done, max(done, len(known)))
     yield b"[\n]\n" if opening == b"[\n" else b"\n]\n"
-
-
-def _sort_key(session: Session) -> tuple[bool, float, str]:
-    """Return what sorts sessions from the oldest to the newest; those without times last."""
-    return session.created is None, session.created.timestamp() if session.created else 0.0, session.uuid
 
 
 def _sessions(
@@ -172,7 +169,8 @@ def _sessions(
 ) -> Iterator[Iterable[bytes]]:
     """Yield the sessions one by one; of those that the file has not, the `wanted` ones (None: all)."""
     there: set[str] = set()
-    for value, text in () if before is None else _objects(before):
+    objects = () if before is None else sessions_json.objects(before.name, before.read)
+    for value, text in objects:
         session = sessions_json.session_of(value)
         ours = None if session.uuid in there else known.get(session.uuid)
         there.add(session.uuid)
@@ -202,13 +200,6 @@ def _turns(context: Context, session: Session) -> Iterator[Turn]:
     return (turn for turn in context.book.transcripts.each_turn(session.uuid) if turn.id in ids)
 
 
-def _objects(before: IO[str]) -> Iterator[tuple[dict[str, Any], str]]:
-    try:
-        yield from sessions_json.objects(before.name, before.read)
-    except UnicodeDecodeError:
-        raise InvalidInput(f"{before.name!r} is no export of sessions (it is not UTF-8): give another file") from None
-
-
 def _count(tally: Tally, turns: int, known: int) -> None:
     tally["sessions"] += 1
     tally["turns"] += turns
@@ -216,17 +207,15 @@ def _count(tally: Tally, turns: int, known: int) -> None:
 
 
 def _summaries(context: Context, session: Session) -> dict[str, str]:
-    """Return what the book tells of the session's chats, without what was forgotten."""
-    told = context.book.transcripts.chat_summaries(session.uuid)
-    left = texts_without_forgotten(context, told.values()) if told else ()
-    return {id: text for id, text in zip(told, left, strict=True) if text}
+    """Return what the book tells of the session's chats."""
+    return texts_still_told(context, context.book.transcripts.chat_summaries(session.uuid))
 
 
 # --- a session that was exported before ----------------------------------------------------------
 
 
 def _is_same(context: Context, known: Session | None, stood: Session, value: dict[str, Any]) -> bool:
-    """Whether the file has the session as the book does; of one that the book has not, whether it may stay whole."""
+    """Return whether the session may stay in the file as it is: known and equal, or unknown and not forgotten."""
     if known is None:
         ids = {turn.id for turn in sessions_json.parse(value).turns}
         return len(ids) == len(stood.turn_ids) and not _forgotten(context, stood.uuid, ids)
@@ -250,12 +239,10 @@ def _merge(
             last = turn.id
         elif turn.id not in gone:
             after.setdefault(last, []).append(turn)
-    session = known or (_without_forgotten(context, stood.session) if gone else stood.session)
+    session = known or (session_still_told(context, stood.session) if gone else stood.session)
     names = {id: [turn.id for turn in turns] for id, turns in after.items()}
     session = replace(session, turn_ids=tuple(_interleave(ids, lambda id: id, names)))
-    told = {} if gone else dict(stood.summaries)
-    left = texts_without_forgotten(context, told.values()) if told else ()
-    summaries = {id: text for id, text in zip(told, left, strict=True) if text}
+    summaries = {} if gone else texts_still_told(context, stood.summaries)
     if known is not None:
         summaries |= _summaries(context, known)
     ours = _turns(context, known) if known is not None else ()
@@ -275,11 +262,3 @@ def _interleave(ours: Iterable[T], id_of: Callable[[T], str], after: Mapping[str
     for one in ours:
         yield one
         yield from after.get(id_of(one), ())
-
-
-def _without_forgotten(context: Context, session: Session) -> Session:
-    """The session without what its title and summary tell of what was forgotten; as it is, if that is nothing."""
-    summary = SessionSummary(session=session.uuid, title=session.title, summary=session.summary)
-    left = without_forgotten(context, summary)
-    same = (left.title, left.summary.split()) == (summary.title, summary.summary.split())
-    return session if same else replace(session, title=left.title, summary=left.summary)

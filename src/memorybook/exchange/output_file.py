@@ -9,10 +9,12 @@ from contextlib import contextmanager, suppress
 
 from memorybook.errors import InvalidInput, NotFound, Unavailable
 
+_NEW = ".mb-tmp"
+
 
 @contextmanager
 def put_in_place(path: str, *, make: bool = False) -> Iterator[str]:
-    """The path of a new file, private to its owner, that stands at `path` once the block has ended; not if it raises.
+    """Yield the path of a new private file, which replaces `path` when the block ends, unless it raises.
 
     A file that stands there keeps its permissions, and a link what it points to. Whoever writes into the same folder
     waits. What processes that were killed have left of earlier tries in this folder is removed.
@@ -36,8 +38,10 @@ def put_in_place(path: str, *, make: bool = False) -> Iterator[str]:
         if os.path.lexists(path) and not os.path.isfile(path):
             raise InvalidInput(f"{path!r} is no regular file: give the name of one, or of a new file")
         with alone_in(folder) as alone:
-            if alone:
-                _sweep(folder)
+            for left in os.listdir(folder) if alone else ():  # by a process that was killed; documents sweep their own
+                if left.startswith(".") and left.endswith((_NEW, f"{_NEW}.parts")) and not left.endswith(f".md{_NEW}"):
+                    with suppress(OSError):
+                        remove(os.path.join(folder, left))
             new = os.path.join(folder, f".{name}{_NEW}")
             remove(new)
             try:
@@ -55,7 +59,7 @@ def put_in_place(path: str, *, make: bool = False) -> Iterator[str]:
 
 @contextmanager
 def alone_in(folder: str) -> Iterator[bool]:
-    """Wait to be the only one that writes into a folder, and be it until the block ends. Raises NotFound.
+    """Lock a folder against other writers until the block ends. Raises NotFound.
 
     False on a file system without locks.
     """
@@ -73,17 +77,6 @@ def alone_in(folder: str) -> Iterator[bool]:
         yield alone
     finally:
         os.close(descriptor)
-
-
-def _sweep(folder: str) -> None:
-    """Remove what was being written when its process was killed, but for documents, which sweep their own."""
-    for name in os.listdir(folder):
-        if name.startswith(".") and name.endswith((_NEW, f"{_NEW}.parts")) and not name.endswith(f".md{_NEW}"):
-            with suppress(OSError):
-                remove(os.path.join(folder, name))
-
-
-_NEW = ".mb-tmp"
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound,
 from memorybook.formats import session_md
 from memorybook.model import Entry, SessionSummary
 from memorybook.storage.replace import temporary, write_aside, write_plain
-from memorybook.storage.safe_open import discard, flaw, is_safe_name, load, load_if_any, open_folder, own_folder
+from memorybook.storage.safe_open import discard, is_safe_name, load, load_if_any, open_folder, own_folder
 from memorybook.text.tokens import text_digest
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ SETTLED = 60.0
 """Seconds after its last change from which a file without a line break at its end is taken to be complete."""
 
 _STATE = ".memorybook"
+_FRONT = r"\ufeff?---[ \t]*\r?\n(?:[^\n]*\n){0,200}?---[ \t]*(?:\r?\n|\Z)"
 _NAME = re.compile(r"(?m)^node: *(.{1,200})$")
 _BOOK = re.compile(r"(?m)^book: *([0-9a-f]{32})$")
 
@@ -96,7 +97,7 @@ class Handed(NamedTuple):
 
 
 def node_name(text: str) -> str:
-    """The name of a node as a part of paths: lower case, letters and digits of any script; "" if nothing is left."""
+    """Return a node's name fit for paths: lower case, letters and digits of any script; "" if nothing is left."""
     name = re.sub(r"[^\w]+", "-", normalize("NFKC", text).casefold()).strip("-_")[:40].strip("-_")
     return name if not name or is_safe_name(name) else f"node-{name}"
 
@@ -149,7 +150,7 @@ def _is_summary(name: str) -> bool:
 
 @contextmanager
 def _folder(root: str, *parts: str) -> Iterator[int]:
-    """The descriptor of a folder in there; no part of `parts` may be a link."""
+    """Open a folder below `root`; no part of `parts` may be a link."""
     top = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         folder = open_folder(top, list(parts), "/".join(parts))
@@ -189,7 +190,7 @@ def summaries(node: Node) -> Iterator[Read]:
                 if left < 0:
                     yield Read(name, None, f"it and all before are over {MOST_IN_ALL >> 20} MB: too much for one run")
                     return
-                if found.text is not None and not _has_front(found.text):
+                if found.text is not None and not re.match(_FRONT, found.text):
                     found = found._replace(text=None, why="is no summary of a session, or is still being written")
                 yield found
 
@@ -216,15 +217,6 @@ def _read(folder: int, name: str, most: int) -> Read:
         return Read(name, data.decode("utf-8"), modified=status.st_mtime)
     except UnicodeDecodeError:
         return Read(name, None, "is not UTF-8 text, or is still being written")
-
-
-def _has_front(text: str) -> bool:
-    return re.match(r"\ufeff?---[ \t]*\r?\n(?:[^\n]*\n){0,200}?---[ \t]*(?:\r?\n|\Z)", text) is not None
-
-
-def is_document(path: str) -> bool:
-    """Return whether a path that somebody gives may be that of a document of a book."""
-    return not flaw(path)
 
 
 # --- handing out ---------------------------------------------------------------------------------
@@ -280,16 +272,13 @@ def hand_out(root: str, node: str, book: str, files: Mapping[str, str], *, dry_r
     try:
         standing = _standing(own, book)
         stale = [path for path in standing if path not in wanted]
-        written = [path for path, text in wanted.items() if standing.get(path) != _encoded(text)]
+        files_now = {path: text.encode("utf-8", "surrogateescape") for path, text in wanted.items()}
+        written = {path: data for path, data in files_now.items() if standing.get(path) != data}
         if not dry_run:
-            _write(root, node, {path: _encoded(wanted[path]) for path in written}, stale)
+            _write(root, node, written, stale)
     except OSError as error:
         raise Unavailable(f"nothing can be handed out into {own!r} ({error.strerror or error})") from error
     return Handed(own, len(written), len(stale), len(wanted) - len(written))
-
-
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
 
 
 def _standing(own: str, book: str) -> dict[str, bytes]:
@@ -324,13 +313,12 @@ def _write(root: str, node: str, files: Mapping[str, bytes], stale: list[str]) -
         for parts in ([node], [node, SESSIONS]):
             folder = open_folder(top, parts, "/".join(parts), create=True)
             try:
-                _sweep(folder)
-                for path, data in files.items():
+                for name in os.listdir(folder):  # left by a process that was killed
+                    if name.startswith(".") and name.endswith(".mb-tmp"):
+                        discard(folder, name)
+                for path in (*files, *stale):
                     if path.count("/") == len(parts) - 1:
-                        _put(folder, path.rpartition("/")[2], data)
-                for path in stale:
-                    if path.count("/") == len(parts) - 1:
-                        discard(folder, path.rpartition("/")[2])
+                        _put(folder, path.rpartition("/")[2], files.get(path))
                 os.fsync(folder)
             finally:
                 os.close(folder)
@@ -338,20 +326,17 @@ def _write(root: str, node: str, files: Mapping[str, bytes], stale: list[str]) -
         os.close(top)
 
 
-def _put(folder: int, name: str, data: bytes) -> None:
+def _put(folder: int, name: str, data: bytes | None) -> None:
+    """Put a file in its place whole; with None remove it."""
+    if data is None:
+        discard(folder, name)
+        return
     os.close(write_aside(folder, temporary(name), data, None))
     try:
         os.rename(temporary(name), name, src_dir_fd=folder, dst_dir_fd=folder)
     except OSError:
         discard(folder, temporary(name))
         raise
-
-
-def _sweep(folder: int) -> None:
-    """Remove what a process that was killed left half written."""
-    for name in os.listdir(folder):
-        if name.startswith(".") and name.endswith(".mb-tmp"):
-            discard(folder, name)
 
 
 # --- what was collected --------------------------------------------------------------------------
@@ -383,7 +368,7 @@ def pages(book: Book, *, collected: bool | None = None) -> Iterator[Standing]:
 
 
 def session_here(node: str, session: str) -> str:
-    """The session of another machine as it is called here: another one than this book's, if both have a `main`."""
+    """Return another machine's session id as used here: a name gets the machine's before it, a UUID stays."""
     return session if not session or session_md.is_uuid(session) else f"{node}/{session}"
 
 

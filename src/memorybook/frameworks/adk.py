@@ -10,7 +10,8 @@ from typing import Any
 from memorybook.agent.toolset import AgentTool, tools_of
 from memorybook.errors import InvalidInput, MissingExtra
 from memorybook.formats.messages_json import role_of
-from memorybook.frameworks.external_session import HostedItem, UserHit, UserMemory
+from memorybook.frameworks import empty_if_missing
+from memorybook.frameworks.external_session import HostedItem, UserMemory
 from memorybook.memory import Memory
 
 try:
@@ -46,9 +47,14 @@ class BookMemoryService(base.BaseMemoryService):
             await to_thread(self._of(app_name, user_id).remember, _text(each.content), each.custom_metadata)
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> base.SearchMemoryResponse:
-        """At most `limit` events as they were said, entries and pieces of documents as text, most relevant first."""
+        """Return at most `limit` events as they were said, and entries and pieces of documents as text; best first."""
         found = await to_thread(self._of(app_name, user_id).search, query, limit=self._limit)
-        return base.SearchMemoryResponse(memories=[_memory(each) for each in found])
+        contents = [types.Content.model_validate(one.item or {"parts": [{"text": one.text}]}) for one in found]
+        memories = [
+            base.MemoryEntry(content=content, id=one.id, author=one.speaker, timestamp=one.time)
+            for one, content in zip(found, contents, strict=True)
+        ]
+        return base.SearchMemoryResponse(memories=memories)
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
         """Forget an event or an entry; adding its session again does not bring it back."""
@@ -76,7 +82,7 @@ class BookTool(BaseTool):
 
 def book_tools(memory: Memory, names: Collection[str] | None = None) -> list[BookTool]:
     """Return the memory tools for an agent, over all of the book: those of these names, else all but `memory_purge`."""
-    return [BookTool(tool) for tool in tools_of(memory, names=names)]
+    return [BookTool(tool) for tool in tools_of(empty_if_missing(memory), names=names)]
 
 
 def _item(event: Any) -> HostedItem:
@@ -89,8 +95,3 @@ def _item(event: Any) -> HostedItem:
 
 def _text(content: types.Content) -> str:
     return " ".join(part.text for part in content.parts or () if part.text and not part.thought)
-
-
-def _memory(found: UserHit) -> base.MemoryEntry:
-    content = types.Content.model_validate(found.item or {"parts": [{"text": found.text}]})
-    return base.MemoryEntry(content=content, id=found.id, author=found.speaker, timestamp=found.time)

@@ -11,6 +11,7 @@ from memorybook.agent.toolset import AgentTool, tools_of
 from memorybook.entries.mask import Mask
 from memorybook.errors import MissingExtra
 from memorybook.formats.messages_json import role_of
+from memorybook.frameworks import empty_if_missing
 from memorybook.frameworks.external_session import HostedItem, HostedSession
 from memorybook.memory import Memory
 from memorybook.results import Memorized
@@ -42,8 +43,7 @@ class BookHistory(af.HistoryProvider):
         said = [af.Message.from_dict(Mask(self.memory.context).json(each.to_dict())) for each in messages]
         state = {"messages": known}
         await af.InMemoryHistoryProvider().save_messages(session_id, said, state=state)  # it says which are new
-        new = [_item(message) for message in state["messages"][len(known) :]]
-        await to_thread(self.session(session_id).add, new)
+        await to_thread(self.session(session_id).add, [*map(_item, state["messages"][len(known) :])])
 
 
 class BookContext(af.ContextProvider):
@@ -79,15 +79,15 @@ class BookContext(af.ContextProvider):
 
 def book_tools(memory: Memory, names: Collection[str] | None = None) -> list[af.FunctionTool]:
     """Return the memory tools for an agent's `tools`: those of these names, else all but `memory_purge`."""
-    return [_tool(tool) for tool in tools_of(memory, names=names)]
+    return [_tool(tool) for tool in tools_of(empty_if_missing(memory), names=names)]
 
 
 def _tool(tool: AgentTool) -> af.FunctionTool:
     def called(**arguments: Any) -> str:
         return tool.answer(arguments)
 
-    told = tool.schema
-    return af.FunctionTool(name=told.name, description=told.description, func=called, input_model=dict(told.parameters))
+    schema = {"name": tool.schema.name, "description": tool.schema.description}
+    return af.FunctionTool(**schema, func=called, input_model=dict(tool.schema.parameters))
 
 
 def _item(message: af.Message) -> HostedItem:

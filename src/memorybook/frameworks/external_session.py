@@ -18,6 +18,7 @@ from memorybook.errors import InvalidInput, NotFound, Unavailable
 from memorybook.forget.incoming import without_forgotten_turns
 from memorybook.forget.tombstones import turn_key
 from memorybook.formats.messages_json import TOOL_TEXT_LIMIT, clean, cut
+from memorybook.frameworks import empty_if_missing
 from memorybook.model import Role, Session, Turn
 from memorybook.prompt.recall import WORTH_A_LOOK, recall
 from memorybook.results import Memorized
@@ -26,6 +27,7 @@ from memorybook.sessions.idle_sessions import HOSTED, end
 from memorybook.sessions.turns import ANSWERS, mask_turns
 from memorybook.text.screen import screen
 from memorybook.text.sentences import without_recalled
+from memorybook.text.tokens import tokens
 from memorybook.validate import MAX_QUERY, budget_of, words_of
 
 if TYPE_CHECKING:
@@ -72,7 +74,7 @@ class HostedSession:
         if not isinstance(name, str):
             raise InvalidInput(f"a conversation is named by a text, not {name!r}")
         self.uuid = str(uuid5(NAMESPACE_URL, f"memorybook:{host}:{name}"))
-        self._memory = memory
+        self._memory = empty_if_missing(memory)
         self._name = name
         self._host = host
 
@@ -108,10 +110,15 @@ class HostedSession:
             if item.id not in forgotten
         ]
         masked = mask_turns(mask, turns)
-        left = zip(masked, without_forgotten_turns(self._memory.book, masked), strict=True)
-        new = kept.append(
-            session, [_as_left(*each) for each in left if each[1].text.strip() or not each[0].text.strip()]
-        )
+        told = []
+        for was, turn in zip(masked, without_forgotten_turns(self._memory.book, masked), strict=True):
+            if was.text != turn.text:  # its item, too, is without what was forgotten, or goes
+                item = turn.metadata[ITEM]
+                left = {} if (swapped := _swapped(item, was.text, turn.text)) == item else {ITEM: swapped}
+                turn = replace(turn, metadata=left)
+            if turn.text.strip() or not was.text.strip():
+                told.append(turn)
+        new = kept.append(session, told)
         known = kept.told(self.uuid).session
         if new and known.ended is not None:  # it goes on
             kept.update(replace(known, ended=None))
@@ -128,7 +135,7 @@ class HostedSession:
         self._kept.remove(self.uuid, [turn.id for turn in self._kept.turns(self.uuid)])
 
     def recall(self, query: str, *, max_tokens: int | None = None) -> str:
-        """The block for a prompt, see `Memory.recall`, without what was said in this conversation; "" if there is none.
+        """Return the block for a prompt, see `Memory.recall`, without this conversation; "" if there is none.
 
         With `recall.auto_recall` the past conversations that the words ask for stand behind it, if there is room.
         """
@@ -184,15 +191,6 @@ def _plain(data: Any) -> Any:
     return data
 
 
-def _as_left(was: Turn, turn: Turn) -> Turn:
-    """Return the turn with its item as it is without what was forgotten."""
-    if was.text == turn.text or ITEM not in turn.metadata:
-        return turn
-    item = _swapped(turn.metadata[ITEM], was.text, turn.text)
-    metadata = {name: value for name, value in turn.metadata.items() if name != ITEM}
-    return replace(turn, metadata={**metadata, ITEM: item} if item != turn.metadata[ITEM] else metadata)
-
-
 def _swapped(value: Any, old: str, new: str) -> Any:
     if isinstance(value, Mapping):
         return {name: _swapped(each, old, new) for name, each in value.items()}
@@ -241,7 +239,7 @@ class UserMemory:
     """
 
     def __init__(self, memory: Memory, host: str, owner: Sequence[str]) -> None:
-        self._memory = memory
+        self._memory = empty_if_missing(memory)
         self._host = "/".join(quote(each, safe="") for each in (host, *owner))
 
     def session(self, name: str) -> HostedSession:
@@ -271,7 +269,7 @@ class UserMemory:
     def _hit(self, hit: Hit) -> UserHit:
         passage = hit.passage
         for turn in self._memory.book.transcripts.find(passage.turn or "", passage.session):
-            if passage.source == "turn":
+            if passage.source == "turn" or {*tokens(passage.text)} <= {*tokens(turn.text)}:  # an entry in its words
                 time = turn.time.isoformat() if turn.time else None
                 return UserHit(turn.id, turn.text, turn.speaker or turn.role or None, time, turn.metadata.get(ITEM))
         return UserHit(passage.entry, hit.snippet, time=passage.date)

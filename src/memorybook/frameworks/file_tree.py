@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from memorybook.entries import documents
 from memorybook.entries.mask import Mask
 from memorybook.errors import Conflict, InvalidInput, MissingDocument, UnsafePath
-from memorybook.model import Applied, Discarded, Operation
+from memorybook.model import Discarded
 from memorybook.prompt.recall import WORTH_A_LOOK
 from memorybook.search.types import Query
 from memorybook.validate import words_of
@@ -54,7 +54,7 @@ class FileTree:
         self._memory = memory
 
     def files(self, folder: str = "") -> dict[str, int]:
-        """The files in a folder, at any depth: sizes in bytes by name, told from that folder; "" is the topmost."""
+        """Return the files in a folder, at any depth: bytes by relative name; "" is the topmost."""
         top = f"{folder}/" if folder else ""
         names = {name_of(info.path): info.size for info in documents.documents(self._memory.context)}
         return {name[len(top) :]: size for name, size in names.items() if name.startswith(top)}
@@ -205,8 +205,10 @@ class VersionedFiles:
             return None
         asked, metadata = None, None
         last = self._memory.book.journal.operations(target=path, limit=1)
-        if last and (change := _change_of(last[0], path)) and change.after == text:  # else a person edited it
-            asked, metadata = self._request_id(last[0]), _reason_fields(change.reason).get("metadata")
+        made = [change for operation in last for change in operation.changes if change.target == path][:1]
+        if made and made[0].after == text:  # else a person edited it
+            host, _, id = (last[0].session or "").partition(":")
+            asked, metadata = id if host == self._host else None, _reason_fields(made[0].reason).get("metadata")
         return File(text, _version(text), asked, metadata)
 
     def receipt(self, asked: WriteRequest) -> Receipt | None:
@@ -296,17 +298,9 @@ class VersionedFiles:
         self._memory.config.check_enabled()
         return document_of(f"{self._folder}/{name}")
 
-    def _request_id(self, operation: Operation) -> str | None:
-        host, _, id = (operation.session or "").partition(":")
-        return id if host == self._host else None
-
 
 def _version(text: str) -> str:
     return sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
-
-
-def _change_of(operation: Operation, path: str) -> Applied | None:
-    return next((change for change in operation.changes if change.target == path), None)
 
 
 def _reason_fields(reason: str) -> dict[str, Any]:

@@ -31,14 +31,14 @@ class BookProvider(MemoryProvider):
     _writes = _fresh = False
 
     def is_available(self) -> bool:
-        """Always: nothing has to be set."""
+        """Return True: nothing has to be set."""
         return True
 
     def initialize(self, session_id: str, **told: Any) -> None:
         """Open the book, for a session."""
         self.shutdown()
         self._session = session_id
-        self._memory = open_memory(os.path.join(told["hermes_home"], "memorybook"))
+        self._memory = open_memory(os.path.join(told["hermes_home"], "memorybook"), missing_ok=True)
         self._writes = self._kept().is_kept and told.get("agent_context", "primary") == "primary"
 
     def system_prompt_block(self) -> str:
@@ -46,7 +46,7 @@ class BookProvider(MemoryProvider):
         return _ABOUT
 
     def prefetch(self, query: str, *, session_id: str = "") -> str:
-        """What the book knows that matters for the words, without what was said in this session; "" while closed."""
+        """Return what the book knows about the query, without this session's own turns; "" while closed."""
         return "" if self._memory is None else self._kept(session_id).recall(query)
 
     def sync_turn(self, user_content: str, assistant_content: str, *, session_id: str = "", **_: Any) -> None:
@@ -62,7 +62,7 @@ class BookProvider(MemoryProvider):
         return [tools.schema(name) for name in tools.offered()]
 
     def handle_tool_call(self, tool_name: str, args: dict[str, Any], **_: Any) -> str:
-        """What the tool answers, as JSON. Raises InvalidInput for a tool that is not offered, for any while closed."""
+        """Call a tool and return its answer as JSON. Raises InvalidInput if it is not offered, or while closed."""
         if self._memory is None or tool_name not in tools.offered():
             raise InvalidInput(f"no tool {tool_name!r} is offered here, or the provider is not initialized")
         [tool] = tools_of(self._memory, names=[tool_name])

@@ -138,7 +138,7 @@ def _at(path: str, text: str) -> Item | None:
 
 
 def fits(value: Any, wanted: Any) -> bool:
-    """Whether a value is as a filter wants it: the same, or with what it names, or as `$eq`, `$ne`, `$gt`… compare.
+    """Return whether a value passes a filter: equal, containing its fields, or as `$eq`, `$ne`, `$gt`… compare.
 
     Raises:
         InvalidInput: No such comparison.

@@ -7,6 +7,7 @@ from typing import Any
 
 from memorybook.agent.toolset import AgentTool, tools_of
 from memorybook.errors import MemoryBookError, MissingExtra
+from memorybook.frameworks import empty_if_missing
 from memorybook.memory import Memory
 
 try:
@@ -22,7 +23,7 @@ def book_tools(memory: Memory, names: Collection[str] | None = None) -> list[Str
 
     What a tool refuses comes back as a message of status `error` that says why.
     """
-    return [_tool(tool) for tool in tools_of(memory, names=names)]
+    return [_tool(tool) for tool in tools_of(empty_if_missing(memory), names=names)]
 
 
 def _tool(tool: AgentTool) -> StructuredTool:
@@ -64,7 +65,7 @@ class BookRetriever(BaseRetriever):
     def _get_relevant_documents(self, query: str, *, run_manager: Any, **given: Any) -> list[Document]:
         fields = {name: getattr(self, name) for name in ("k", "min_score", "category", "since", "until", "session")}
         options = fields | given
-        answer = self.memory.search(query, max_results=options.pop("k"), **options)
+        answer = empty_if_missing(self.memory).search(query, max_results=options.pop("k"), **options)
         return [Document(page_content=hit.passage.text, metadata=_metadata(hit.json())) for hit in answer.hits]
 
 

@@ -61,8 +61,9 @@ class BookStore(base.BaseStore):
     def _search(self, op: base.SearchOp) -> list[base.SearchItem]:
         depth, end = len(op.namespace_prefix), op.offset + op.limit
         items = [item for item in self._items.all() if item.namespace[:depth] == tuple(op.namespace_prefix)]
+        values = ((item, item.value if isinstance(item.value, dict) else {}) for item in items)
         wanted = (op.filter or {}).items()
-        items = [item for item in items if all(fits(_field(item, name), each) for name, each in wanted)]
+        items = [item for item, value in values if all(fits(value.get(name), each) for name, each in wanted)]
         scores: dict[Any, float] = {}
         if op.query and op.query.strip() and items and end > 0:
             found = self._items.search(op.query, items, limit=end)
@@ -74,10 +75,6 @@ class BookStore(base.BaseStore):
         every = {item.namespace for item in self._items.all()}
         matching = {name for name in every if all(_matches(name, each) for each in op.match_conditions or ())}
         return sorted({name[: op.max_depth] for name in matching})[op.offset : op.offset + op.limit]
-
-
-def _field(item: Item, name: str) -> Any:
-    return item.value.get(name) if isinstance(item.value, dict) else None
 
 
 def _item(kind: Any, item: Item, **more: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 from memorybook.errors import MissingExtra
+from memorybook.frameworks import empty_if_missing
 from memorybook.memory import Memory
 
 try:
@@ -39,11 +40,12 @@ class BookMemoryBlock(BaseMemoryBlock[str]):
     name: str = "long_term_memory"
 
     async def _aget(self, messages: list[ChatMessage] | None = None, **block_kwargs: Any) -> str:
-        """What is known that matters for the last thing the user said, see `Memory.recall`; "" if nothing does."""
+        """Return what is known about the user's last message, see `Memory.recall`; "" if nothing is."""
         said = [message.content or "" for message in messages or () if message.role == "user"]
         if not self.memory.config.enabled:
             return ""
-        return (await to_thread(self.memory.recall, said[-1] if said else "", max_tokens=self.max_tokens)).text
+        recall = empty_if_missing(self.memory).recall
+        return (await to_thread(recall, said[-1] if said else "", max_tokens=self.max_tokens)).text
 
     async def _aput(self, messages: list[ChatMessage]) -> None:
         """Keep messages as turns of their session and remember what was said, see `Memory.process_session_end`."""
@@ -51,7 +53,11 @@ class BookMemoryBlock(BaseMemoryBlock[str]):
         if said and self.memory.config.enabled:
             session = said[0].additional_kwargs.get("session_id")
             now = self.memory.book.now().isoformat()
-            told = [_message(message) | {"id": uuid4().hex, "timestamp": now} for message in said]
+            told: list[Mapping[str, Any]] = [
+                {"role": str(message.role.value), "content": message.content or "", "tool_calls": _calls(message)}
+                | {"id": uuid4().hex, "timestamp": now}
+                for message in said
+            ]
             await to_thread(self.memory.process_session_end, told, session)
 
     async def aend(self, window: Window) -> None:
@@ -64,10 +70,6 @@ class BookMemoryBlock(BaseMemoryBlock[str]):
                 await self.aput(left, session_id=session)
         finally:
             del _ENDING[session]
-
-
-def _message(message: ChatMessage) -> dict[str, Any]:
-    return {"role": str(message.role.value), "content": message.content or "", "tool_calls": _calls(message)}
 
 
 def _calls(message: ChatMessage) -> list[Mapping[str, Any]]:

@@ -151,7 +151,7 @@ class Editor:
 
 
 def _name(path: str) -> str:
-    """The file's name below `/memories`, "" for that folder. Raises InvalidInput for a path that is not in it."""
+    """Return the file's name below `/memories`, "" for that folder. Raises InvalidInput for a path outside."""
     if not path.startswith(ROOT):
         raise InvalidInput(f"Path must start with {ROOT}, got: {path}")
     name = posixpath.normpath(path.removeprefix(ROOT).lstrip("/") or ".")

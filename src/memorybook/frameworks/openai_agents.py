@@ -9,6 +9,7 @@ from typing import Any
 from memorybook.agent.toolset import AgentTool, tools_of
 from memorybook.errors import InvalidInput, MissingExtra
 from memorybook.formats.messages_json import content_of, role_of
+from memorybook.frameworks import empty_if_missing
 from memorybook.frameworks.external_session import HostedItem, HostedSession
 from memorybook.memory import Memory
 from memorybook.results import Memorized
@@ -63,7 +64,7 @@ class BookSession:
 
 def book_tools(memory: Memory, names: Collection[str] | None = None) -> list[FunctionTool]:
     """Return the memory tools for an agent's `tools`: those of these names, else all but `memory_purge`."""
-    return [_function(tool) for tool in tools_of(memory, names=names)]
+    return [_function(tool) for tool in tools_of(empty_if_missing(memory), names=names)]
 
 
 def _function(tool: AgentTool) -> FunctionTool:

@@ -8,6 +8,7 @@ from typing import Any
 
 from memorybook.agent.toolset import AgentTool, tools_of
 from memorybook.errors import Conflict, InvalidInput, MemoryBookError, MissingExtra
+from memorybook.frameworks import empty_if_missing
 from memorybook.frameworks.file_tree import VersionedFiles
 from memorybook.memory import Memory
 
@@ -28,9 +29,8 @@ class BookStore:
         """Return the file with its text up to so many characters; None if there is none."""
         if max_chars <= 0:
             raise InvalidInput(f"max_chars {max_chars} is below 1")
-        if not (file := await to_thread(self._files.read, path)):
-            return None
-        return harness.MemoryFile(file.text[:max_chars], *file[1:3], len(file.text) > max_chars, file.metadata)
+        file = await to_thread(self._files.read, path)
+        return file and harness.MemoryFile(file.text[:max_chars], *file[1:3], len(file.text) > max_chars, file.metadata)
 
     async def get_operation(self, operation: Any) -> Any:
         """Return what came of the operation when it was carried out; None if it was not."""
@@ -86,7 +86,7 @@ class BookStore:
 
 def book_tools(memory: Memory, names: Collection[str] | None = None) -> FunctionToolset[Any]:
     """Return the memory tools as a toolset for an agent: those of these names, else all but `memory_purge`."""
-    return FunctionToolset([*map(_tool, tools_of(memory, names=names))], id="memorybook")
+    return FunctionToolset([*map(_tool, tools_of(empty_if_missing(memory), names=names))], id="memorybook")
 
 
 def _tool(tool: AgentTool) -> Tool[Any]:

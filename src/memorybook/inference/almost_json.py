@@ -58,7 +58,7 @@ def values(text: str, *, cut: bool = False) -> Iterator[Any]:
     if len(text) > LONGEST:
         raise ValueError(f"the answer has {len(text):,} characters; at most {LONGEST:,} are read")
     try:
-        value = json.loads(text, strict=False, parse_constant=_refuse, parse_float=_number, parse_int=_number)
+        value = json.loads(text, strict=False, parse_constant=_not_a_number, parse_float=_number, parse_int=_number)
     except (ValueError, RecursionError):
         yield from _repaired(text, cut)
         return
@@ -106,7 +106,7 @@ def _children(parent: Any, finite: bool) -> list[Any]:
     return [child for _, child in members if isinstance(child, list | dict)]
 
 
-def _refuse(word: str) -> Any:
+def _not_a_number(word: str) -> Any:
     raise ValueError(f"{word} is not a number")
 
 
@@ -197,7 +197,7 @@ class _Reader:
         self.comma = False
 
     def _ended(self, root: list[Any]) -> Any:
-        """The text is over, brackets are open: forgotten if a whole value stands last, else it is half an answer."""
+        """Return the value if only closing brackets are missing. Raises ValueError for half an answer."""
         if self.cut or not self.members or self.comma or self.stack[-1][2] is not None or not self.stack[-1][1]:
             raise ValueError("it ends in the middle")
         self.stack.clear()
@@ -248,7 +248,7 @@ class _Reader:
         word = _WORD.match(self.text, self.at)
         name = word[0].lower() if word else ""
         if name.lstrip("+-") in _NO_NUMBERS:
-            raise ValueError(f"{name} is not a number")
+            _not_a_number(name)
         if word is None or name not in _LITERALS:
             raise self._wrong("no value")
         self.at = word.end()
@@ -278,14 +278,12 @@ class _Reader:
 def _unescaped(text: str) -> str:
     if "\\" not in text:
         return text
-    plain = re.sub(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|\n|.)", _escape, text, flags=re.DOTALL)
+
+    def meaning(found: re.Match[str]) -> str:
+        code = found[1]
+        if len(code) > 1:
+            return chr(int(code[1:], 16))
+        return code.strip("\n") if code in _QUOTES or code == "\n" else _ESCAPES.get(code, "\\" + code)
+
+    plain = re.sub(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|\n|.)", meaning, text, flags=re.DOTALL)
     return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def _escape(found: re.Match[str]) -> str:
-    code = found[1]
-    if len(code) > 1:
-        return chr(int(code[1:], 16))
-    if code in _QUOTES or code == "\n":
-        return code.strip("\n")
-    return _ESCAPES.get(code, "\\" + code)

@@ -86,7 +86,7 @@ def stacked(rows: Sequence[bytes], dimensions: int) -> memoryview[float]:
 
 
 def vectors_of(embedder: Embedder, texts: Sequence[str], *, asked: bool = False) -> list[bytes | None]:
-    """A float32 unit vector for each text as bytes; None for a text that the embedder cannot read (a row of zeros).
+    """Return a float32 unit vector for each text as bytes; None for a text that the embedder cannot read.
 
     Raises EmbedderFailed, also if the answer is not what `protocols.Embedder` promises: an embedder
     may be anybody's, and a wrong vector in an index is never noticed again.
@@ -111,24 +111,18 @@ def vectors_of(embedder: Embedder, texts: Sequence[str], *, asked: bool = False)
             embedder, f"an array of shape {view.shape}", f"it must be {shape}, texts by dimensions: check its model"
         )
     data, width = view.tobytes(), 4 * embedder.dimensions
-    lengths = _lengths(data, shape)
+    if (numpy := arrays(len(data) * _LOST)) is not None:
+        rows = numpy.frombuffer(data, dtype=numpy.float32).reshape(shape).astype(numpy.float64)
+        lengths: list[float] = numpy.sqrt(numpy.einsum("ij,ij->i", rows, rows)).tolist()
+    else:
+        numbers = memoryview(data).cast("f")
+        lengths = [hypot(*numbers[at : at + shape[1]]) for at in range(0, len(numbers), shape[1] or 1)]
     for row, length in enumerate(lengths):
         if length and not abs(length - 1.0) < _UNIT:
             raise _nonsense(
                 embedder, f"a vector of length {length:g} for text {row}", "divide each vector by its length (no NaN)"
             )
     return [data[row * width : (row + 1) * width] if length else None for row, length in enumerate(lengths)]
-
-
-def _lengths(data: bytes, shape: tuple[int, int]) -> list[float]:
-    """Length of each row of float32 numbers."""
-    numpy = arrays(len(data) * _LOST)
-    if numpy is not None:
-        rows = numpy.frombuffer(data, dtype=numpy.float32).reshape(shape).astype(numpy.float64)
-        found: list[float] = numpy.sqrt(numpy.einsum("ij,ij->i", rows, rows)).tolist()
-        return found
-    numbers = memoryview(data).cast("f")
-    return [hypot(*numbers[at : at + shape[1]]) for at in range(0, len(numbers), shape[1] or 1)]
 
 
 def _nonsense(embedder: Embedder, what: str, advice: str) -> EmbedderFailed:

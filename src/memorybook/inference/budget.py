@@ -72,7 +72,7 @@ class Metered:
         tool_choice: str | None = None,
         max_tokens: int | None = None,
     ) -> Generator[str, None, Reply]:
-        """Pieces of the text, at once for a model that has no `stream`; returns the Reply. Raises as `complete`."""
+        """Yield the text in pieces, or at once without `stream`; returns the Reply. Raises as `complete`."""
         options: dict[str, Any] = {"tools": tools, "tool_choice": tool_choice, "max_tokens": max_tokens}
         with self._metered(Request(tuple(messages), None, tuple(tools), tool_choice)) as (llm, replies):
             if hasattr(llm, "stream"):
@@ -84,7 +84,7 @@ class Metered:
 
     @contextmanager
     def _metered(self, request: Request) -> Iterator[tuple[Any, list[Reply]]]:
-        """The model behind its gate, and where its reply goes; takes note of that, or of the failure, at the end."""
+        """Yield the gated model and the list for its reply; record the usage, or the failure, at the end."""
         ahead = tokens_of(checked(request))
 
         def allow(used: Usage) -> None:

@@ -29,7 +29,7 @@ _time = _Time()
 
 @contextmanager
 def ends_within(seconds: float) -> Iterator[None]:
-    """All waiting for the network in this block, in this thread, ends after so many seconds with a timeout.
+    """Limit all waiting for the network in this block and thread to so many seconds.
 
     A block in another ends with that one at the latest.
     """

@@ -50,7 +50,7 @@ class Response(NamedTuple):
 
     @property
     def fine(self) -> bool:
-        """Whether this is a whole answer."""
+        """Whether the answer is complete and successful."""
         return self.status == 200 and not self.problem
 
     def passing(self) -> bool:
@@ -111,7 +111,7 @@ class Service:
         self._lock = threading.Lock()
 
     def post(self, body: bytes, *, timeout: float, most: int) -> Response:
-        """One request; never raises for what the service or the network does.
+        """Send one request; never raises for what the service or the network does.
 
         Args:
             body: JSON.
@@ -162,20 +162,6 @@ class Service:
             return _failed(error, timeout)
 
     def _sent(self, body: bytes, timeout: float) -> AbstractContextManager[httpx2.Response]:
-        return self._connected().stream("POST", self.url, content=body, timeout=timeout)
-
-    def masked(self, message: str) -> str:
-        """Return the message without the key; one shorter than keys are is no secret, and a part of ordinary words."""
-        return message.replace(self._key, "***") if len(self._key) >= _SHORTEST_KEY else message
-
-    def close(self) -> None:
-        """Close the connections; the next request opens new ones."""
-        with self._lock:
-            client, self._client = self._client, None
-        if client is not None:
-            client.close()
-
-    def _connected(self) -> httpx2.Client:
         import httpx2
 
         from memorybook.inference.deadline import Transport
@@ -187,7 +173,19 @@ class Service:
                 self._client = httpx2.Client(
                     headers=self._headers, transport=transport, trust_env=False, follow_redirects=False
                 )
-            return self._client
+            client = self._client
+        return client.stream("POST", self.url, content=body, timeout=timeout)
+
+    def masked(self, message: str) -> str:
+        """Return the message without the key; one shorter than keys are is no secret, and a part of ordinary words."""
+        return message.replace(self._key, "***") if len(self._key) >= _SHORTEST_KEY else message
+
+    def close(self) -> None:
+        """Close the connections; the next request opens new ones."""
+        with self._lock:
+            client, self._client = self._client, None
+        if client is not None:
+            client.close()
 
 
 def endpoint(base_url: str, tail: str, *, part: str, what: str) -> tuple[str, str]:
@@ -202,13 +200,13 @@ def endpoint(base_url: str, tail: str, *, part: str, what: str) -> tuple[str, st
     Raises:
         ConfigError: It is no address, or holds a password; the message does not repeat it.
     """
-    scheme, _, rest = base_url.strip().partition("://")
+    base, mark, parameters = base_url.strip().partition("?")
+    scheme, _, rest = base.partition("://")
     authority, _, path = rest.partition("/")
-    if scheme.lower() not in ("http", "https") or not authority.isprintable() or not authority.strip(" ?#:"):
+    if scheme.lower() not in ("http", "https") or not authority.isprintable() or not authority.strip(" #:"):
         raise ConfigError(f"{what} needs an address such as 'https://host/v1'; set {part}.base_url")
     if "@" in authority:
         raise ConfigError(f"{part}.base_url holds a user name or password; put the key into {part}.api_key")
-    path, mark, parameters = path.partition("?")
     path = path.rstrip("/").removesuffix(tail).rstrip("/")
     return f"{scheme}://{authority}/{path}{'/' if path else ''}{tail}{mark}{parameters}", authority.lower()
 
@@ -236,7 +234,16 @@ def _read(response: httpx2.Response, most: int) -> Response:
             break
         if len(body) > most:
             return Response(response.status_code, problem=f"answered with more than {most:,} bytes")
-    return Response(response.status_code, bytes(body), _seconds(response.headers.get("retry-after")))
+    asked = response.headers.get("retry-after", "").strip()
+    if asked.isdecimal():
+        return Response(response.status_code, bytes(body), float(asked))
+    from email.utils import parsedate_to_datetime
+
+    try:
+        wait = max(0.0, parsedate_to_datetime(asked).timestamp() - time.time()) if asked else None
+    except ValueError:
+        wait = None
+    return Response(response.status_code, bytes(body), wait)
 
 
 def _failed(error: Exception, timeout: float) -> Response:
@@ -248,17 +255,3 @@ def _failed(error: Exception, timeout: float) -> Response:
     asked = isinstance(error, httpx2.ReadError | httpx2.WriteError | httpx2.RemoteProtocolError)
     what = "broke off" if asked else "could not be reached"
     return Response(0, problem=f"{what} ({type(error).__name__}: {error})", asked=asked)
-
-
-def _seconds(retry_after: str | None) -> float | None:
-    """The seconds that a `Retry-After` asks for, given as a number or as an HTTP date; None if it says neither."""
-    if retry_after is None:
-        return None
-    if retry_after.strip().isdecimal():
-        return float(retry_after)
-    from email.utils import parsedate_to_datetime
-
-    try:
-        return max(0.0, parsedate_to_datetime(retry_after).timestamp() - time.time())
-    except ValueError:
-        return None

@@ -17,7 +17,7 @@ from memorybook.formats.llm_messages import Reply
 from memorybook.inference.almost_json import sound
 from memorybook.inference.http_client import Service, endpoint, excerpt, sound_key
 from memorybook.inference.structured_output import LanguageModel, Raw, RawCall, as_json, spelled_out
-from memorybook.inference.wires import AnthropicWire, Dialect, Draft, OpenAIWire
+from memorybook.inference.wires import AnthropicWire, Dialect, Draft, Wire
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from memorybook.config.settings import LLMSettings
     from memorybook.inference.http_client import Response
     from memorybook.inference.structured_output import Request, Tally
-    from memorybook.inference.wires import Wire
     from memorybook.protocols import LLM, Function
 
 MOST = 4_000_000
@@ -115,8 +114,12 @@ class ServerModel(LanguageModel):
     """
 
     def __init__(self, base_url: str, settings: LLMSettings) -> None:
-        spoken = _wire_of(settings.api, base_url)
-        self._wire: Wire = OpenAIWire()
+        spoken = settings.api
+        if spoken == "auto":  # Anthropic's for its own host and for addresses with `/anthropic` in the path
+            host, _, path = base_url.lower().partition("://")[2].partition("/")
+            own = f".{host.partition(':')[0]}".endswith(".anthropic.com")
+            spoken = "anthropic" if own or "anthropic" in path.partition("?")[0].split("/") else "openai"
+        self._wire = Wire()
         if spoken == "anthropic":  # its address may be given with or without `/v1`, and with its tail
             self._wire = AnthropicWire()
             path, mark, parameters = base_url.partition("?")
@@ -138,13 +141,11 @@ class ServerModel(LanguageModel):
 
     def request(self, request: Request, tally: Tally) -> Raw:
         """See `LanguageModel.request`."""
-        asked = self._answers(request, tally, stream=False)
-        while True:
-            try:
-                next(asked)
-            except StopIteration as end:
-                raw: Raw = end.value
-                return raw
+        try:
+            next(self._answers(request, tally, stream=False))
+        except StopIteration as end:
+            raw: Raw = end.value
+        return raw
 
     def pieces(self, request: Request, tally: Tally) -> Generator[str, None, Raw]:
         """See `LanguageModel.pieces`; tried again as long as no piece came."""
@@ -208,16 +209,6 @@ class ServerModel(LanguageModel):
 
     def _failed(self, what: str, advice: str) -> LLMFailed:
         return LLMFailed(self._service.masked(f"{_WHAT} at {self._service.host!r} {what}; {advice}"))
-
-
-def _wire_of(api: str, base_url: str) -> str:
-    """Return which wire: as set, else Anthropic's for its own host and for addresses with `/anthropic` in the path."""
-    if api != "auto":
-        return api
-    host, _, path = base_url.lower().partition("://")[2].partition("/")
-    name = "." + host.partition(":")[0]
-    anthropic = name.endswith(".anthropic.com") or "anthropic" in path.partition("?")[0].split("/")
-    return "anthropic" if anthropic else "openai"
 
 
 def _decoded(body: bytes) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from _thread import allocate_lock
-from contextlib import contextmanager
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook.errors import ConfigError, EmbedderFailed
@@ -82,11 +82,29 @@ class LocalEmbedder:
         self._ready = False
         self._preparing = allocate_lock()  # may take minutes: whoever asks a question never waits for it
         self._loading = allocate_lock()
-        self.name = KIND + (_folder_name(self._folder) if self._folder else _hub_name(model))
+        self.name = KIND + self._checked_name()
+
+    def _checked_name(self) -> str:
+        """Return the folder's name with its fingerprint, or the model's name on the hub. Raises ConfigError."""
+        model, folder = self._model, self._folder
+        if not folder and model_files.is_name(model):
+            return model
+        if not folder:
+            raise ConfigError(
+                f"embeddings.model: {model!r} is neither a folder (such as 'local//home/me/model') nor the name of a"
+                " model (such as 'local/sentence-transformers/all-MiniLM-L6-v2')"
+            )
+        try:
+            return f"{os.path.basename(os.path.abspath(folder))}@{model_files.fingerprint(folder)}"
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            holds = f"the folder {folder!r} holds no model: {reason}"
+            what = holds if os.path.isdir(folder) else f"no folder {folder!r}"
+            raise ConfigError(f"embeddings.model: {what}; give a folder with model.onnx and tokenizer.json") from None
 
     @property
     def inline(self) -> int:
-        """A few, but none while the model is still to be fetched or quantised: no search waits for that."""
+        """How many texts a sync may embed by itself: none while the model is still to be fetched or quantised."""
         if self._opened is not None:
             return _FEW if self._opened.final else 0
         if not self._ready:
@@ -106,7 +124,7 @@ class LocalEmbedder:
         return self._checked(model.embed(texts, model.recipe.passage))
 
     def embed_questions(self, questions: Sequence[str]) -> Vectors:
-        """As `embed`, with what the model wants to stand before a question; never fetches a model."""
+        """Embed questions, with the model's prompt for them; never fetches a model."""
         model = self._model_for(bulk=False)
         return self._checked(model.embed(questions, model.recipe.question))
 
@@ -124,35 +142,40 @@ class LocalEmbedder:
         return rows
 
     def _model_for(self, *, bulk: bool) -> OnnxModel:
-        """The loaded model. Raises EmbedderFailed in a fork of the process that loaded it, which lacks its threads."""
+        """Return the loaded model: the best one for many texts, else the one at hand, so that questions never wait.
+
+        Raises EmbedderFailed in a fork of the process that loaded it, which lacks its threads.
+        """
         opened = self._opened
         if opened is None or not opened.serves(bulk):
-            opened = self._final() if bulk else self._at_hand()
+            with self._preparing if bulk else nullcontext():
+                opened = self._opened
+                if opened is None or not opened.serves(bulk):
+                    opened = self._load(bulk)
         if opened.process != os.getpid():
             raise EmbedderFailed(f"the model {self._model!r} was loaded before this process was forked; start it anew")
         return opened.model
 
-    def _final(self) -> _LoadedModel:
-        """Return the model for many texts, fetched and quantised if need be; questions are answered meanwhile."""
-        with self._preparing:
-            opened = self._opened
-            if opened is not None and opened.serves(True):
+    def _load(self, bulk: bool) -> _LoadedModel:
+        """Load the model, for many texts fetched and quantised if need be. Raises EmbedderFailed."""
+        try:
+            folder = self._folder or model_files.cached(self._model)
+            if folder is None and not bulk:
+                raise EmbedderFailed(f"the model {self._model!r} was not fetched yet; run: memorybook sync")
+            import onnxruntime  # noqa: F401  (without the extra a model is not fetched in vain)
+
+            recipe, final = self._recipe(folder or model_files.fetch(self._model), make=bulk)
+            with self._loading:
+                opened = self._opened
+                if opened is None or (final and not opened.serves(True)):
+                    opened = self._opened = _LoadedModel(os.getpid(), OnnxModel(recipe), final)
                 return opened
-            with self._explain_failures():
-                import onnxruntime  # noqa: F401  (without the extra a model is not fetched in vain)
-
-                folder = self._folder or model_files.cached(self._model) or model_files.fetch(self._model)
-                recipe, _ = self._recipe(folder, make=True)
-                return self._load(recipe, final=True)
-
-    def _at_hand(self) -> _LoadedModel:
-        """Return the model that is on this machine by now."""
-        folder = self._folder or model_files.cached(self._model)
-        if folder is None:
-            raise EmbedderFailed(f"the model {self._model!r} was not fetched yet; run: memorybook sync")
-        with self._explain_failures():
-            recipe, final = self._recipe(folder, make=False)
-            return self._load(recipe, final=final)
+        except ImportError as error:
+            raise EmbedderFailed(f"a local model needs the package {error.name!r}: {model_files.INSTALL}") from None
+        except (OSError, ValueError) as error:
+            raise EmbedderFailed(
+                f"the model {self._model!r} cannot be used: {error}; check embeddings.model"
+            ) from error
 
     def _recipe(self, folder: str, *, make: bool) -> tuple[Recipe, bool]:
         """Return (recipe, final). Uses the cached int8 model and quantises it now if `make`.
@@ -167,25 +190,6 @@ class LocalEmbedder:
             return recipe._replace(onnx=made, int8=True), True
         return recipe, make or not _can_quantise()
 
-    def _load(self, recipe: Recipe, *, final: bool) -> _LoadedModel:
-        with self._loading:
-            opened = self._opened
-            if opened is None or (final and not opened.serves(True)):
-                opened = self._opened = _LoadedModel(os.getpid(), OnnxModel(recipe), final)
-            return opened
-
-    @contextmanager
-    def _explain_failures(self) -> Iterator[None]:
-        """Raises EmbedderFailed for whatever hinders the model's use."""
-        try:
-            yield
-        except ImportError as error:
-            raise EmbedderFailed(f"a local model needs the package {error.name!r}: {model_files.INSTALL}") from None
-        except (OSError, ValueError) as error:
-            raise EmbedderFailed(
-                f"the model {self._model!r} cannot be used: {error}; check embeddings.model"
-            ) from error
-
 
 class _LoadedModel(NamedTuple):
     """A loaded model, the process that loaded it, and whether it is the one for many texts too."""
@@ -197,24 +201,6 @@ class _LoadedModel(NamedTuple):
     def serves(self, bulk: bool) -> bool:
         """Return whether nothing else is to be loaded; in a fork nothing can be."""
         return self.final or not bulk or self.process != os.getpid()
-
-
-def _folder_name(folder: str) -> str:
-    try:
-        return f"{os.path.basename(os.path.abspath(folder))}@{model_files.fingerprint(folder)}"
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        what = f"the folder {folder!r} holds no model: {reason}" if os.path.isdir(folder) else f"no folder {folder!r}"
-        raise ConfigError(f"embeddings.model: {what}; give a folder with model.onnx and tokenizer.json") from None
-
-
-def _hub_name(model: str) -> str:
-    if not model_files.is_name(model):
-        raise ConfigError(
-            f"embeddings.model: {model!r} is neither a folder (such as 'local//home/me/model') nor the name of a model"
-            " (such as 'local/sentence-transformers/all-MiniLM-L6-v2')"
-        )
-    return model
 
 
 # --- a loaded model ------------------------------------------------------------------------------
@@ -257,16 +243,13 @@ class OnnxModel:
         rows: dict[int, Floats] = {}
         for batch in _batches(encoded, self._padding):
             rows.update(zip(batch.places, self._run(batch), strict=True))
-        width = self._width(rows)
+        if rows:
+            width = len(next(iter(rows.values())))
+        else:  # asked for with a word
+            [batch] = _batches([self._tokenizer.encode("word").ids], self._padding)
+            width = self._run(batch).shape[1]
         blank = np.zeros(width, dtype=np.float32)
         return np.array([rows.get(place, blank) for place in range(len(texts))], dtype=np.float32).reshape(-1, width)
-
-    def _width(self, rows: dict[int, Floats]) -> int:
-        """Return the model's dimensions, asked for with a word if nothing else was."""
-        for row in rows.values():
-            return int(row.shape[0])
-        [batch] = _batches([self._tokenizer.encode("word").ids], self._padding)
-        return int(self._run(batch).shape[1])
 
     def _encode(self, text: str, prompt: str) -> list[int]:
         """Token ids; none for a text that the model cannot read."""
@@ -296,11 +279,7 @@ class OnnxModel:
             [answer] = self._session.run([self._output], feed)
         except Exception as error:  # onnxruntime's own errors share no class
             raise EmbedderFailed(f"the model {self.recipe.onnx!r} failed: {short(error)}") from error
-        return self._unit(_pooled(np.asarray(answer, dtype=np.float32), batch, self.recipe))
-
-    def _unit(self, rows: Floats) -> Floats:
-        import numpy as np
-
+        rows = _pooled(np.asarray(answer, dtype=np.float32), batch, self.recipe)
         lengths = np.linalg.norm(rows.astype(np.float64), axis=1, keepdims=True)
         if not np.isfinite(lengths).all():
             raise EmbedderFailed(f"the model {self.recipe.onnx!r} gave NaN or infinity; it is damaged, export it again")
@@ -309,25 +288,21 @@ class OnnxModel:
 
 
 def _pooled(answer: Floats, batch: _Batch, recipe: Recipe) -> Floats:
-    """One vector a text, of one vector a token."""
+    """Pool the vectors of tokens into one vector a text."""
     import numpy as np
 
     if answer.ndim == 2 and answer.shape[0] == len(batch.places):
         return answer
     if answer.ndim != 3 or answer.shape[:2] != batch.ids.shape:
         raise EmbedderFailed(f"the model {recipe.onnx!r} gave an array of shape {answer.shape} for {batch.ids.shape}")
-    if recipe.pooling == "cls":
-        first: Floats = answer[:, 0]
-        return first
-    if recipe.pooling == "last":
-        last: Floats = answer[np.arange(len(answer)), batch.mask.sum(axis=1) - 1]
-        return last
-    mask = batch.mask[:, :, None]
-    if recipe.pooling == "max":
-        best: Floats = np.where(mask > 0, answer, -np.inf).max(axis=1)
-        return best
-    mean: Floats = (np.where(mask > 0, answer, 0).sum(axis=1) / mask.sum(axis=1)).astype(np.float32)
-    return mean
+    last, mask = batch.mask.sum(axis=1) - 1, batch.mask[:, :, None]
+    if recipe.pooling in ("cls", "last"):
+        pooled = answer[np.arange(len(answer)), last if recipe.pooling == "last" else 0]
+    elif recipe.pooling == "max":
+        pooled = np.where(mask > 0, answer, -np.inf).max(axis=1)
+    else:
+        pooled = np.where(mask > 0, answer, 0).sum(axis=1) / mask.sum(axis=1)
+    return np.asarray(pooled, dtype=np.float32)
 
 
 def _output(names: list[str], recipe: Recipe) -> str:

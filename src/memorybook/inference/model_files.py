@@ -88,16 +88,22 @@ def read(folder: str) -> Recipe:
         raise ValueError("it has no tokenizer.json")
     sentence = _settings(folder, "config_sentence_transformers.json")
     prompts = sentence.get("prompts")
-    prompts = (
-        {name: text for name, text in prompts.items() if isinstance(text, str)} if isinstance(prompts, dict) else {}
-    )
+    prompts = prompts if isinstance(prompts, dict) else {}
+    prompts = {name: text for name, text in prompts.items() if isinstance(text, str)}
     usual = prompts.get(str(sentence.get("default_prompt_name")), "")
+    pooling = _settings(folder, "1_Pooling/config.json")
+    wanted = [name for name, on in pooling.items() if name.startswith("pooling_mode_") and on is True]
+    known = [_POOLINGS[name] for name in wanted if name in _POOLINGS]
+    if len(known) != len(wanted) or len(known) > 1:
+        raise ValueError(f"its pooling {' with '.join(wanted)} is not one of {', '.join(_POOLINGS)}")
+    modules = _parsed(folder, "modules.json")
+    kinds = [str(one.get("type", "")) for one in modules if isinstance(one, dict)] if isinstance(modules, list) else []
     return Recipe(
         onnx=os.path.join(folder, chosen),
         tokenizer=tokenizer,
         int8=os.path.basename(chosen) in _INT8,
-        pooling=_pooling(folder),
-        plain=_is_plain(folder),
+        pooling=known[0] if known else "mean",
+        plain=all(kind.rpartition(".")[2] in _ACCEPTED_MODULES for kind in kinds),
         longest=_longest(folder),
         question=prompts.get("query", usual),
         passage=prompts.get("document", prompts.get("passage", usual)),
@@ -136,25 +142,20 @@ def fingerprint(folder: str) -> str:
 
 
 def fingerprint_of(onnx: str) -> str:
-    """The same of one ONNX file and the weights beside it, by their sizes and samples of each. Raises OSError."""
+    """Fingerprint one ONNX file and the weights beside it by sizes and samples. Raises OSError."""
     seen = 0
     folder, model = os.path.split(onnx)
     for name in sorted(os.listdir(folder or ".")):
         path = os.path.join(folder, name)
-        if belongs(model, name) and not os.path.isdir(path):
-            seen = _sampled(path, seen)
+        if not belongs(model, name) or os.path.isdir(path):
+            continue
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            seen = crc32(size.to_bytes(8, "little"), seen)
+            for place in (*range(0, size, max(_SAMPLE, size // _SAMPLES)), max(0, size - _SAMPLE)):
+                file.seek(place)
+                seen = crc32(file.read(_SAMPLE), seen)
     return f"{seen:08x}"
-
-
-def _sampled(path: str, seen: int) -> int:
-    """The checksum `seen` continued with a file's size, its ends and what lies between them at equal distances."""
-    with open(path, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        seen = crc32(size.to_bytes(8, "little"), seen)
-        for place in (*range(0, size, max(_SAMPLE, size // _SAMPLES)), max(0, size - _SAMPLE)):
-            file.seek(place)
-            seen = crc32(file.read(_SAMPLE), seen)
-    return seen
 
 
 def files(folder: str) -> list[str]:
@@ -187,21 +188,6 @@ def _parsed(folder: str, name: str) -> Any:
 def _settings(folder: str, name: str) -> dict[str, Any]:
     found = _parsed(folder, name)
     return found if isinstance(found, dict) else {}
-
-
-def _pooling(folder: str) -> str:
-    settings = _settings(folder, "1_Pooling/config.json")
-    wanted = [name for name, on in settings.items() if name.startswith("pooling_mode_") and on is True]
-    known = [_POOLINGS[name] for name in wanted if name in _POOLINGS]
-    if len(known) != len(wanted) or len(known) > 1:
-        raise ValueError(f"its pooling {' with '.join(wanted)} is not one of {', '.join(_POOLINGS)}")
-    return known[0] if known else "mean"
-
-
-def _is_plain(folder: str) -> bool:
-    modules = _parsed(folder, "modules.json")
-    kinds = [str(one.get("type", "")) for one in modules if isinstance(one, dict)] if isinstance(modules, list) else []
-    return all(kind.rpartition(".")[2] in _ACCEPTED_MODULES for kind in kinds)
 
 
 def _longest(folder: str) -> int:
@@ -276,18 +262,15 @@ def fetch(model: str) -> str:
         for wanted in ([name for name in beside if name != chosen], [chosen]):
             folder = snapshot_download(repo, revision=revision or None, allow_patterns=wanted)
     except Exception as error:  # the library's own, its HTTP client's, the system's: all say that it is not here
+        reason = next((line.strip() for line in str(error).splitlines() if line.strip()), "no reason given")
         raise EmbedderFailed(
             f"the model {model!r} is not in the hub's cache and could not be fetched"
-            f" ({type(error).__name__}: {_first_line(error)}); check the name and the network, or give a folder"
+            f" ({type(error).__name__}: {reason}); check the name and the network, or give a folder"
         ) from error
     finally:
         if not quiet:
             enable_progress_bars()
     return folder
-
-
-def _first_line(error: Exception) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), "no reason given")
 
 
 def _missing() -> EmbedderFailed:

@@ -17,7 +17,6 @@ from memorybook.inference.http_client import Service, endpoint, excerpt, sound_k
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memorybook.inference.http_client import Response
     from memorybook.protocols import Vectors
 
 _WHAT = "the embedding service"
@@ -109,17 +108,16 @@ class RemoteEmbedder:
         self._service.close()
 
     def _rows(self, texts: list[str], *, query: bool) -> list[bytes]:
-        """One row for each text, in as many requests as the service wants."""
+        """Return one row for each text, in as many requests as the service wants."""
         body = self._answer(texts, query)
         if body is None:
             self._batch = half = len(texts) // 2
             return self._rows(texts[:half], query=query) + self._rows(texts[half:], query=query)
         try:
-            answer = _parsed(body)
-            model, served = answer.get("model"), self._served
+            model, vectors = _vectors(body, len(texts))
+            served = self._served
             if model is not None and served is not None and model != served:
                 raise ValueError(f"vectors of the model {model!r} after those of {served!r}")
-            vectors = _in_order(answer, len(texts))
             dimensions = self.dimensions or (len(vectors[0]) if isinstance(vectors[0], list) else 0)
             rows = [_row(values, at, dimensions) for at, values in enumerate(vectors)]
         except ValueError as error:
@@ -128,12 +126,16 @@ class RemoteEmbedder:
         return rows
 
     def _answer(self, texts: list[str], query: bool) -> bytes | None:
-        """The body of a successful answer, after as many tries as are due; None if these are too many texts at once."""
+        """Return the body of a successful answer, retrying as due; None if these are too many texts at once."""
         if query and time.monotonic() < self._down[0]:
             raise EmbedderFailed(self._down[1])
-        tries = 0
+        payload: dict[str, Any] = {"model": self._model, "input": texts, "encoding_format": "float"}
+        if self._ask_dimensions:
+            payload["dimensions"] = self.dimensions
+        data, tries = json.dumps(payload, ensure_ascii=False).encode(), 0
+        most = 65536 + len(texts) * (self.dimensions or _UNKNOWN_DIMENSIONS) * _BYTES_PER_NUMBER
         while True:
-            reply = self._post(texts)
+            reply = self._service.post(data, timeout=self._timeout, most=most)
             if reply.fine:
                 self._down = (0.0, "")
                 return reply.body
@@ -153,32 +155,19 @@ class RemoteEmbedder:
             self._down = (time.monotonic() + _REST, str(failure))
         raise failure
 
-    def _post(self, texts: list[str]) -> Response:
-        """One request; no more is taken for an answer than these vectors can be."""
-        payload: dict[str, Any] = {"model": self._model, "input": texts, "encoding_format": "float"}
-        if self._ask_dimensions:
-            payload["dimensions"] = self.dimensions
-        most = 65536 + len(texts) * (self.dimensions or _UNKNOWN_DIMENSIONS) * _BYTES_PER_NUMBER
-        body = json.dumps(payload, ensure_ascii=False).encode()
-        return self._service.post(body, timeout=self._timeout, most=most)
-
     def _failed(self, what: str, advice: str) -> EmbedderFailed:
         return EmbedderFailed(self._service.masked(f"{_WHAT} {self._service.host!r} {what}; {advice}"))
 
 
-def _parsed(body: bytes) -> dict[str, Any]:
+def _vectors(body: bytes, count: int) -> tuple[Any, list[Any]]:
+    """Return the model that answered, and its vectors by their `index`, each of 0 … count-1 once."""
     try:
         answer = json.loads(body)
     except (ValueError, RecursionError):
         raise ValueError(f"something that is not JSON, {excerpt(body)}") from None
-    if not isinstance(answer, dict) or not isinstance(answer.get("data"), list):
+    items = answer.get("data") if isinstance(answer, dict) else None
+    if not isinstance(items, list):
         raise ValueError(f"JSON without a list 'data', {excerpt(body)}")
-    return answer
-
-
-def _in_order(answer: dict[str, Any], count: int) -> list[Any]:
-    """Return the vectors by their `index`, each of 0 … count-1 once."""
-    items = answer["data"]
     if len(items) != count:
         raise ValueError(f"{len(items)} vectors for {count} texts")
     vectors: dict[int, Any] = {}
@@ -189,7 +178,7 @@ def _in_order(answer: dict[str, Any], count: int) -> list[Any]:
         if index in vectors:
             raise ValueError(f"two vectors of 'index' {index}")
         vectors[index] = item.get("embedding")
-    return [vectors[index] for index in range(count)]
+    return answer.get("model"), [vectors[index] for index in range(count)]
 
 
 def _row(values: Any, at: int, dimensions: int) -> bytes:

@@ -96,7 +96,7 @@ class StaticEmbedder:
         self._ahead: EmbedWorker | None = None
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """A float32 array (n, 256) in the order of `texts`. Raises EmbedderFailed if the weights are not there."""
+        """Return a float32 array (n, 256) in the order of `texts`. Raises EmbedderFailed without the weights."""
         if len(texts) > 1:  # a question that is asked meanwhile changes nothing
             self._expected = []
         if self._ahead is not None:
@@ -144,19 +144,25 @@ class StaticEmbedder:
         return stacked([row for row in rows if row is not None], DIMENSIONS)
 
     def rows(self, texts: Sequence[str], *, bulk: bool) -> Vectors:
-        """As `embed`, made now; by numpy, or, unless in bulk, without importing it."""
-        pieces, weights, start = self._opened or self._open()
+        """Embed now, in this process; imports numpy only if `bulk`."""
+        self._opened = self._opened or _read_once((tuple(sys.path), self._cache_dir))
+        pieces, weights, start = self._opened
         if bulk:
             pieces.unfold()
         np = arrays(inf if bulk else sum(map(len, texts)) * _LOST)
         if np is not None:
             return _bulk(np, pieces, weights, start, texts)
-        rows: dict[int, tuple[float, ...]] = {}
-        return stacked([_row(_tokens(pieces, text), weights, start, rows) for text in texts], DIMENSIONS)
-
-    def _open(self) -> _Opened:
-        self._opened = _read_once((_packages(), self._cache_dir))
-        return self._opened
+        known: dict[int, tuple[float, ...]] = {}
+        rows = []
+        for text in texts:
+            total: list[float] = [0.0] * DIMENSIONS
+            for token in _tokens(pieces, text):
+                row = known.get(token)
+                if row is None:
+                    row = known[token] = _ROW.unpack_from(weights, start + token * _ROW.size)
+                total = list(map(add, total, row))
+            rows.append(unit_row(total))
+        return stacked(rows, DIMENSIONS)
 
 
 # --- words to token ids -----------------------------------------------------------------------------
@@ -205,18 +211,14 @@ class WordPieces:
         found = self._words.get(word)
         if found is None:
             if len(word) > LONGEST_WORD:
-                return self._stretches(word)
+                self.unfold()
+                parts = [word[start : start + LONGEST_WORD] for start in range(0, len(word), LONGEST_WORD)]
+                parts[0] = MARK + parts[0]
+                return [id for part in parts for id in self._merged(part)]
             if len(self._words) >= _CACHED_WORDS:
                 self._words.clear()
             whole = self._find(MARK + word, 0)
             found = self._words[word] = [whole] if whole else self._merged(MARK + word)
-        return found
-
-    def _stretches(self, word: str) -> list[int]:
-        self.unfold()
-        found = self._merged(MARK + word[:LONGEST_WORD])
-        for start in range(LONGEST_WORD, len(word), LONGEST_WORD):
-            found += self._merged(word[start : start + LONGEST_WORD])
         return found
 
     def _merged(self, text: str) -> list[int]:
@@ -359,7 +361,9 @@ class EmbedWorker:
         from tempfile import TemporaryFile
         from weakref import finalize
 
-        if not _is_plain(sys.executable) or _processors() < 2:
+        python = os.path.basename(sys.executable).startswith("python") and not getattr(sys, "frozen", False)
+        processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        if not python or processors < 2:
             raise OSError("a second process would be of no use, or cannot be started")
         if cache_dir:
             os.makedirs(cache_dir, exist_ok=True)
@@ -404,18 +408,15 @@ class EmbedWorker:
             if self._end is None:
                 return None
             places = [*map(self._places.pop, map(hash, texts), repeat(-1))]
-            rows = self._made(places)
+            width = self._width
+            made = os.fstat(self._rows.fileno()).st_size // width
+            found: list[bytes | None] = [None] * len(places)
+            if made:
+                with mmap(self._rows.fileno(), made * width, access=ACCESS_READ) as rows:
+                    found = [rows[at * width : (at + 1) * width] if 0 <= at < made else None for at in places]
             if not self._places:
                 self._close()
-            return rows
-
-    def _made(self, places: list[int]) -> list[bytes | None]:
-        width = self._width
-        made = os.fstat(self._rows.fileno()).st_size // width
-        if not made:
-            return [None] * len(places)
-        with mmap(self._rows.fileno(), made * width, access=ACCESS_READ) as rows:
-            return [rows[at * width : (at + 1) * width] if 0 <= at < made else None for at in places]
+            return found
 
     def close(self) -> None:
         """End the process and let the files go; closing twice does nothing."""
@@ -429,16 +430,6 @@ class EmbedWorker:
             self._places.clear()
             self._texts.close()
             self._rows.close()
-
-
-def _is_plain(executable: str) -> bool:
-    """Return whether running this runs Python, and not the program that has Python in it."""
-    return os.path.basename(executable).startswith("python") and not getattr(sys, "frozen", False)
-
-
-def _processors() -> int:
-    """Return how many this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _stop(process: Popen[bytes]) -> None:
@@ -465,21 +456,17 @@ def serve(texts: int, rows: int, cache_dir: str) -> None:
         if len(part) < _PART.size:
             return
         start, size = _PART.unpack(part)
-        wanted: list[str] = marshal.loads(_read_part(texts, start, size))  # noqa: S302  (nobody else can write there)
+        data = b""
+        while len(data) < size and (piece := os.pread(texts, size - len(data), start + len(data))):
+            data += piece
+        wanted: list[str] = marshal.loads(data)  # noqa: S302  (nobody else can write there)
         for first in range(0, len(wanted), 512):
             if os.getppid() != parent:
                 return
-            data = memoryview(cast("Any", embedder.rows(wanted[first : first + 512], bulk=True))).cast("B")
-            while data:
-                done = os.pwrite(rows, data, at)
-                at, data = at + done, data[done:]
-
-
-def _read_part(file: int, start: int, size: int) -> bytes:
-    found = bytearray()
-    while len(found) < size and (piece := os.pread(file, size - len(found), start + len(found))):
-        found += piece
-    return bytes(found)
+            made = memoryview(cast("Any", embedder.rows(wanted[first : first + 512], bulk=True))).cast("B")
+            while made:
+                done = os.pwrite(rows, made, at)
+                at, made = at + done, made[done:]
 
 
 # --- texts to rows -------------------------------------------------------------------------------
@@ -488,8 +475,11 @@ def _read_part(file: int, start: int, size: int) -> bytes:
 _Opened = tuple[WordPieces, mmap, int]
 
 
-def _read(place: tuple[str, str | None]) -> _Opened:
-    folder, cache_dir = place
+def _read(place: tuple[tuple[str, ...], str | None]) -> _Opened:
+    folders, cache_dir = place
+    folder = next((folder for folder in folders if os.path.isfile(os.path.join(folder, _WEIGHTS))), None)
+    if folder is None:  # found without importing anything
+        raise EmbedderFailed("the bundled embedder's weights are not installed; run: pip install 'wordllama>=0.4,<0.5'")
     try:
         pieces = load_pieces(os.path.join(folder, _TOKENIZER), cache_dir)
         weights, start = _mapped(os.path.join(folder, _WEIGHTS), pieces.size)
@@ -525,17 +515,6 @@ def _tokens(pieces: WordPieces, text: str) -> list[int]:
     return [number for word in readable(text).split() for number in pieces.ids(word)]
 
 
-def _row(tokens: list[int], weights: mmap, start: int, rows: dict[int, tuple[float, ...]]) -> bytes:
-    """Return the unit row of these tokens; `rows` keeps what was read."""
-    total: list[float] = [0.0] * DIMENSIONS
-    for token in tokens:
-        row = rows.get(token)
-        if row is None:
-            row = rows[token] = _ROW.unpack_from(weights, start + token * _ROW.size)
-        total = list(map(add, total, row))
-    return unit_row(total)
-
-
 def _bulk(np: Any, pieces: WordPieces, weights: mmap, start: int, texts: Sequence[str]) -> Vectors:
     table = np.frombuffer(weights, dtype="<f2", count=pieces.size * DIMENSIONS, offset=start)
     table = table.reshape(pieces.size, DIMENSIONS)
@@ -547,14 +526,6 @@ def _bulk(np: Any, pieces: WordPieces, weights: mmap, start: int, texts: Sequenc
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     np.divide(vectors, lengths, out=vectors, where=lengths > 0)
     return vectors
-
-
-def _packages() -> str:
-    """Return the directory that holds the package wordllama, found without importing anything."""
-    for folder in sys.path:
-        if os.path.isfile(os.path.join(folder, _WEIGHTS)):
-            return folder
-    raise EmbedderFailed("the bundled embedder's weights are not installed; run: pip install 'wordllama>=0.4,<0.5'")
 
 
 def _mapped(path: str, size: int) -> tuple[mmap, int]:

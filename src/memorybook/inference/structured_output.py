@@ -106,7 +106,7 @@ class LanguageModel:
         """Release what the model holds; it may be used again."""
 
     def gated(self, allow: Callable[[Usage], None]) -> Self:
-        """This model, asking `allow` before each request with what the `complete` has used so far."""
+        """Return this model with a gate: `allow` is asked before each request with the usage so far."""
         other = copy.copy(self)
         other._allow = allow
         return other
@@ -237,22 +237,22 @@ def spelled_out(request: Request) -> tuple[Message, ...]:
 
 
 def _instructions(request: Request) -> str:
-    if request.form:
-        form = request.form
+    form, tools, choice = request.form, request.tools, request.tool_choice
+    chinese = _HAN.search(form.description if form else "".join(tool.description for tool in tools)) is not None
+    if form:
         how = "Answer with one JSON object and nothing else. It must fit this JSON schema:"
-        if _HAN.search(form.description):
-            how = "只回答一个 JSON 对象，不要有任何其他文字。它要符合这个 JSON schema："
+        how = "只回答一个 JSON 对象，不要有任何其他文字。它要符合这个 JSON schema：" if chinese else how
         return f"{form.description}\n{how}\n{as_json(form.schema)}".lstrip()
-    if not request.tools:
+    if not tools:
         return ""
-    listed = "\n".join(f"- {tool.name}: {tool.description} {as_json(tool.parameters)}" for tool in request.tools)
-    if any(_HAN.search(tool.description) for tool in request.tools):
+    listed = "\n".join(f"- {tool.name}: {tool.description} {as_json(tool.parameters)}" for tool in tools)
+    if chinese:
         how = '要调用工具，就只回答 {"name": 工具名, "arguments": {…}}，不要有其他文字。工具：'
-        must = {None: "", "required": "\n你必须调用一个工具。"}
-        return f"{how}\n{listed}" + must.get(request.tool_choice, f"\n你必须调用 {request.tool_choice}。")
-    how = 'To call a tool, answer only with {"name": the tool, "arguments": {…}}. The tools:'
-    must = {None: "", "required": "\nYou must call one of them."}
-    return f"{how}\n{listed}" + must.get(request.tool_choice, f"\nYou must call {request.tool_choice}.")
+        must = f"你必须调用{'一个工具' if choice == 'required' else f' {choice}'}。"
+    else:
+        how = 'To call a tool, answer only with {"name": the tool, "arguments": {…}}. The tools:'
+        must = f"You must call {'one of them' if choice == 'required' else choice}."
+    return f"{how}\n{listed}" + (f"\n{must}" if choice else "")
 
 
 def again(request: Request, raw: Raw, problem: ValueError) -> Request:
@@ -271,7 +271,7 @@ def again(request: Request, raw: Raw, problem: ValueError) -> Request:
 
 
 def reply_of(raw: Raw, request: Request, usage: Usage) -> Reply:
-    """What the answer says. Raises ValueError, with a sentence for the model, if it is not what was asked for."""
+    """Read an answer. Raises ValueError, with a sentence for the model, if it is not what was asked for."""
     if request.form:
         return Reply(clean(raw.text), _filled(request.form, raw), (), usage, raw.cut)
     text = clean(without_thoughts(raw.text))
@@ -303,7 +303,7 @@ def _filled(form: Form[Any], raw: Raw) -> Any:
 
 
 def _candidates(form: Form[Any], raw: Raw) -> Iterator[Any]:
-    """Whatever in the answer may be the filled form, likeliest first."""
+    """Yield what in the answer may be the filled form, likeliest first."""
     for call in raw.calls:
         arguments = call.arguments
         yield from values(arguments, cut=raw.cut) if isinstance(arguments, str) else [sound(arguments)]

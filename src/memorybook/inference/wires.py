@@ -60,45 +60,6 @@ class Draft:
         return Raw(text, calls, self.input_tokens, self.output_tokens, self.cut)
 
 
-class Wire:
-    """Base of both wires.
-
-    Attributes:
-        tail: Of the address.
-    """
-
-    tail: str
-
-    def headers(self, key: str) -> dict[str, str]:
-        """Return the headers of every request."""
-        raise NotImplementedError
-
-    def body(self, request: Request, dialect: Dialect, model: str, *, stream: bool = False) -> dict[str, Any]:
-        """Return what to post."""
-        words = request.spelled or (request.form is not None and dialect.mode == "prompted")
-        sent = {"model": model} | self._fields(
-            request, spelled_out(request) if words else request.messages, dialect, stream
-        )
-        if dialect.temperature is not None:
-            sent["temperature"] = dialect.temperature
-        return sent | ({"stream": True} if stream else {})
-
-    def _fields(self, request: Request, messages: Sequence[Message], dialect: Dialect, stream: bool) -> dict[str, Any]:
-        raise NotImplementedError
-
-    def concede(self, dialect: Dialect, request: Request, response: Response) -> Dialect | None:
-        """Return a plainer dialect for a server that refused this request; None if none would help."""
-        raise NotImplementedError
-
-    def answer(self, found: Any) -> Raw:
-        """Read a decoded body. Raises ValueError if it is no answer."""
-        raise NotImplementedError
-
-    def piece(self, event: Any, draft: Draft) -> str:
-        """Return the text that an event of a stream adds; all else goes into the draft. Raises ValueError."""
-        raise NotImplementedError
-
-
 # --- OpenAI --------------------------------------------------------------------------------------
 
 _REFUSED = (400, 404, 422, 500, 501)
@@ -107,41 +68,60 @@ _NO_TOOLS = (b"tool", b"function")
 _NOT_KNOWN = (b"unsupported", b"not support", b"unknown", b"unrecognized", b"extra inputs", b"schema")
 
 
-class OpenAIWire(Wire):
-    """OpenAI's `/chat/completions`, as Ollama, LM Studio, vLLM, SiliconFlow, OpenRouter and others speak it, too."""
+class Wire:
+    """OpenAI's `/chat/completions`, as Ollama, LM Studio, vLLM, SiliconFlow, OpenRouter and others speak it, too.
+
+    Attributes:
+        tail: Of the address.
+    """
 
     tail = "chat/completions"
 
     def headers(self, key: str) -> dict[str, str]:
-        """See `Wire.headers`."""
+        """Return the headers of every request."""
         return {"authorization": f"Bearer {key}"} if key else {}
 
-    def _fields(self, request: Request, messages: Sequence[Message], dialect: Dialect, stream: bool) -> dict[str, Any]:
+    def body(self, request: Request, dialect: Dialect, model: str, *, stream: bool = False) -> dict[str, Any]:
+        """Return what to post."""
         form, choice = request.form, request.tool_choice
-        sent: dict[str, Any] = {"messages": [dict(message) for message in messages]}
-        if request.max_tokens:
-            sent[dialect.limit] = request.max_tokens
+        words = request.spelled or (form is not None and dialect.mode == "prompted")
+        sent = {"model": model} | self._talk(spelled_out(request) if words else request.messages)
+        sent |= self._settings(request, dialect, stream)
+        tools = [(tool.name, tool.description, tool.parameters) for tool in request.tools]
+        if form and dialect.mode != "prompted" and "response_format" not in sent:
+            tools, choice = [(form.name, form.description, form.schema)], form.name
+        if tools:
+            sent["tools"] = [self._tool(name, description, dict(schema)) for name, description, schema in tools]
+        if tools and choice and dialect.forced:
+            sent["tool_choice"] = self._choice(choice)
+        if dialect.temperature is not None:
+            sent["temperature"] = dialect.temperature
+        return sent | ({"stream": True} if stream else {})
+
+    def _talk(self, messages: Sequence[Message]) -> dict[str, Any]:
+        return {"messages": [dict(message) for message in messages]}
+
+    def _settings(self, request: Request, dialect: Dialect, stream: bool) -> dict[str, Any]:
+        """Return the limit, and the schema where a form is asked for by one."""
+        form = request.form
+        sent: dict[str, Any] = {dialect.limit: request.max_tokens} if request.max_tokens else {}
         if form and dialect.mode == "json_schema":
             schema = {"name": form.name, "description": form.description, "schema": dict(form.schema)}
             strict = {"strict": True} if _is_strict(form.schema) else {}
             sent["response_format"] = {"type": "json_schema", "json_schema": schema | strict}
-        elif form and dialect.mode == "tool":
-            sent["tools"] = [_function(form.name, description=form.description, parameters=dict(form.schema))]
-            if dialect.forced:
-                sent["tool_choice"] = _function(form.name)
-        elif request.tools:
-            sent["tools"] = [
-                _function(tool.name, description=tool.description, parameters=dict(tool.parameters))
-                for tool in request.tools
-            ]
-            if choice and dialect.forced:
-                sent["tool_choice"] = choice if choice == "required" else _function(choice)
         if stream and dialect.counted:
             sent["stream_options"] = {"include_usage": True}
         return sent
 
+    def _tool(self, name: str, description: str, schema: dict[str, Any]) -> dict[str, Any]:
+        return {"type": "function", "function": {"name": name, "description": description, "parameters": schema}}
+
+    def _choice(self, name: str) -> Any:
+        """Return how to demand a call of that tool, or of any if `required`."""
+        return name if name == "required" else {"type": "function", "function": {"name": name}}
+
     def concede(self, dialect: Dialect, request: Request, response: Response) -> Dialect | None:
-        """See `Wire.concede`."""
+        """Return a plainer dialect for a server that refused this request; None if none would help."""
         if response.status not in _REFUSED:
             return None
         said = response.body.lower()
@@ -165,7 +145,7 @@ class OpenAIWire(Wire):
         return None
 
     def answer(self, found: Any) -> Raw:
-        """See `Wire.answer`."""
+        """Read a decoded body. Raises ValueError if it is no answer."""
         choice = _choice(found)
         if choice is None:
             raise ValueError("no 'choices'")
@@ -173,23 +153,17 @@ class OpenAIWire(Wire):
         if not isinstance(message, dict):
             raise ValueError("a choice without 'message'")
         usage, calls = object_at(found, "usage"), message.get("tool_calls")
-        functions = [
-            (object_at(call), object_at(call, "function")) for call in (calls if isinstance(calls, list) else [])
-        ]
+        pairs = ((object_at(call), object_at(call, "function")) for call in (calls if isinstance(calls, list) else []))
         return Raw(
             text_of(message.get("content")) or text_of(message.get("refusal")),
-            tuple(
-                RawCall(text_of(call.get("id")), text_of(f.get("name")), f.get("arguments"))
-                for call, f in functions
-                if f
-            ),
+            tuple(RawCall(text_of(c.get("id")), text_of(f.get("name")), f.get("arguments")) for c, f in pairs if f),
             count(usage.get("prompt_tokens")),
             count(usage.get("completion_tokens")),
             choice.get("finish_reason") == "length",
         )
 
     def piece(self, event: Any, draft: Draft) -> str:
-        """See `Wire.piece`."""
+        """Return the text that an event of a stream adds; all else goes into the draft. Raises ValueError."""
         choice, usage = _choice(event), object_at(event, "usage")
         draft.input_tokens = count(usage.get("prompt_tokens")) or draft.input_tokens
         draft.output_tokens = count(usage.get("completion_tokens")) or draft.output_tokens
@@ -211,10 +185,6 @@ def _choice(found: Any) -> dict[str, Any] | None:
     _check(found)
     choices = object_at(found).get("choices")
     return choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else None
-
-
-def _function(name: str, **more: Any) -> dict[str, Any]:
-    return {"type": "function", "function": {"name": name, **more}}
 
 
 def _is_strict(schema: Any) -> bool:
@@ -250,23 +220,18 @@ class AnthropicWire(Wire):
         """See `Wire.headers`."""
         return {"anthropic-version": "2023-06-01"} | ({"x-api-key": key} if key else {})
 
-    def _fields(self, request: Request, messages: Sequence[Message], dialect: Dialect, stream: bool) -> dict[str, Any]:
-        form, choice = request.form, request.tool_choice
-        sent: dict[str, Any] = {"max_tokens": request.max_tokens or _MAX_TOKENS, "messages": _turns(messages)}
+    def _talk(self, messages: Sequence[Message]) -> dict[str, Any]:
         system = "\n\n".join(filter(None, (text_of(m.get("content")) for m in messages if m["role"] == "system")))
-        if system:
-            sent["system"] = system
-        if form and dialect.mode != "prompted":
-            sent["tools"] = [{"name": form.name, "description": form.description, "input_schema": dict(form.schema)}]
-            sent["tool_choice"] = {"type": "tool", "name": form.name}
-        elif request.tools:
-            sent["tools"] = [
-                {"name": tool.name, "description": tool.description, "input_schema": dict(tool.parameters)}
-                for tool in request.tools
-            ]
-            if choice and dialect.forced:
-                sent["tool_choice"] = {"type": "any"} if choice == "required" else {"type": "tool", "name": choice}
-        return sent
+        return {"messages": _turns(messages)} | ({"system": system} if system else {})
+
+    def _settings(self, request: Request, dialect: Dialect, stream: bool) -> dict[str, Any]:
+        return {"max_tokens": request.max_tokens or _MAX_TOKENS}
+
+    def _tool(self, name: str, description: str, schema: dict[str, Any]) -> dict[str, Any]:
+        return {"name": name, "description": description, "input_schema": schema}
+
+    def _choice(self, name: str) -> Any:
+        return {"type": "any"} if name == "required" else {"type": "tool", "name": name}
 
     def concede(self, dialect: Dialect, request: Request, response: Response) -> Dialect | None:
         """See `Wire.concede`."""
@@ -285,13 +250,10 @@ class AnthropicWire(Wire):
         if not isinstance(content, list):
             raise ValueError("no list 'content'")
         blocks = [object_at(block) for block in content]
+        used = [block for block in blocks if block.get("type") == "tool_use"]
         return Raw(
             "".join(text_of(block.get("text")) for block in blocks if block.get("type") == "text"),
-            tuple(
-                RawCall(text_of(block.get("id")), text_of(block.get("name")), block.get("input"))
-                for block in blocks
-                if block.get("type") == "tool_use"
-            ),
+            tuple(RawCall(text_of(one.get("id")), text_of(one.get("name")), one.get("input")) for one in used),
             _input_tokens(usage),
             count(usage.get("output_tokens")),
             found.get("stop_reason") == "max_tokens",
@@ -303,11 +265,8 @@ class AnthropicWire(Wire):
         usage = object_at(event, "usage") or object_at(object_at(event, "message"), "usage")
         draft.input_tokens = _input_tokens(usage) or draft.input_tokens
         draft.output_tokens = count(usage.get("output_tokens")) or draft.output_tokens
-        index, delta, block = (
-            object_at(event).get("index"),
-            object_at(event, "delta"),
-            object_at(event, "content_block"),
-        )
+        index, delta = object_at(event).get("index"), object_at(event, "delta")
+        block = object_at(event, "content_block")
         if block.get("type") == "tool_use":
             draft.call(index, text_of(block.get("id")), text_of(block.get("name")), "")
         if delta.get("type") == "input_json_delta":

@@ -54,14 +54,14 @@ class Format(NamedTuple):
     Attributes:
         name: By which it is asked for.
         apart: Whether the messages of a session stand together, so that none but them is held.
-        matches: Whether these first objects of a file are of this format.
+        matches: Whether an object is of this format; one of the first of a file is enough.
         read: Yields what these objects tell. Titles of sessions found on the way are put into `titles` by the
             session's name ("" where none is named).
     """
 
     name: str
     apart: bool
-    matches: Callable[[Sequence[Mapping[str, Any]]], bool]
+    matches: Callable[[Mapping[str, Any]], bool]
     read: Read
 
 
@@ -71,10 +71,6 @@ class Read(Protocol):
     def __call__(
         self, records: Iterable[Record], /, *, timezone: tzinfo, warn: Warn, titles: dict[str, str]
     ) -> Iterator[Parsed]: ...
-
-
-def _is_exported(sample: Sequence[Mapping[str, Any]]) -> bool:
-    return any(sessions_json.is_session(fields) for fields in sample)
 
 
 def _read_exported(
@@ -90,15 +86,6 @@ def _read_exported(
             warn(f"item {record.line}: no session with its chats, skipped")
 
 
-def _is_chat(sample: Sequence[Mapping[str, Any]]) -> bool:
-    return any(first(fields, *TEXT) is not None or "role" in fields for fields in sample)
-
-
-def _read_chat(records: Iterable[Record], *, timezone: tzinfo, warn: Warn, titles: dict[str, str]) -> Iterator[Said]:
-    """Yield messages, one an object, from an agent or between people; objects that hold none are warnings."""
-    return filter(None, (said_in(record, timezone=timezone, warn=warn) for record in records))
-
-
 CHAT = "chat"
 """The format in which a session has the name that somebody gave it."""
 
@@ -106,14 +93,21 @@ MARKDOWN = "openclaw"
 """The format of Markdown files, which hold no objects."""
 
 FORMATS = (
-    Format("memorybook", True, _is_exported, _read_exported),
+    Format("memorybook", True, sessions_json.is_session, _read_exported),
     Format("chatgpt", True, is_chatgpt, read_chatgpt),
     Format("claude", True, is_claude, read_claude),
     Format("claude-code", False, is_claude_code, read_claude_code),
     Format("codex", False, is_codex, read_codex),
     Format("mem0", True, is_mem0, read_mem0),
     Format("history", False, is_history, read_history),
-    Format(CHAT, False, _is_chat, _read_chat),
+    Format(
+        CHAT,
+        False,
+        lambda fields: first(fields, *TEXT) is not None or "role" in fields,
+        lambda records, *, timezone, warn, titles: filter(
+            None, (said_in(record, timezone=timezone, warn=warn) for record in records)
+        ),
+    ),
 )
 """In the order in which they are tried."""
 
@@ -168,7 +162,13 @@ def opened(
         return Reading(MARKDOWN, read_markdown(path, stream, timezone=timezone, warn=warnings.append), warnings)
     records = records_in(path, stream, warnings.append)
     sample = list(islice(records, _SAMPLE))
-    chosen = _format(path, sample, warnings, format)
+    fitting = (
+        each
+        for each in FORMATS
+        if format == each.name or (format is None and any(each.matches(record.fields) for record in sample))
+    )
+    if (chosen := next(fitting, None)) is None:
+        raise InvalidInput(f"nothing in {path!r} looks like a conversation; {EXPECTED}" + _because(warnings))
     if strict and chosen.name == CHAT and not any(any(who_of(record.fields)) for record in sample):
         raise InvalidInput(f"nothing in {path!r} looks like a conversation; {EXPECTED}")
     titles: dict[str, str] = {}
@@ -178,15 +178,6 @@ def opened(
     return Reading(
         chosen.name, _group_sessions(told, chosen, origin or path, titles, warnings.append), warnings, chosen.apart
     )
-
-
-def _format(path: str, sample: Sequence[Record], warnings: Sequence[str], name: str | None) -> Format:
-    """Return the format of that name, or the one whose objects these are."""
-    fields = [record.fields for record in sample]
-    for format in FORMATS:
-        if name == format.name or (name is None and format.matches(fields)):
-            return format
-    raise InvalidInput(f"nothing in {path!r} looks like a conversation; {EXPECTED}" + _because(warnings))
 
 
 def _of_scope(path: str, told: Iterator[Parsed], scope: str) -> Iterator[Parsed]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import tzinfo
 from typing import Any
 
@@ -49,12 +49,8 @@ _INJECTED = (
 )
 
 
-def is_claude_code(sample: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether these first objects of a file are events of a transcript."""
-    return any(_is_event(fields) for fields in sample)
-
-
-def _is_event(fields: Mapping[str, Any]) -> bool:
+def is_claude_code(fields: Mapping[str, Any]) -> bool:
+    """Return whether an object is an event of a transcript."""
     kind = word(fields.get("type"))
     if kind in ("user", "assistant"):
         return isinstance(fields.get("message"), dict)
@@ -166,13 +162,14 @@ _INSERTED = (
 )
 
 
-def is_codex(sample: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether these first objects of a file are lines of a session."""
-    return any(
-        (word(fields.get("type")) in _WRAPPED and isinstance(fields.get("payload"), dict))
-        or (word(fields.get("type")) in _CALLS | _OUTPUTS and "call_id" in fields)
-        or ("instructions" in fields and "id" in fields and "timestamp" in fields)
-        for fields in sample
+def is_codex(fields: Mapping[str, Any]) -> bool:
+    """Return whether an object is a line of a session."""
+    kind = word(fields.get("type"))
+    wrapped = kind in _WRAPPED and isinstance(fields.get("payload"), dict)
+    return (
+        wrapped
+        or (kind in _CALLS | _OUTPUTS and "call_id" in fields)
+        or {"instructions", "id", "timestamp"} <= fields.keys()
     )
 
 
@@ -196,7 +193,7 @@ class _Reader:
     def __init__(self, timezone: tzinfo) -> None:
         self.session = ""
         self.sub_agent = False
-        self.unknown: dict[str, int] = {}
+        self.unknown = Counter[str]()
         self._timezone = timezone
         self._metadata: dict[str, Any] = {}
         self._tools: dict[str, str] = {}
@@ -212,80 +209,57 @@ class _Reader:
                 yield said
 
     def take(self, record: Record) -> None:
-        """Look at a line."""
+        """Read a line."""
         fields = record.fields
         payload = fields.get("payload")
         kind = word(fields.get("type"))
         if kind == "session_meta" or (not kind and "instructions" in fields and not self.session):
-            self._meta(payload if isinstance(payload, dict) else fields)
+            if not self.session:  # else of the session that this one was forked from
+                self._meta(payload if isinstance(payload, dict) else fields)
         elif kind == "event_msg" and isinstance(payload, dict):
-            self._event(record, payload)
+            role = {"user_message": "user", "agent_message": "assistant"}.get(word(payload.get("type")), "")
+            text = payload.get("message")
+            if role and isinstance(text, str):
+                self._say(record, payload, role, clean(text), event=True)
         elif kind == "response_item" and isinstance(payload, dict):
             self._item(record, payload)
         elif kind in _CALLS | _OUTPUTS | {"message"}:
             self._item(record, fields)
         elif kind not in ("turn_context", "compacted", "reasoning") and "record_type" not in fields:
-            self.unknown[kind] = self.unknown.get(kind, 0) + 1
+            self.unknown[kind] += 1
 
     def _meta(self, fields: Mapping[str, Any]) -> None:
-        if self.session:
-            return  # of the session that this one was forked from
         self.session = word(fields.get("id"))
-        source = fields.get("source")
+        source, git = fields.get("source"), fields.get("git")
         self.sub_agent = isinstance(source, dict) and any(str(key).lower().startswith("sub") for key in source)
-        git = fields.get("git")
-        branch = word(git.get("branch")) if isinstance(git, dict) else ""
-        self._metadata = {
-            **({"cwd": word(fields["cwd"])} if word(fields.get("cwd")) else {}),
-            **({"gitBranch": branch} if branch else {}),
-        }
-
-    def _event(self, record: Record, payload: Mapping[str, Any]) -> None:
-        role = {"user_message": "user", "agent_message": "assistant"}.get(word(payload.get("type")), "")
-        text = payload.get("message")
-        if role and isinstance(text, str):
-            self._say(record, payload, role, clean(text), event=True)
+        branch = git.get("branch") if isinstance(git, dict) else ""
+        found = {"cwd": word(fields.get("cwd")), "gitBranch": word(branch)}
+        self._metadata = {name: value for name, value in found.items() if value}
 
     def _item(self, record: Record, item: Mapping[str, Any]) -> None:
         kind = word(item.get("type"))
         if kind == "message":
-            role = role_of(item.get("role"))
-            text = content_of(item.get("content"))[0]
+            role, text = role_of(item.get("role")), content_of(item.get("content"))[0]
             if role in ("user", "assistant") and not re.match(_INSERTED, text):
                 self._say(record, item, role, text)
         elif kind in _CALLS:
-            self._call(record, item)
+            name, id = word(item.get("name")) or kind.removesuffix("_call"), word(first(item, "call_id", "id"))
+            self._tools[id] = name
+            call = {"id": id, "name": name, "arguments": json_safe(first(item, "arguments", "input", "action"))}
+            self._say(record, item, "assistant", "", tool_calls=(call,))
         elif kind in _OUTPUTS:
-            call = word(item.get("call_id"))
+            call_id = word(item.get("call_id"))
             text = cut(_output(item.get("output")).strip(), TOOL_TEXT_LIMIT)
-            self._say(record, item, "tool", text, speaker=self._tools.get(call, "tool"), call=call)
-
-    def _call(self, record: Record, item: Mapping[str, Any]) -> None:
-        name = word(item.get("name")) or word(item.get("type")).removesuffix("_call")
-        id = word(first(item, "call_id", "id"))
-        self._tools[id] = name
-        call = {"id": id, "name": name, "arguments": json_safe(first(item, "arguments", "input", "action"))}
-        self._said.append((False, self._made(record, item, "assistant", "")._replace(tool_calls=(call,))))
+            metadata = self._metadata | ({"tool_call_id": call_id} if call_id else {})
+            self._say(record, item, "tool", text, speaker=self._tools.get(call_id, "tool"), metadata=metadata)
 
     def _say(
-        self,
-        record: Record,
-        item: Mapping[str, Any],
-        role: str,
-        text: str,
-        *,
-        speaker: str = "",
-        call: str = "",
-        event: bool = False,
+        self, record: Record, item: Mapping[str, Any], role: str, text: str, *, event: bool = False, **more: Any
     ) -> None:
-        if text.strip():
-            said = self._made(record, item, role, text)
-            metadata = {**said.metadata, "tool_call_id": call} if call else said.metadata
-            self._said.append((event, said._replace(speaker=speaker or role, metadata=metadata)))
-
-    def _made(self, record: Record, item: Mapping[str, Any], role: str, text: str) -> Said:
+        if not text.strip() and "tool_calls" not in more:
+            return
         stamp = first(record.fields, "timestamp")
-        return Said(
+        said = Said(
             text=text,
             role=role_of(role),
             speaker=role,
@@ -295,10 +269,11 @@ class _Reader:
             metadata=self._metadata,
             line=record.line,
         )
+        self._said.append((event, said._replace(**more)))
 
 
 def _output(value: Any) -> str:
-    """The text of a tool's output: a string, in which JSON may wrap it, blocks, or an object with a `content`."""
+    """Return a tool's output as text: a string, JSON in a string, blocks, or an object with a `content`."""
     if isinstance(value, str) and value.startswith("{"):
         try:
             wrapped = json.loads(value)
@@ -317,15 +292,15 @@ def _output(value: Any) -> str:
 # Claude Code's prompts `{display, timestamp, project, sessionId}`; Codex's `{session_id, ts, text}`.
 
 
-def is_history(sample: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether these first objects of a file are a run's history."""
-    return any(fields.get("_type") == "metadata" or _is_prompt(fields) for fields in sample)
+def is_history(fields: Mapping[str, Any]) -> bool:
+    """Return whether an object is of a run's history."""
+    return fields.get("_type") == "metadata" or _is_prompt(fields)
 
 
 def _is_prompt(fields: Mapping[str, Any]) -> bool:
     if "role" in fields or "speaker" in fields:
         return False
-    return ("display" in fields and "timestamp" in fields) or {"session_id", "ts", "text"} <= fields.keys()
+    return {"display", "timestamp"} <= fields.keys() or {"session_id", "ts", "text"} <= fields.keys()
 
 
 def read_history(records: Iterable[Record], *, timezone: tzinfo, warn: Warn, titles: dict[str, str]) -> Iterator[Said]:
@@ -335,26 +310,17 @@ def read_history(records: Iterable[Record], *, timezone: tzinfo, warn: Warn, tit
         fields = record.fields
         if fields.get("_type") == "metadata":
             session = word(first(fields, "key", "session", "session_id", "id"))
-        elif _is_prompt(fields):
-            yield from _prompt(record, timezone)
-        else:
-            said = said_in(record, timezone=timezone, warn=warn, session=session)
-            if said is not None:
-                yield said
-
-
-def _prompt(record: Record, timezone: tzinfo) -> Iterator[Said]:
-    fields = record.fields
-    text = first(fields, "display", "text")
-    stamp = first(fields, "timestamp", "ts")
-    if isinstance(text, str) and text.strip():
-        yield Said(
-            text=clean(text),
-            role="user",
-            speaker="user",
-            time=parse_time(stamp, timezone),
-            stamp=word(stamp),
-            session=word(first(fields, "sessionId", "session_id", "project")),
-            metadata={"project": json_safe(fields["project"])} if fields.get("project") else {},
-            line=record.line,
-        )
+        elif not _is_prompt(fields):
+            yield from filter(None, [said_in(record, timezone=timezone, warn=warn, session=session)])
+        elif isinstance(text := first(fields, "display", "text"), str) and text.strip():
+            stamp = first(fields, "timestamp", "ts")
+            yield Said(
+                text=clean(text),
+                role="user",
+                speaker="user",
+                time=parse_time(stamp, timezone),
+                stamp=word(stamp),
+                session=word(first(fields, "sessionId", "session_id", "project")),
+                metadata={"project": json_safe(fields["project"])} if fields.get("project") else {},
+                line=record.line,
+            )

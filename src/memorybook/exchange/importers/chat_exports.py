@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import tzinfo
 from typing import Any
 
@@ -23,6 +23,44 @@ from memorybook.formats.messages_json import (
 )
 from memorybook.text.times import parse_time
 
+# --- conversations --------------------------------------------------------------------------------
+
+
+def _conversation(
+    record: Record,
+    said: Iterable[Said],
+    timezone: tzinfo,
+    titles: dict[str, str],
+    *,
+    id: tuple[str, ...],
+    title: str,
+    created: str,
+    updated: str,
+) -> Iterator[Said]:
+    """Yield the turns of a conversation, named by its id, else by its title; the other arguments are its fields."""
+    fields = record.fields
+    lasting = word(first(fields, *id))
+    name = lasting or " ".join(filter(None, (word(fields.get(title)), word(fields.get("create_time")))))
+    if shown := " ".join(word(fields.get(title)).split()):
+        titles[name] = shown
+    for one in timed(said, *(parse_time(fields.get(field), timezone) for field in (created, updated))):
+        yield one._replace(session=name, lasting=bool(lasting), line=record.line)
+
+
+def _up(record: Record, nodes: Mapping[str, Mapping[str, Any]], here: Any, parent: str, warn: Warn) -> list[Any]:
+    """Return the nodes from the root down to `here`."""
+    path: list[Any] = []
+    visited: set[str] = set()
+    while isinstance(here, str) and here in nodes:
+        if here in visited:
+            warn(f"conversation {record.line}: its messages follow each other in a circle, which was cut")
+            break
+        visited.add(here)
+        path.append(nodes[here])
+        here = nodes[here].get(parent)
+    return path[::-1]
+
+
 # --- ChatGPT --------------------------------------------------------------------------------------
 # ChatGPT's data export: `conversations.json` (or `conversations-000.json` …), an array of conversations.
 # A conversation is a tree of messages, `mapping`, as questions can be edited and answers made again; the talk is the
@@ -35,75 +73,47 @@ _HIDDEN = ("is_visually_hidden_from_conversation", "is_user_system_message")
 _MEDIA = {"image": "image", "audio": "audio", "video": "video"}
 
 
-def is_chatgpt(sample: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether these first objects of a file are conversations."""
-    return any(isinstance(fields.get("mapping"), dict) for fields in sample)
+def is_chatgpt(fields: Mapping[str, Any]) -> bool:
+    """Return whether an object is a conversation of ChatGPT."""
+    return isinstance(fields.get("mapping"), dict)
 
 
 def read_chatgpt(records: Iterable[Record], *, timezone: tzinfo, warn: Warn, titles: dict[str, str]) -> Iterator[Said]:
-    """Yield the messages of each conversation on the branch that was shown last."""
+    """Yield the messages of each conversation."""
     for record in records:
         mapping = record.fields.get("mapping")
         if not isinstance(mapping, dict):
             warn(f"conversation {record.line}: no mapping of messages, skipped")
             continue
-        id = word(first(record.fields, "conversation_id", "id"))
-        name = id or f"{word(record.fields.get('title'))} {word(record.fields.get('create_time'))}".strip()
-        title = " ".join(word(record.fields.get("title")).split())
-        if title:
-            titles[name] = title
-        found = (_said(message, timezone) for message in _path(record, mapping, warn))
-        times = (parse_time(record.fields.get(name), timezone) for name in ("create_time", "update_time"))
-        for said in timed(filter(None, found), *times):
-            yield said._replace(session=name, lasting=bool(id), line=record.line)
+        said = (
+            said for message in _chatgpt_branch(record, mapping, warn) for said in _chatgpt_turns(message, timezone)
+        )
+        fields: Any = {"id": ("conversation_id", "id"), "created": "create_time", "updated": "update_time"}
+        yield from _conversation(record, said, timezone, titles, title="title", **fields)
 
 
-# --- the path ------------------------------------------------------------------------------------
-
-
-def _path(record: Record, mapping: Mapping[str, Any], warn: Warn) -> list[Mapping[str, Any]]:
-    """Return the messages from the root down to the current node, or to the newest end where none is named."""
+def _chatgpt_branch(record: Record, mapping: Mapping[str, Any], warn: Warn) -> list[Mapping[str, Any]]:
+    """Return the messages down to the current node, or to the newest end where none is named."""
     nodes = {id: node for id, node in mapping.items() if isinstance(node, dict)}
     if len(nodes) < len(mapping):
         warn(f"conversation {record.line}: {several(len(mapping) - len(nodes), 'node')} that are no objects, left out")
     here = record.fields.get("current_node")
     if not isinstance(here, str) or here not in nodes:
-        here = _newest_end(nodes)
-    found: list[Mapping[str, Any]] = []
-    visited: set[str] = set()
-    while isinstance(here, str) and here in nodes:
-        if here in visited:
-            warn(f"conversation {record.line}: its messages follow each other in a circle, which was cut")
-            break
-        visited.add(here)
-        message = nodes[here].get("message")
-        if isinstance(message, dict):
-            found.append(message)
-        here = nodes[here].get("parent")
-    return found[::-1]
+        parents = {parent for node in nodes.values() if isinstance(parent := node.get("parent"), str)}
+        ends = [id for id in nodes if id not in parents] or list(nodes)
+        times = {id: _object(nodes[id].get("message")).get("create_time") for id in reversed(ends)}
+        fine = {id: time if isinstance(time, float | int) and 0 <= time < 1e20 else 0.0 for id, time in times.items()}
+        here = max(fine, key=lambda id: fine[id], default=None)
+    path = _up(record, nodes, here, "parent", warn)
+    return [message for node in path if isinstance(message := node.get("message"), dict)]
 
 
-def _newest_end(nodes: Mapping[str, Mapping[str, Any]]) -> str | None:
-    parents = {parent for node in nodes.values() if isinstance(parent := node.get("parent"), str)}
-    ends = [id for id in nodes if id not in parents] or list(nodes)
-    return max(ends, key=lambda id: (_created(nodes[id]), ends.index(id)), default=None)
-
-
-def _created(node: Mapping[str, Any]) -> float:
-    message = node.get("message")
-    time = message.get("create_time") if isinstance(message, dict) else None
-    return float(time) if isinstance(time, float | int) and 0 <= time < 1e20 else 0.0
-
-
-# --- a message -----------------------------------------------------------------------------------
-
-
-def _said(message: Mapping[str, Any], timezone: tzinfo) -> Said | None:
-    """Return the turn of a message; None for one that was never shown, or is empty."""
+def _chatgpt_turns(message: Mapping[str, Any], timezone: tzinfo) -> Iterator[Said]:
+    """Yield the turn of a message, unless it was never shown or is empty."""
     author, content = _object(message.get("author")), _object(message.get("content"))
     metadata = _object(message.get("metadata"))
     if any(metadata.get(flag) for flag in _HIDDEN) or word(content.get("content_type")) in _OWN:
-        return None
+        return
     role = role_of(author.get("role"))
     text, media = _text(content)
     calls: tuple[Mapping[str, Any], ...] = ()
@@ -111,15 +121,15 @@ def _said(message: Mapping[str, Any], timezone: tzinfo) -> Said | None:
     if role == "assistant" and recipient not in ("", "all"):
         text, calls = "", ({"name": recipient, "arguments": text},)
     elif word(message.get("channel")) == "analysis":
-        return None  # thoughts
+        return  # thoughts
     media += [word(file.get("name")) for file in _objects(metadata.get("attachments")) if word(file.get("name"))]
     if not text.strip() and media and role != "tool":
         text = f"[{', '.join(media)}]"
     if not text.strip() and not calls:
-        return None
+        return
     stamp = message.get("create_time")
     model = word(metadata.get("model_slug"))
-    return Said(
+    yield Said(
         text=cut(text, TOOL_TEXT_LIMIT) if role == "tool" else text,
         role=role,
         speaker=word(author.get("name")) if role == "tool" else role,
@@ -170,64 +180,50 @@ _HEADING = r"(?m)^[ \t]*(\*{1,3}|_{1,3})(?=\S)((?:(?!\1).)+)(?<![\s.。!！?？]
 _MEMORIES = frozenset(("conversations_memory", "project_memories"))
 
 
-def is_claude(sample: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether these first objects of a file are conversations."""
-    return any(isinstance(fields.get("chat_messages"), list) or _MEMORIES & fields.keys() for fields in sample)
+def is_claude(fields: Mapping[str, Any]) -> bool:
+    """Return whether an object is a conversation of Claude, or what it remembers."""
+    return isinstance(fields.get("chat_messages"), list) or not _MEMORIES.isdisjoint(fields)
 
 
 def read_claude(
     records: Iterable[Record], *, timezone: tzinfo, warn: Warn, titles: dict[str, str]
 ) -> Iterator[Said | Page]:
-    """The messages of each conversation, on the branch that was shown last where it says so; what Claude remembers."""
+    """Yield the messages of each conversation; what Claude remembers."""
     for record in records:
-        if _MEMORIES & record.fields.keys():
-            yield from _memories(record.fields)
+        if not _MEMORIES.isdisjoint(record.fields):
+            projects = record.fields.get("project_memories")
+            kept = (record.fields.get("conversations_memory"), *_object(projects).values())
+            texts = [clean(text) for text in kept if isinstance(text, str) and text.strip()]
+            yield from (Page(re.sub(_HEADING, r"## \2", text)) for text in texts)
             continue
         messages = record.fields.get("chat_messages")
         if not isinstance(messages, list):
             warn(f"conversation {record.line}: no chat_messages, skipped")
             continue
-        id = word(first(record.fields, "uuid", "id"))
-        name = id or word(record.fields.get("name"))
-        title = " ".join(word(record.fields.get("name")).split())
-        if title:
-            titles[name] = title
-        broken = sum(not isinstance(message, dict) for message in messages)
-        if broken:
-            warn(f"conversation {record.line}: {several(broken, 'message')} that are no objects, left out")
-        shown = _branch(record.fields, [one for one in messages if isinstance(one, dict)])
-        found = (said for message in shown for said in _message(message, timezone))
-        times = (parse_time(record.fields.get(name), timezone) for name in ("created_at", "updated_at"))
-        for said in timed(found, *times):
-            yield said._replace(session=name, lasting=bool(id), line=record.line)
+        said = (said for message in _claude_branch(record, messages, warn) for said in _claude_turns(message, timezone))
+        fields: Any = {"id": ("uuid", "id"), "created": "created_at", "updated": "updated_at"}
+        yield from _conversation(record, said, timezone, titles, title="name", **fields)
 
 
-def _memories(fields: Mapping[str, Any]) -> Iterator[Page]:
-    projects = fields.get("project_memories")
-    for text in (fields.get("conversations_memory"), *(projects.values() if isinstance(projects, dict) else ())):
-        if isinstance(text, str) and text.strip():
-            yield Page(re.sub(_HEADING, r"## \2", clean(text)))
-
-
-def _branch(fields: Mapping[str, Any], messages: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _claude_branch(record: Record, held: list[Any], warn: Warn) -> list[Mapping[str, Any]]:
     """Return the messages up to the current one by their parents; as they stand, if they have none."""
+    messages = _objects(held)
+    if broken := len(held) - len(messages):
+        warn(f"conversation {record.line}: {several(broken, 'message')} that are no objects, left out")
     by_id = {id: message for message in messages if isinstance(id := message.get("uuid"), str)}
-    here = fields.get("current_leaf_message_uuid")
-    path: list[Mapping[str, Any]] = []
-    while isinstance(here, str) and here in by_id:
-        path.append(by_id.pop(here))
-        here = path[-1].get("parent_message_uuid")
-    return path[::-1] or messages
+    here = record.fields.get("current_leaf_message_uuid")
+    return _up(record, by_id, here, "parent_message_uuid", warn) or messages
 
 
-def _message(message: Mapping[str, Any], timezone: tzinfo) -> Iterator[Said]:
+def _claude_turns(message: Mapping[str, Any], timezone: tzinfo) -> Iterator[Said]:
     """Yield the turn of a message, and after it the answers of the tools that it called."""
     role = role_of(first(message, "sender", "role"))
     content = message.get("content")
     text, calls = content_of(content)
     if not text.strip() and isinstance(plain := message.get("text"), str) and not calls:
         text = re.sub(_UNSHOWN, "", clean(plain)).strip()
-    files = [name for kind in ("attachments", "files", "files_v2") for name in _names(message.get(kind))]
+    held = [file for kind in ("attachments", "files", "files_v2") for file in _objects(message.get(kind))]
+    files = [name for file in held if (name := word(file.get("file_name")))]
     if not text.strip() and files:
         text = f"[{', '.join(files)}]"
     stamp = message.get("created_at")
@@ -244,10 +240,3 @@ def _message(message: Mapping[str, Any], timezone: tzinfo) -> Iterator[Said]:
     if text.strip() or calls:
         yield said
     yield from tool_results(said, content, lambda block: {"speaker": word(block.get("name")) or "tool"})
-
-
-def _names(files: Any) -> Iterator[str]:
-    for file in files if isinstance(files, list) else []:
-        name = word(file.get("file_name")) if isinstance(file, dict) else ""
-        if name:
-            yield name

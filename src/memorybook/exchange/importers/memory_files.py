@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, time, tzinfo
 from typing import Any
 
@@ -22,12 +22,8 @@ _OWNERS = ("user_id", "agent_id", "app_id", "run_id", "actor_id")
 _IDS = ("id", "memory_id", "uuid")
 
 
-def is_mem0(sample: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether these first objects of a file are memories."""
-    return any(_is_memory(fields) for fields in sample)
-
-
-def _is_memory(fields: Mapping[str, Any]) -> bool:
+def is_mem0(fields: Mapping[str, Any]) -> bool:
+    """Return whether an object is a memory."""
     if "role" in fields or "speaker" in fields:
         return False
     own = {"categories", "hash", "state", *_OWNERS} & fields.keys()
@@ -55,7 +51,13 @@ def read_mem0(
 def _statement(fields: Mapping[str, Any], text: str, timezone: tzinfo) -> Statement:
     given = fields.get("metadata")
     metadata = given if isinstance(given, dict) else {}
-    tags = tuple(dict.fromkeys(_words(first(fields, "categories", "tags"))))
+    given_tags = first(fields, "categories", "tags")
+    words = (
+        word(first(one, "name", "category") if isinstance(one, dict) else one)
+        for one in (given_tags if isinstance(given_tags, list) else [given_tags])
+    )
+    tags = tuple(dict.fromkeys(filter(None, words)))
+    expires = parse_time(first(fields, "expiration_date", "expirationDate"), timezone)
     owners = {name: word(fields.get(name)) for name in _OWNERS if word(fields.get(name))}
     return Statement(
         text=text,
@@ -65,20 +67,8 @@ def _statement(fields: Mapping[str, Any], text: str, timezone: tzinfo) -> Statem
         category=word(first(metadata, "category", "type")) or (tags[0] if tags else ""),
         tags=tags,
         metadata={**json_safe(metadata), **owners},
-        expires=_expiry(first(fields, "expiration_date", "expirationDate"), timezone),
+        expires=expires and expires.astimezone(timezone).date(),
     )
-
-
-def _words(value: Any) -> Iterator[str]:
-    for one in value if isinstance(value, list) else [value]:
-        name = word(first(one, "name", "category") if isinstance(one, dict) else one)
-        if name:
-            yield name
-
-
-def _expiry(value: Any, timezone: tzinfo) -> date | None:
-    time = parse_time(value, timezone)
-    return time.astimezone(timezone).date() if time is not None else None
 
 
 # --- Markdown -------------------------------------------------------------------------------------
@@ -119,7 +109,9 @@ def read_markdown(path: str, stream: Iterable[bytes], *, timezone: tzinfo, warn:
     if "<!-- Total entries:" in text[:2000]:
         warn("it is the MEMORY.md of a memorybook, left out: `memorybook restore` takes a whole book")
         return
-    text, day = _without_head(clean(text)), _day(os.path.basename(path))
+    text = re.sub(r"\A(\s*)#[ \t](?!.*\d:\d\d).*", r"\1", clean(text))  # the title
+    text = re.sub(r"(?m)^- \*\*(?:Session Key|Session ID|Source)\*\*:.*$", "", text)  # of OpenClaw's session hook
+    day = _day(os.path.basename(path))
     if day is None:
         yield Page(text)
         return
@@ -149,9 +141,3 @@ def _by_hour(text: str) -> Iterator[tuple[time, str]]:
         else:
             lines.append(line)
     yield hour, "\n".join(lines)
-
-
-def _without_head(text: str) -> str:
-    """A page without its title, and without the lines in which OpenClaw's session hook only names the session."""
-    text = re.sub(r"\A(\s*)#[ \t](?!.*\d:\d\d).*", r"\1", text)
-    return re.sub(r"(?m)^- \*\*(?:Session Key|Session ID|Source)\*\*:.*$", "", text)

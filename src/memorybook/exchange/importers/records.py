@@ -110,20 +110,31 @@ def records(name: str, stream: Iterable[bytes], warn: Warn) -> Iterator[Record]:
         yield from _array_records(name, _pieces(stream, warn), warn)
         return
     lines = _lines(name, stream, warn)
-    opening = next(((number, line) for number, line in lines if line.strip()), None)
+    filled = ((number, line) for number, line in lines if line.strip())
+    opening = next(filled, None)
     if opening is None:
         raise InvalidInput(f"{name!r} is empty; {EXPECTED}")
     text = opening[1].strip()
     if text.startswith("["):
         yield from _array_records(name, chain([opening[1]], (line for _, line in lines)), warn)
     elif text.startswith("{") and text.endswith(("{", "[", ",")) and _json(text) is None:  # no line of JSON Lines
-        yield from _unwrapped([_document(name, opening[1], lines)], warn)
+        parts, size = [opening[1]], 0
+        for _, line in lines:
+            parts.append(line)
+            size += len(line)
+            if size > MOST:
+                raise InvalidInput(
+                    f"{name!r} is one JSON object of more than {MOST >> 20} MB: split it into JSON Lines"
+                )
+        if not isinstance(value := _json("".join(parts)), dict):
+            raise InvalidInput(f"{name!r} is broken JSON; {EXPECTED}")
+        yield from _unwrapped([value], warn)
     else:
-        following = next(((number, line) for number, line in lines if line.strip()), None)
+        following = next(filled, None)
         if following is None and not name.lower().endswith(_LINES) and _wrapped(value := _json(text)) is not None:
             yield from _unwrapped([value], warn)
         else:
-            yield from _line_records(chain([opening], [following] if following else (), lines), warn)
+            yield from _line_records(chain([opening], [following] if following else (), filled), warn)
 
 
 _MARK = b"\xef\xbb\xbf"
@@ -172,19 +183,6 @@ def _refuse_other_encodings(name: str, raw: bytes) -> None:
         raise InvalidInput(f"{name!r} is UTF-16; convert it to UTF-8 first, e.g. iconv -f UTF-16 -t UTF-8 {name!r}")
     if b"\0" in raw[:1000]:
         raise InvalidInput(f"{name!r} is not a text file; {EXPECTED}")
-
-
-def _document(name: str, opening: str, lines: Iterable[tuple[int, str]]) -> Any:
-    parts, size = [opening], len(opening)
-    for _, line in lines:
-        parts.append(line)
-        size += len(line)
-        if size > MOST:
-            raise InvalidInput(f"{name!r} is one JSON object of more than {MOST >> 20} MB: split it into JSON Lines")
-    value = _json("".join(parts))
-    if not isinstance(value, dict):
-        raise InvalidInput(f"{name!r} is broken JSON; {EXPECTED}")
-    return value
 
 
 def _array_records(name: str, pieces: Iterator[str], warn: Warn) -> Iterator[Record]:
@@ -237,15 +235,14 @@ def _messages(values: Iterable[Any], *, several: bool, inside: bool = False) -> 
         elif inside:
             yield value
         else:
-            made = map(_as_memory, inner) if inner is value.get("memories") else inner
-            yield from _messages(made, several=True, inside=True)
-
-
-def _as_memory(value: Any) -> Any:
-    """Return what stands under `memories` as a memory, whatever its text is called there."""
-    if isinstance(value, dict) and "memory" not in value and isinstance(text := first(value, "content", "text"), str):
-        return {**value, "memory": text}
-    return value
+            if inner is value.get("memories"):  # whatever a memory's text is called there
+                inner = [
+                    {**one, "memory": text}
+                    if isinstance(one, dict) and isinstance(text := first(one, "memory", "content", "text"), str)
+                    else one
+                    for one in inner
+                ]
+            yield from _messages(inner, several=True, inside=True)
 
 
 def _of_session(value: Mapping[str, Any], messages: list[Any], several: bool) -> Iterator[Any]:
@@ -271,8 +268,6 @@ def _of_session(value: Mapping[str, Any], messages: list[Any], several: bool) ->
 def _line_records(lines: Iterable[tuple[int, str]], warn: Warn) -> Iterator[Record]:
     for number, line in lines:
         text = line.strip()
-        if not text:
-            continue
         fields = _json(text)
         if _wrapped(fields) is not None:
             yield from _unwrapped([fields], warn, number)
@@ -319,31 +314,28 @@ class Items:
         self._at = 0
 
     def __iter__(self) -> Iterator[str]:
-        opened = False
-        while True:
-            begin = self._peek(opened)
-            if begin == "":
-                raise Unfinished
-            if not opened:
-                opened, self._at = True, self._at + 1
-            elif begin == "]":
-                return
-            else:
-                yield self._nested() if begin in "[{" else self._plain()
+        self._skip(r"[\s\ufeff]*")
+        self._at += 1
+        while (begin := self._skip(r"[\s,]*")) != "]":
+            end = self._end_of_nested() if begin in "[{" else self._end_of_plain()
+            text, self._at = self._text[self._at : end], end
+            yield text
 
-    def _peek(self, opened: bool) -> str:
-        """Return the next character that is neither a blank nor, in the array, a comma; "" at the end."""
+    def _skip(self, blanks: str) -> str:
+        """Return the next character after these. Raises Unfinished."""
         while True:
-            found = _pattern(r"[\s,]*" if opened else r"[\s\ufeff]*").match(self._text, self._at)
+            found = _pattern(blanks).match(self._text, self._at)
             self._at = found.end() if found else self._at
             if self._at < len(self._text):
                 return self._text[self._at]
             if not self._grow():
-                return ""
+                raise Unfinished
 
     def _grow(self) -> bool:
-        """Read as much again as is held; whether there was more."""
+        """Read as much again as is held; whether there was more. What was passed over is let go."""
         parts = [self._text[self._at :]]
+        if len(parts[0]) > MOST:
+            raise InvalidInput(f"an item of {self._name!r} is larger than {MOST >> 20} MB: split the file")
         wanted = len(parts[0]) + 1
         for piece in self._pieces:
             parts.append(piece)
@@ -353,37 +345,28 @@ class Items:
         self._text, self._at = "".join(parts), 0
         return len(parts) > 1
 
-    def _plain(self) -> str:
-        """Return a string, a number or a word."""
+    def _end_of_plain(self) -> int:
+        """Return where a string, a number or a word ends."""
         while True:
             found = _pattern(r'"(?:[^"\\]++|\\.)*"|[^\s,\]"]+|"').match(self._text, self._at)
             end = found.end() if found else self._at + 1
-            whole = end < len(self._text) and self._text[self._at : end] != '"'
-            if whole or not self._more():
-                text, self._at = self._text[self._at : end], end
-                return text
+            if (end < len(self._text) and self._text[self._at : end] != '"') or not self._grow():
+                return end
 
-    def _nested(self) -> str:
-        """Return an object or an array, up to the bracket that closes it."""
+    def _end_of_nested(self) -> int:
+        """Return where an object or an array ends, behind the bracket that closes it. Raises Unfinished."""
         depth = place = 0
         while True:
             found = _pattern(r'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*")*([\[\]{}])?').match(self._text, self._at + place)
             bracket = found[1] if found else None
             place = (found.end() if found else self._at) - self._at
             if bracket is None:
-                if not self._more():
+                if not self._grow():
                     raise Unfinished
                 continue
             depth += 1 if bracket in "[{" else -1
             if depth == 0:
-                text = self._text[self._at : self._at + place]
-                self._at += place
-                return text
-
-    def _more(self) -> bool:
-        if len(self._text) - self._at > MOST:
-            raise InvalidInput(f"an item of {self._name!r} is larger than {MOST >> 20} MB: split the file")
-        return self._grow()
+                return self._at + place
 
 
 @cache

@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
-from typing import IO, TYPE_CHECKING, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from memorybook.errors import InvalidInput, NotFound
 from memorybook.exchange.importers.memory_files import is_memory
 from memorybook.formats.messages_json import Warn
-
-if TYPE_CHECKING:
-    from zipfile import ZipFile, ZipInfo
 
 _SUFFIXES = (".json", ".jsonl", ".ndjson")
 _MOST_UNPACKED = 64 << 30
@@ -39,42 +36,40 @@ class Source(NamedTuple):
 
     name: str
     size: int
-    open: Callable[[], IO[bytes]]
+    open: Callable[[], IO[Any]]
     named: bool = False
     origin: str = ""
 
 
 @contextmanager
 def sources(path: str, warn: Warn) -> Iterator[list[Source]]:
-    """The files to read for a path: itself, or those in it that may hold memories, in the order of their names.
+    """List the files to read for a path: itself, or those in it that may hold memories, by name.
 
     Raises:
         NotFound: There is no such file or folder.
         InvalidInput: It cannot be read, or is a broken archive.
     """
     with ExitStack() as archives:
-        yield _list_sources(path, archives, warn)
-
-
-def _list_sources(path: str, archives: ExitStack, warn: Warn) -> list[Source]:
-    try:
-        status = os.stat(path)
-        if stat.S_ISDIR(status.st_mode):
-            return list(_in_folder(path, warn))
-        if stat.S_ISREG(status.st_mode) and _is_zip(path):
-            return list(_in_archive(path, archives.enter_context(_archive(path)), warn))
-        return [Source(path, status.st_size, _opener(path), named=True)]
-    except FileNotFoundError:
-        raise NotFound(f"no file {path!r}: check its name and the directory you are in") from None
-    except OSError as error:
-        raise InvalidInput(f"cannot read {path!r}: {error.strerror or error}") from error
+        try:
+            status = os.stat(path)
+            found = [Source(path, status.st_size, partial(open, path, "rb"), named=True)]
+            if stat.S_ISDIR(status.st_mode):
+                found = list(_in_folder(path, warn))
+            elif stat.S_ISREG(status.st_mode):
+                with open(path, "rb") as file:
+                    is_zip = file.read(4) in (b"PK\x03\x04", b"PK\x05\x06")
+                found = list(_in_archive(path, archives, warn)) if is_zip else found
+        except FileNotFoundError:
+            raise NotFound(f"no file {path!r}: check its name and the directory you are in") from None
+        except OSError as error:
+            raise InvalidInput(f"cannot read {path!r}: {error.strerror or error}") from error
+        yield found
 
 
 def _in_folder(folder: str, warn: Warn) -> Iterator[Source]:
-    def closed(error: OSError) -> None:
-        warn(f"cannot look into {error.filename!r}: {error.strerror}")
-
-    for here, folders, files in os.walk(folder, onerror=closed):
+    for here, folders, files in os.walk(
+        folder, onerror=lambda error: warn(f"cannot look into {error.filename!r}: {error.strerror}")
+    ):
         beside = {name.lower() for name in folders}
         if ".memorybook" in beside:
             warn(f"{here!r} is a memorybook, left out: `memorybook restore` and `sync-summaries` take from one")
@@ -89,58 +84,39 @@ def _in_folder(folder: str, warn: Warn) -> Iterator[Source]:
             with suppress(FileNotFoundError):  # it went away meanwhile
                 found = os.stat(path, follow_symlinks=False)
                 if stat.S_ISREG(found.st_mode):
-                    yield Source(path, found.st_size, _opener(path))
+                    yield Source(path, found.st_size, partial(open, path, "rb"))
 
 
 def _wanted(name: str, inside: str) -> bool:
     return name.lower().endswith(_SUFFIXES) or is_memory(inside)
 
 
-def _opener(path: str) -> Callable[[], IO[bytes]]:
-    return lambda: open(path, "rb")
-
-
 # --- archives ------------------------------------------------------------------------------------
 
 
-def _is_zip(path: str) -> bool:
-    with open(path, "rb") as file:
-        return file.read(4) in (b"PK\x03\x04", b"PK\x05\x06")
-
-
-def _archive(path: str) -> ZipFile:
+def _in_archive(path: str, archives: ExitStack, warn: Warn) -> Iterator[Source]:
     from zipfile import BadZipFile, ZipFile
 
     try:
-        return ZipFile(path)
+        archive = archives.enter_context(ZipFile(path))
     except (BadZipFile, NotImplementedError, ValueError) as error:
         raise InvalidInput(f"{path!r} is a broken zip archive ({error}): download it again") from error
-
-
-def _in_archive(path: str, archive: ZipFile, warn: Warn) -> Iterator[Source]:
     unpacked = 0
     for info in sorted(archive.infolist(), key=lambda one: one.filename):
         inside = info.filename.replace("\\", "/")
         if info.is_dir() or not _wanted(inside.split("/")[-1], inside):
             continue
         name = f"{path}/{inside.split('/')[-1]}"
-        why = _refused(info)
         unpacked += info.file_size
-        if why:
-            warn(f"{os.path.basename(name)}: {why}, left out")
+        if info.flag_bits & 1:
+            warn(f"{os.path.basename(name)}: it is encrypted, left out")
+        elif info.file_size > max(_SMALL, info.compress_size * _MOST_RATIO):
+            size = f"it would unpack to {info.file_size} bytes from {info.compress_size}, as no export does"
+            warn(f"{os.path.basename(name)}: {size}, left out")
         elif unpacked > _MOST_UNPACKED:
             raise InvalidInput(f"{path!r} holds more than {_MOST_UNPACKED >> 30} GB: unpack it and import the folder")
         else:
             yield Source(name, info.file_size, partial(archive.open, info), origin=path)
-
-
-def _refused(info: ZipInfo) -> str:
-    """Return why a file of an archive is not read; "" if it is."""
-    if info.flag_bits & 1:
-        return "it is encrypted"
-    if info.file_size > max(_SMALL, info.compress_size * _MOST_RATIO):
-        return f"it would unpack to {info.file_size} bytes from {info.compress_size}, as no export does"
-    return ""
 
 
 def archive_errors() -> tuple[type[Exception], ...]:
@@ -152,13 +128,9 @@ def archive_errors() -> tuple[type[Exception], ...]:
 
 
 class CountingFile:
-    """A binary file that counts what was read of it, for whoever shows the progress.
+    """A binary file, or lines of bytes, that counts what was read of it, for whoever shows the progress."""
 
-    Args:
-        file: The file; or lines of bytes.
-    """
-
-    def __init__(self, file: IO[bytes] | Iterable[bytes]) -> None:
+    def __init__(self, file: Any) -> None:
         self._file = file
         self.read_so_far = 0
         if hasattr(file, "peek"):
@@ -166,11 +138,11 @@ class CountingFile:
 
     def read(self, size: int = -1) -> bytes:
         """As of the file."""
-        return self._count(self._file.read(size))  # type: ignore[union-attr]
+        return self._count(self._file.read(size))
 
     def readline(self, size: int = -1) -> bytes:
         """As of the file."""
-        return self._count(self._file.readline(size))  # type: ignore[union-attr]
+        return self._count(self._file.readline(size))
 
     def __iter__(self) -> Iterator[bytes]:
         return iter(self.readline, b"")
