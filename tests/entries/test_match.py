@@ -8,18 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from known import BEFORE, NOW, TODAY, applied, current, known, told
+from known import BEFORE, NOW, TODAY, applied, current, known, match, told
 from memorybook.book import fade
 from memorybook.entries.candidate import Candidate
-from memorybook.entries.changed import replaces
-from memorybook.entries.match import Matched, match
-from memorybook.entries.merge_plan import Conflicts
+from memorybook.entries.match import Conflicts, Matched
+from memorybook.entries.replaces import replaces
 from memorybook.model import Add, Entry, Reinforce, Supersede, Trust, Update
 from recorded import needs_recordings, recorded
 
 
 def matched(candidates: list[Candidate], entries: list[Entry], **given: Any) -> tuple[Matched, dict[str, Entry]]:
-    found = match(candidates, entries, now=NOW, session="today", **given)
+    found = match(candidates, entries, session="today", **given)
     return found, applied(entries, found.changes)
 
 
@@ -112,7 +111,7 @@ def test_what_an_earlier_part_of_the_session_reinforced_is_not_again() -> None:
 
 def test_without_a_session_nothing_is_taken_for_heard() -> None:
     entry = known("a", "Ann likes tea", session=None)
-    found = match([told("Ann likes tea")], [entry], now=NOW)
+    found = match([told("Ann likes tea")], [entry])
     assert [type(one) for one in found.changes] == [Reinforce]
 
 
@@ -181,6 +180,19 @@ def test_a_wording_with_more_facts_takes_the_place_of_the_old_one() -> None:
     assert only(found) == ("merged", new.id)
     assert (new.text, new.hits, set(new.entities)) == ("Ann keeps 12 bees in Oslo", 3, {"Ann", "Oslo"})
     assert (book["a"].superseded_by, book["a"].archived, book["a"].text) == (new.id, True, "Ann keeps bees")
+
+
+def test_a_merged_entry_has_the_worth_of_both() -> None:
+    fields: dict[str, Any] = {"tags": ("drinks",), "entities": ("Ann",), "links": ("x",), "group": "life", "hits": 2}
+    target = known("a", "Ann likes tea", created=NOW, metadata={"a": 1}, trust="agent", score=0.9, **fields)
+    said = told("Ann likes 3 teas a day", reinforces=("a",), tags=("milk",), expires=date(2026, 9, 1))
+    for session, hits, score in (("before", 3, 0.9 + 0.1 * 0.2), ("today", 2, 0.9)):  # heard in this session already
+        _, book = matched([said], [replace(target, session=session)])
+        [made] = [one for one in book.values() if one.id != "a"]
+        assert (made.text, made.hits, made.tags) == (said.content, hits, ("drinks", "milk"))
+        assert made.score == pytest.approx(score)
+        assert (made.entities, made.links, made.group) == (("Ann",), ("x", "a"), "life")
+        assert (made.expires, made.trust, made.metadata) == (date(2026, 9, 1), "agent", {"a": 1})
 
 
 def test_a_wording_with_other_facts_stands_beside_the_old_one() -> None:
@@ -350,7 +362,7 @@ def test_both_are_kept_where_that_is_wanted() -> None:
     [new] = [one for one in book.values() if one.id != "a"]
     assert (new.links, new.contradicts) == (("a",), ("a",))
     assert found.decisions[0].detail == "both kept"
-    again = match(said, book.values(), now=NOW, session="tomorrow", conflicts="keep_both")
+    again = match(said, book.values(), session="tomorrow", conflicts="keep_both")
     book = applied(book.values(), again.changes)
     assert (book[new.id].hits, book["a"].score) == (2, 0.6)
 
@@ -453,9 +465,7 @@ def holds_the_laws(before: list[Entry], after: dict[str, Entry], candidates: lis
 def test_no_candidates_lose_an_entry_or_themselves(
     entries: list[Entry], candidates: list[Candidate], conflicts: Conflicts, cosine: float | None
 ) -> None:
-    found = match(
-        candidates, entries, now=NOW, session="today", conflicts=conflicts, similarity=lambda one, other: cosine
-    )
+    found = match(candidates, entries, session="today", conflicts=conflicts, similarity=lambda one, other: cosine)
     after = applied(entries, found.changes)
     told_of = {one.text for one in found.decisions} | {one.text for one in found.discarded}
     holds_the_laws(entries, after, candidates, told_of)
@@ -500,7 +510,7 @@ def test_the_same_five_facts_in_three_wordings_are_five_entries_with_three_hits(
             for item in items
         ]
         texts |= {item["key"]: item["content"] for item in items}
-        found = match(candidates, book.values(), now=NOW, session=one.session.uuid)
+        found = match(candidates, book.values(), session=one.session.uuid)
         book = applied(book.values(), found.changes)
     for key in ("S1-c9", "S1-c10", "S2-c11", "S2-c5", "S3-c10"):
         [entry] = [entry for entry in book.values() if entry.text == texts[key]]

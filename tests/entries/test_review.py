@@ -12,7 +12,7 @@ import pytest
 
 from books import Reopen, files
 from memorybook.book.undo import Group
-from memorybook.entries.merge_plan import Proposed
+from memorybook.entries.match import Proposed
 from memorybook.entries.review import accept, key, propose, propose_or_apply, propose_or_apply_each, reject, review
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.formats import session_md

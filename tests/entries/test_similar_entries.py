@@ -9,7 +9,7 @@ import pytest
 
 import memorybook
 from books import CONFIG, NOW
-from memorybook.entries.similar_entries import Alike, Near
+from memorybook.entries.match import Alike, Near
 from memorybook.errors import Unavailable
 from memorybook.memory import Memory
 from memorybook.model import Entry

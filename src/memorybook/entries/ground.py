@@ -27,11 +27,10 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from memorybook.entries.alike import Unit, forms, is_held, units
 from memorybook.entries.candidate import Candidate
-from memorybook.entries.changed import replaces
-from memorybook.entries.combine import Said, names_in, squeezed, weekdays
 from memorybook.entries.read_reply import trust_of
+from memorybook.entries.replaces import replaces
+from memorybook.entries.same import Said, Unit, forms, is_held, names_in, squeezed, units, weekdays
 from memorybook.model import TRUST_ORDER, Entry, Trust, Turn
 from memorybook.sessions.dialogue import is_worded
 from memorybook.text.days.readers import Named, Span, among, meant, named

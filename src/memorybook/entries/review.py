@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from memorybook.book import fade
 from memorybook.book.transaction import Result, statement
 from memorybook.book.undo import Group
-from memorybook.entries.merge_plan import Proposed
+from memorybook.entries.match import Proposed
 from memorybook.errors import Conflict, InvalidInput, NotFound, Unavailable
 from memorybook.forget.tombstones import phrases, tombstones_of, turn_key, unlabelled
 from memorybook.formats import changes_json, session_md

@@ -16,7 +16,6 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from memorybook.entries.candidate import Audience, Candidate, Extraction, ForgetRequest, NoteCandidate, Skipped
-from memorybook.entries.changed import has_value_like, mended, subject_of
 from memorybook.entries.cues import (
     FOR_GOOD,
     STANDING,
@@ -32,6 +31,7 @@ from memorybook.entries.cues import (
     taken_back,
     without_lead,
 )
+from memorybook.entries.replaces import has_value_like, mended, subject_of
 from memorybook.forget.order_patterns import PRIVATE
 from memorybook.forget.order_text import ASKED, asked_to_forget, leaves_out, parted, pointed
 from memorybook.model import Session, Trust, Turn

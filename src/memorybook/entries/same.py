@@ -1,22 +1,24 @@
-"""Whether two texts make the same statement: how near they are, and what may not differ between them.
+"""Whether two texts make the same statement: how near they are, what may not differ, what one of them lacks.
 
-Nearness alone takes "likes tea" for "dislikes tea", "before" for "after", dark mode for light mode; so whatever is near
-is also compared by its numbers, dates, days, names, denials and opposites, by the order of what it sets against each
+Nearness alone takes "likes tea" for "dislikes tea", "before" for "after", dark mode for light mode; so near texts are
+also compared by numbers, dates, weekdays, names, denials and opposites, by the order of what they set against each
 other, and by the one word in which two like sentences differ.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache, partial
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from heapq import nsmallest
 from itertools import takewhile
+from unicodedata import normalize
 
-from memorybook.entries.combine import missing
-from memorybook.model import Entry
+from memorybook.entries.candidate import Candidate
+from memorybook.model import TRUST_ORDER, Entry, Trust
 from memorybook.text.days.readers import named
 from memorybook.text.numbers import figures
-from memorybook.text.sentences import compiled
+from memorybook.text.sentences import compiled, is_chinese
 from memorybook.text.tokens import is_telling, query_words, tokens
 
 SAME = 0.95
@@ -197,14 +199,12 @@ def forms(text: str) -> frozenset[str]:
 
 def is_held(unit: Unit, heard: frozenset[str]) -> bool:
     """Whether a word was said, or one that begins alike: goal, goalkeeper."""
-    if any(form in heard for form in unit):
-        return True
     word = unit[0]
-    return len(word) > 3 and word.isascii() and any(map(partial(_begins_alike, word), heard))
-
-
-def _begins_alike(one: str, other: str) -> bool:
-    return len(other) > 3 and (one.startswith(other) or other.startswith(one))
+    return any(form in heard for form in unit) or (
+        len(word) > 3
+        and word.isascii()
+        and any(len(form) > 3 and (word.startswith(form) or form.startswith(word)) for form in heard)
+    )
 
 
 # --- what may not differ -------------------------------------------------------------------------
@@ -213,9 +213,7 @@ def _begins_alike(one: str, other: str) -> bool:
 def differs(one: str, other: str) -> str | None:
     """What sets two texts apart however near they are, such as `the number '300'`; None if nothing is seen."""
     lost = missing([one], other) or missing([other], one)
-    if lost:
-        return lost[0]
-    return turned(one, other)
+    return lost[0] if lost else turned(one, other)
 
 
 def speaker_of(text: str) -> str:
@@ -234,12 +232,13 @@ def turned(one: str, other: str) -> str | None:
         sides = tuple(tuple(compiled(side).search(text) is not None for side in pair) for text in (one, other))
         if sides in (((True, False), (False, True)), ((False, True), (True, False))):
             return "an opposite"
-    return "the order" if _reordered(one, other) else _exchanged(one, other)
-
-
-def _exchanged(one: str, other: str) -> str | None:
-    """The word that stands in the place of another in two sentences which are the same but for that; None if none."""
     first, second = sequence(one), sequence(other)
+    if any(compiled(_SETTING_APART).search(text) is not None for text in (one, other)):
+        shared = {*first} & {*second}
+        if [*filter(shared.__contains__, dict.fromkeys(first))] != [
+            *filter(shared.__contains__, dict.fromkeys(second))
+        ]:
+            return "the order"
     before = _agreeing(first, second)
     first, second = first[before:], second[before:]
     after = _agreeing(first[::-1], second[::-1])
@@ -289,7 +288,7 @@ _OPPOSITES = tuple(
         (r"allow\w*|permit\w*", "(?<!不)允许", r"forbid\w*|block\w*|den(?:y|ies|ied)", "禁止|不允许"),
     )
 )
-"""Words of which one text must not have the first where the other has the second."""
+"""Pairs of words: one text must not have the first where the other has the second."""
 
 _SETTING_APART = (
     r"(?i)\b(?:over|prefers?|than|instead|rather|not|before|after|from|into|beats?|replac\w+|follow\w*|reports? to"
@@ -298,24 +297,225 @@ _SETTING_APART = (
 )
 
 
-def _reordered(one: str, other: str) -> bool:
-    """Whether a text sets things against each other that come in another order in the other text."""
-    if compiled(_SETTING_APART).search(one) is None and compiled(_SETTING_APART).search(other) is None:
-        return False
-    shared = words(one) & words(other)
-    return _places(one, shared) != _places(other, shared)
+# --- what one text lacks of another ------------------------------------------------------------------
+
+_WEEKDAY = (
+    r"(?i)\b(?P<en>mon|tue|wed|thu|fri|sat|sun)(?:s|nes|rs|ur)?(?:day)?s?\b|(?:周|星期|礼拜)(?P<zh>[一二三四五六日天])"
+)
+_WEEK = {name: place for place, name in enumerate("mon tue wed thu fri sat sun".split())} | {
+    name: place for place, name in enumerate("一二三四五六日")
+}
 
 
-def _places(text: str, shared: frozenset[str]) -> list[str]:
-    """Those of its words, in the order in which they come first."""
-    return [word for word in dict.fromkeys(sequence(text)) if word in shared]
+def missing(parents: Iterable[Entry | Candidate | str], text: str) -> tuple[str, ...]:
+    """List the numbers, dates, weekdays and names of the parents that a text lacks, each as `the number '300'`.
+
+    Empty: the text may stand for all of them. Numbers match in any notation (300, three hundred, 三百), dates by the
+    parts they have, names in full or shortened as people do.
+
+    >>> missing(["Ann pays 300 euros", "Ann pays on Friday"], "Ann pays three hundred euros")
+    ("the day 'Friday'",)
+    """
+    found: dict[str, None] = {}
+    for parent in parents:
+        if isinstance(parent, str):
+            found.update(dict.fromkeys(_lost(parent, (), text)))
+        else:
+            said = parent.text if isinstance(parent, Entry) else parent.content
+            found.update(dict.fromkeys(_lost(said, parent.entities, text)))
+    return tuple(found)
+
+
+def _lost(parent: str, entities: Iterable[str], text: str) -> Iterator[str]:
+    dates, kept = named(parent), named(text)
+    values = {value for one in figures(text) for value in one.values}
+    for date in dates:
+        wanted = (date.year, date.month, date.day)
+        have = any(
+            all(part in (None, has) for part, has in zip(wanted, (one.year, one.month, one.day), strict=True))
+            for one in kept
+        )
+        if not have and not (wanted[1:] == (None, None) and float(date.year or 0) in values):
+            yield f"the date {parent[date.start : date.end].strip()!r}"
+    days = {day for day, _ in weekdays(text)}
+    yield from (f"the day {word!r}" for day, word in weekdays(parent) if day not in days)
+    for one in figures(parent):
+        if one.sure and not one.values & values and not any(date.start <= one.start < date.end for date in dates):
+            yield f"the number {one.text!r}"
+    bare, spoken, names = squeezed(text), set(tokens(text)), set(names_in(text, ()))
+    for name in names_in(parent, entities):
+        parts = set(tokens(name))
+        if name not in names and not parts <= spoken and (len(parts) < 2 or squeezed(name) not in bare):
+            yield f"the name {name!r}"
+    other = Said([text], ()).unfounded(parent, ())  # names that open a sentence, and quoted words
+    if other is not None:
+        yield other
+
+
+def weekdays(text: str) -> list[tuple[int, str]]:
+    """List the days of the week that a text names, Monday as 0, each with its words."""
+    found = compiled(_WEEKDAY).finditer(text)
+    return [(_WEEK[(one["en"] or one["zh"]).lower().replace("天", "日")], one[0]) for one in found]
+
+
+def lowest(one: Trust | None, other: Trust | None) -> Trust | None:
+    """Return the lower of two trusts; None, a person's own hand, is the highest."""
+    known = [trust for trust in (one, other) if trust is not None]
+    return min(known, key=TRUST_ORDER.index, default=None)
+
+
+# --- names ------------------------------------------------------------------------------------------
+
+_OTHER_NAMES = {
+    "postgresql": ("postgres", "pg"), "postgres": ("pg",), "kubernetes": ("k8s",), "javascript": ("js",),
+    "typescript": ("ts",), "python": ("py",), "github": ("gh",), "macos": ("mac",), "wechat": ("微信",),
+    "database": ("db",), "continuous": ("ci",),
+}  # fmt: skip
+"""Names that people shorten."""
+
+_NO_NAMES = frozenset(
+    "i i'm i've i'd i'll ok okay todo user users assistant the a an and but so from by as of on in at to for with"
+    " jan feb mar apr may jun jul aug sep sept oct nov dec january february march april june july august september"
+    " october november december monday tuesday wednesday thursday friday saturday sunday mon tue wed thu fri sat sun"
+    " mondays tuesdays wednesdays thursdays fridays saturdays sundays english chinese am pm ai us".split()
+)
+_OPENERS = frozenset(
+    "besides since until after before while when where although though because if unless once despite during without"
+    " within instead rather also now currently recently originally officially initially later then there here both"
+    " each every all some most many few several one two three another other others no none not never always usually"
+    " this that these those his her their its my our your he she they it we you who what which how why people"
+    " someone everyone anything something nothing speaker decided agreed planned according due given regarding about"
+    " between through over under around against toward towards across per via only even just still yet today".split()
+)
+
+
+_HAN_NAME = (
+    r"(?:^|[，,。；：:、（(）)\s]|[由给让和与跟找叫因定到去交把为女儿妻子同事习生总监测试])"
+    "(?!胡萝|姜[丝汤茶]|董事|卢[森卡]|孙[子女]|杜绝|王[牌国]|李子|杨[梅柳])"
+    "((?:[王李刘杨赵吴徐孙朱胡郭梁郑韩冯邓曹彭董潘袁蔡蒋杜魏吕沈姚卢姜崔谭廖贾邱侯邹秦阎薛贺黎郝龚邵覃]|欧阳|上官|诸葛|司马)"
+    "[\u3400-\u9fff]{1,2}?)"
+    r"(?=[的在要是会和与、，。（(）)提定从每对把被说订睡喜住转约用去参一前里上就已到]|负责|评审|维护|\s*\d|$)"
+)
+"""A Chinese name where one may stand: a surname that begins few other words, and one or two characters."""
+
+
+class Said:
+    """Everything that was said or known, made ready for looking names up in it."""
+
+    def __init__(self, texts: Iterable[str], known: Iterable[Entry]) -> None:
+        texts = [*texts, *(text for entry in known for text in (entry.text, *entry.entities, entry.group or ""))]
+        self._whole = "\n".join(texts)
+        self._words = frozenset(word for text in texts for word in tokens(text))
+        self._squeezed = squeezed(self._whole)
+        self._initials = " ".join("".join(word[0] for word in re.findall("[a-z]+", text.lower())) for text in texts)
+
+    def names(self, name: str) -> bool:
+        """Whether somebody used this name: as it is, spelled apart, shortened, or most of a Chinese one."""
+        bare = squeezed(name)
+        short = len(bare) < 4 and bare.isascii()
+        if not bare or (name in self._whole if short else bare in self._squeezed):  # Ann is not in planning
+            return True
+        if name.isascii() and name.isupper() and 2 <= len(name) <= 5 and bare in self._initials:
+            return True  # ML, where machine learning was said
+        latin = compiled(r"[a-z][a-z0-9+#]*|\d+").findall(fold(name))
+        runs = compiled("[\u3400-\u9fff]{2,}").findall(name)
+        return all(map(self._has_word, latin)) and all(map(self._has_run, runs))
+
+    def _has_word(self, word: str) -> bool:
+        if len(word) == 1 or word in self._words or any(stem in self._words for stem in tokens(word)):
+            return True
+        if (len(word) >= 4 and word in self._squeezed) or (re.fullmatch(r"v\d+", word) and word[1:] in self._words):
+            return True
+        if any(other in self._words for other in _OTHER_NAMES.get(word, ())):
+            return True
+        people = re.fullmatch(r"([a-z]{3})[a-z]*(?:ish|ese|ian|ean|can|man)", word)  # Swedish, where Sweden was said
+        return people is not None and any(other.startswith(people[1]) for other in self._words)
+
+    def _has_run(self, run: str) -> bool:
+        """Whether half of a Chinese name's pairs of characters were used, or the first of a long one."""
+        pairs = [run[place : place + 2] for place in range(len(run) - 1)]
+        if len(run) >= 4 and pairs[0] in self._squeezed:
+            return True
+        return sum(pair in self._squeezed for pair in pairs) * 2 >= len(pairs)
+
+    def unfounded(self, content: str, entities: Iterable[str]) -> str | None:
+        """The first name in a text that nobody used; None if there is none."""
+        for name in names_in(content, entities):
+            if not self.names(name):
+                return f"the name {name!r}"
+        first = _opening_name(content)
+        if first is not None and not self.names(first):
+            return f"the name {first!r}"
+        for name in compiled(_HAN_NAME).findall(content):
+            if not any(name[place : place + 2] in self._squeezed for place in range(len(name) - 1)):
+                return f"the name {name!r}"
+        for quoted in compiled(r"[「『《“\"]([^「」『』《》“”\"]{2,60})[」』》”\"]").findall(content):
+            spoken = query_words(quoted)
+            if squeezed(quoted) not in self._squeezed and 2 * sum(map(self._words.__contains__, spoken)) < len(spoken):
+                return f"the words {quoted!r}"
+        return None
+
+
+def names_in(content: str, entities: Iterable[str]) -> Iterator[str]:
+    """What in a text must be a name: entities that stand in it, capitalised words, identifiers, who is called what."""
+    bare = squeezed(content)
+    for entity in entities:
+        if squeezed(entity) in bare and compiled("[A-Z0-9\u3400-\u9fff]").search(entity):
+            yield entity
+    yield from _latin(content)
+    yield from compiled(
+        "(?:名叫|名字是|名字叫|姓名是|(?<![作当称])叫做?)(?!用户|[我你他她它])((?:(?!的)[\u3400-\u9fff]){2,4})(?=[，。；、,.（(的]|$)"
+    ).findall(content)
+
+
+def _latin(content: str) -> Iterator[str]:
+    """Capitalised words and identifiers; in an English text not those that only begin a sentence."""
+    chinese = is_chinese(content)
+    for found in compiled(r"[A-Za-z][\w'’]*(?:[.+#/@:-]?[\w+#]+)*").finditer(content):
+        word = re.sub(r"['’]s?$", "", found[0])
+        if word.lower() in _NO_NAMES or len(word) < 2:
+            continue
+        if compiled("[A-Z]{2,4}").fullmatch(word):
+            continue  # NAS, DJ: a common noun more often than a name
+        marked = re.search(r"[A-Z].*[A-Z]|\w[\d_./@:]+\w|\d", word) is not None
+        begins = not chinese and re.search(r"(?:^|[.!?:;\n\"“])\s*$", content[: found.start()]) is not None
+        if marked or (word[0].isupper() and not begins):
+            yield word
+
+
+def _opening_name(content: str) -> str | None:
+    """The word that an English text begins with, where it reads like somebody's name: `Martin moved to …`."""
+    found = compiled(r"([A-Z][a-z]{2,})(['’]s)?\s+([a-z]+)").match(content)
+    if found is None or found[1].lower() in _OPENERS | _NO_NAMES or found[1].endswith(("ing", "ly")):
+        return None
+    return found[1] if found[2] or found[3] in _VERBS else None
+
+
+_VERBS = frozenset(
+    "lost went met said told asked wants wanted likes liked loves loved works worked lives lived moved prefers"
+    " preferred decided plans planned bought started believes thinks thought hopes hoped needs uses used agreed joined"
+    " studies studied teaches taught owns enjoys enjoyed hates knows knew feels felt keeps kept wrote writes reads runs"
+    " ran took made got quit left wishes owes drives drinks eats cooks plays played speaks spoke visited attended"
+    " married graduated learned practices practiced tries tried wears volunteers volunteered suggested advised".split()
+)
+"""What people do, and things hardly ever."""
+
+
+def fold(text: str) -> str:
+    """NFKC and lower case."""
+    return normalize("NFKC", text).lower()
+
+
+def squeezed(text: str) -> str:
+    """A text as names are compared: folded, without spaces and marks."""
+    return re.sub(r"[\W_]+", "", fold(text))
 
 
 # --- neighbours by words -------------------------------------------------------------------------
 
 
 def arrivals(entries: dict[str, Entry]) -> Callable[[], Iterable[Entry]]:
-    """Tells of the entries of a mapping, each time of those that were put in since the last; costs what these are."""
+    """Return a function that lists the entries put into a mapping since its last call, at the cost of these alone."""
     seen: set[str] = set()
 
     def arrived() -> Iterable[Entry]:
@@ -327,9 +527,9 @@ def arrivals(entries: dict[str, Entry]) -> Callable[[], Iterable[Entry]]:
 
 
 def by_words(entries: dict[str, Entry], *, most: int = MOST_NEAR) -> Callable[[str], Sequence[Entry]]:
-    """Neighbours from words alone: what shares most words, rare ones first; new entries may be put in meanwhile.
+    """Return a function that finds neighbours by shared words, rare ones first; new entries may be put in meanwhile.
 
-    It costs the same however many there are: of a word that many have, only the last that have it count.
+    The cost does not grow with the entries: of a common word only the latest that have it count.
     """
     having: dict[str, list[str]] = {}
     arrived = arrivals(entries)
@@ -355,5 +555,5 @@ _MOST_HAVING = 64
 
 @lru_cache(maxsize=20_000)
 def _telling(text: str) -> frozenset[str]:
-    """What neighbours are found by: words, pairs of characters, and what stands for either in the other language."""
+    """Words, pairs of characters, and what stands for either in the other language."""
     return frozenset(filter(is_telling, query_words(text))) | {one for one in words(text) if one.isascii()}
