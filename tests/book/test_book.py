@@ -500,7 +500,7 @@ def test_no_group_is_written_when_one_cannot_be(book: Book) -> None:
 
 
 def test_no_group_is_written_when_the_id_of_an_operation_is_taken(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(book, "_new_id", lambda now: "20260224-1")
+    monkeypatch.setattr(book, "new_id", lambda now: "20260224-1")
     with pytest.raises(Conflict, match="20260224-1"):
         together(book, [Add(entry=entry("aaaaaa"))], [Add(entry=entry("bbbbbb"))])
     assert book.entries() == []

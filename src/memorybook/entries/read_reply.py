@@ -10,6 +10,7 @@ from itertools import takewhile
 from typing import Any, NamedTuple, cast
 
 from memorybook.entries.candidate import Candidate, ForgetRequest, Importance
+from memorybook.entries.model_prompts import items_of, line_of
 from memorybook.model import CATEGORIES, CATEGORY_ALIASES, TRUST_ORDER, Category, Discarded, Entry, Trust, Turn
 from memorybook.text.tokens import normalise
 
@@ -55,16 +56,18 @@ def read_reply(value: Any, aliases: Aliases) -> Reading:
     fields = _fields(value)
     candidates: list[Candidate] = []
     discarded: list[Discarded] = []
-    for item in _items(fields.get("candidates")):
+    for item in items_of(fields.get("candidates")):
         try:
             candidates.append(_candidate(item, aliases))
         except _Bad as reason:
-            discarded.append(Discarded(text=_label(item), reason=str(reason), quote=_line(_get(item, "quote"), 200)))
+            content = item.get("content") if isinstance(item, dict) else item
+            label = line_of(content, 200) if isinstance(content, str) else type(content).__name__
+            discarded.append(Discarded(text=label, reason=str(reason), quote=line_of(_first(item, "quote"), 200)))
     reading = Reading(
         tuple(candidates),
         tuple(discarded),
         tuple(_forget(fields.get("forget"), aliases)),
-        _line(fields.get("summary"), 2_000),
+        line_of(fields.get("summary"), 2_000),
         _lines(fields.get("decisions"), 20, 300),
         _lines(fields.get("open_questions"), 20, 300),
     )
@@ -90,15 +93,6 @@ def _fields(value: Any) -> Mapping[str, Any]:
     return cast(Mapping[str, Any], value)
 
 
-def _items(value: Any) -> list[Any]:
-    """The candidates of a list; a single object is one."""
-    return value if isinstance(value, list) else [value] if value else []
-
-
-def _get(item: Any, name: str) -> Any:
-    return item.get(name) if isinstance(item, dict) else None
-
-
 # --- one candidate -------------------------------------------------------------------------------
 
 
@@ -106,7 +100,7 @@ def _candidate(item: Any, aliases: Aliases) -> Candidate:
     if not isinstance(item, dict):
         raise _Bad("is not an object")
     content = _content(item.get("content"))
-    quote = _line(item.get("quote"), 1_000)
+    quote = line_of(item.get("quote"), 1_000)
     turns = _turns(_first(item, "turns", "source_turns", "turn"), quote, aliases)
     contradicts = _known(item.get("contradicts"), aliases)
     reinforces = tuple(id for id in _known(item.get("reinforces"), aliases) if id not in contradicts)
@@ -135,14 +129,12 @@ def _as_known(content: str, names: Any, aliases: Aliases) -> str:
     return content
 
 
-def _first(item: Mapping[str, Any], *names: str) -> Any:
-    return next((item[name] for name in names if item.get(name) is not None), None)
+def _first(item: Any, *names: str) -> Any:
+    return next((item[name] for name in names if isinstance(item, dict) and item.get(name) is not None), None)
 
 
 def _content(value: Any) -> str:
-    if not isinstance(value, str):
-        raise _Bad("has no content")
-    text = _clean(value)
+    text = line_of(value, 1_000_000)
     if not re.search(r"\w", text):
         raise _Bad("has no content")
     if len(text) > CONTENT:
@@ -184,7 +176,7 @@ def _names(value: Any, letter: str) -> list[str]:
     parts = [part for part in re.split(r"[\s,;，、；\[\]()\"'`]+", bare) if part]
     named = list(takewhile(lambda part: part[-1].isdigit(), parts))
     parts = named or parts  # after its alias a model may copy what stands there
-    return [f"{letter}{part}" if part.isascii() and part.isdigit() else _clean(part)[:40] for part in parts]
+    return [f"{letter}{part}" if part.isascii() and part.isdigit() else line_of(part, 40) for part in parts]
 
 
 def _is_nothing(value: str) -> bool:
@@ -255,7 +247,7 @@ def _group(value: Any) -> str | None:
     """A path of at most three names, `work/api`; None if there is none."""
     if not isinstance(value, str) or _is_nothing(value):
         return None
-    parts = [" ".join(part.split()) for part in re.split(r"[/／>]", _clean(value))]
+    parts = [" ".join(part.split()) for part in re.split(r"[/／>]", line_of(value, 1_000))]
     path = "/".join([part for part in parts if re.search(r"\w", part)][:3])
     return path if path and len(path) <= 60 else None
 
@@ -274,11 +266,11 @@ def _day(value: Any) -> date | None:
 
 def _forget(value: Any, aliases: Aliases) -> Iterator[ForgetRequest]:
     """Requests whose turn was shown; entries that were not shown are left out of them."""
-    for item in _items(value):
-        text = _line(_get(item, "text"), 500)
-        turns = [turn for name in _names(_get(item, "turn"), "t") for turn in aliases.turns.get(name, ())]
+    for item in items_of(value):
+        text = line_of(_first(item, "text"), 500)
+        turns = [turn for name in _names(_first(item, "turn"), "t") for turn in aliases.turns.get(name, ())]
         if text and turns:
-            names = [name for name in _names(_get(item, "known"), "m") if name in aliases.known]
+            names = [name for name in _names(_first(item, "known"), "m") if name in aliases.known]
             yield ForgetRequest(
                 text=text, turn_id=turns[0].id, ids=tuple(dict.fromkeys(aliases.known[name].id for name in names))
             )
@@ -330,23 +322,6 @@ def _lines(value: Any, limit: int, width: int) -> tuple[str, ...]:
         value = re.split(r"[,，、;；\n]|\s+(?=#)", value) if width < 200 else [value]
     if not isinstance(value, list):
         return ()
-    lines = [_line(one, width + 1) for one in value[: limit * 4]]
+    lines = [line_of(one, width + 1) for one in value[: limit * 4]]
     said = (line for line in lines if re.search(r"\w", line) and len(line) <= width and not _is_nothing(line))
     return tuple(dict.fromkeys(said))[:limit]
-
-
-def _line(value: Any, width: int) -> str:
-    """A text in one line, cut; "" for what is none."""
-    return _clean(value)[:width] if isinstance(value, str) else ""
-
-
-def _clean(text: str) -> str:
-    """A text in one line that every file can hold."""
-    text = re.sub(r"[\x00-\x1f\x7f\u2028\u2029]+", " ", text)
-    return " ".join(text.encode("utf-8", "replace").decode().split())
-
-
-def _label(item: Any) -> str:
-    """What of a candidate can be shown of one that was set aside."""
-    content = item.get("content") if isinstance(item, dict) else item
-    return _line(content, 200) if isinstance(content, str) else type(content).__name__

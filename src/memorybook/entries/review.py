@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook.book import fade
@@ -32,14 +33,14 @@ from memorybook.model import (
     Reinforce,
     Remove,
     RemoveTurns,
-    SessionSummary,
     Supersede,
     Update,
 )
-from memorybook.results import moment
+from memorybook.results import moment, to_json
 from memorybook.sessions.recall_types import short
 from memorybook.text.screen import screen
 from memorybook.text.tokens import digest, text_digest
+from memorybook.validate import count_of
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -47,9 +48,6 @@ if TYPE_CHECKING:
     from memorybook.book.book import Book
     from memorybook.context import Context
     from memorybook.protocols import Transcripts
-
-
-_NEW = (Add, Append, Put)
 
 
 class Submitted(NamedTuple):
@@ -79,18 +77,8 @@ class Waiting(NamedTuple):
 
     def json(self) -> dict[str, Any]:
         """`{"id", "kind", "reason", "time", "state", "stale", "told", "changes", "operation"}`."""
-        proposal = self.proposal
-        return {
-            "id": proposal.id,
-            "kind": proposal.kind,
-            "reason": proposal.reason,
-            "time": moment(proposal.time),
-            "state": proposal.state,
-            "stale": self.stale,
-            "told": list(self.told),
-            "changes": [dict(change) for change in proposal.changes],
-            "operation": proposal.operation,
-        }
+        time = moment(self.proposal.time)
+        return {**to_json(self.proposal), "time": time, "stale": self.stale, "told": list(self.told)}
 
 
 class Review(NamedTuple):
@@ -215,22 +203,16 @@ def review(context: Context, *, kind: str | None = None, state: str = "open", li
     """
     if state not in ("open", "accepted", "rejected", "withdrawn"):
         raise InvalidInput(f"state {state!r} is none of open, accepted, rejected, withdrawn")
-    if limit is not None and limit < 1:
-        raise InvalidInput(f"limit {limit} is below 1")
+    limit = count_of(limit)
     _check_kind(context, kind)
-    found = context.book.journal.proposals(state=state)
-    wanted = [each for each in found if kind is None or each.kind == kind]
-    entries = {entry.id: entry for entry in context.book.entries()}
-    book, transcripts = context.book, context.book.transcripts
-    shown = tuple(
-        Waiting(
-            each,
-            tuple(told(each.changes, entries, transcripts)),
-            stale(book, each, entries) if state == "open" else "",
-        )
-        for each in wanted[:limit]
-    )
-    return Review(shown, Counter(each.kind for each in wanted))
+    book = context.book
+    wanted = [each for each in book.journal.proposals(state=state) if kind is None or each.kind == kind]
+    entries = {entry.id: entry for entry in book.entries()}
+    shown: list[Waiting] = []
+    for each in wanted[:limit]:
+        why = stale(book, each, entries) if state == "open" else ""
+        shown.append(Waiting(each, tuple(told(each.changes, entries, book.transcripts)), why))
+    return Review(tuple(shown), Counter(each.kind for each in wanted))
 
 
 # --- deciding ------------------------------------------------------------------------------------
@@ -295,10 +277,12 @@ def _carried_out(
             return [], [(proposals[0], str(error))]
         each_alone = [_carried_out(context, [proposal], entries) for proposal in proposals]
         return [one for done, _ in each_alone for one in done], [one for _, failed in each_alone for one in failed]
-    operations = [result.operation.id if result.operation else None for result in results]
-    for proposal, operation in zip(proposals, operations, strict=True):
+    done = []
+    for proposal, result in zip(proposals, results, strict=True):
+        operation = result.operation.id if result.operation else None
         book.journal.decide(proposal.id, "accepted", time=book.now(), operation=operation)
-    return [(proposal.id, operation) for proposal, operation in zip(proposals, operations, strict=True)], []
+        done.append((proposal.id, operation))
+    return done, []
 
 
 def _session(proposal: Proposal) -> str | None:
@@ -309,8 +293,9 @@ def withdraw(context: Context, proposal: Proposal, why: str) -> tuple[str, ...]:
     """Take back a proposal that no longer fits; what it says that is new is proposed anew. Ids of these."""
     book = context.book
     book.journal.decide(proposal.id, "withdrawn", time=book.now())
-    left = fitting(book, proposal, {entry.id: entry for entry in book.entries()})
-    if not any(isinstance(change, _NEW) for change in left):
+    against = _against(book, proposal, {entry.id: entry for entry in book.entries()})
+    left = [changes_json.parse(each) for each, why in zip(proposal.changes, against, strict=True) if not why]
+    if not any(isinstance(change, Add | Append | Put) for change in left):
         return ()
     rest = Proposed(proposal.kind, tuple(left), f"{proposal.reason} ({why})")
     return propose(context, [rest], session=_session(proposal))
@@ -363,12 +348,10 @@ def _chosen(context: Context, ids: Sequence[str], kind: str | None, every: bool)
 
 def _check_kind(context: Context, kind: str | None) -> None:
     """Refuse a kind that no proposal can have."""
-    if kind is None:
-        return
     from memorybook.entries import tidy_proposals
 
     kinds = tuple(dict.fromkeys((*tidy_proposals.KINDS, *KINDS)))
-    if kind not in kinds and not context.book.journal.proposals(state=None, kind=kind):
+    if kind not in (None, *kinds) and not context.book.journal.proposals(state=None, kind=kind):
         raise InvalidInput(f"kind {kind!r} is none of {', '.join(kinds)}")
 
 
@@ -455,11 +438,9 @@ def _together(changes: Iterable[Change]) -> list[list[Change]]:
     groups: list[tuple[set[str], list[Change]]] = []
     for change in changes:
         ids = _ids(change)
-        mine: tuple[set[str], list[Change]] = (set(ids), [])
-        for group in [group for group in groups if group[0] & ids]:
-            groups.remove(group)
-            mine = (mine[0] | group[0], mine[1] + group[1])
-        groups.append((mine[0], [*mine[1], change]))
+        joined = [group for group in groups if group[0] & ids]
+        groups = [group for group in groups if not group[0] & ids]
+        groups.append((ids.union(*(group[0] for group in joined)), [*(c for _, mine in joined for c in mine), change]))
     return [group for _, group in groups]
 
 
@@ -511,7 +492,8 @@ def told(
         elif kind == "supersede":
             yield f"{id} is no longer true: {text} (now: {_line(said.get(change['by'], '(gone)'))})"
         elif kind == "update":
-            yield f"{id}, {', '.join(_fields(change))}: {text}"
+            fields = {name.replace("_", " "): value for name, value in change["fields"].items() if name not in _PASSING}
+            yield f"{id}, {', '.join(f'{name} → {_value(value)}' for name, value in fields.items())}: {text}"
         elif kind in ("archive", "remove", "reinforce"):
             yield f"{kind} {id}: {text}"
         elif kind == "drop":
@@ -552,22 +534,19 @@ def _page_told(path: str, before: str, after: str) -> Iterator[str]:
         yield f"write {path}: {_line(after)}"
         return
     old, new = session_md.parse(before), session_md.parse(after)
-    was, says = dict.fromkeys(_says(old)), dict.fromkeys(_says(new))
+    was, says = (
+        dict.fromkeys(
+            (
+                *phrases(page.summary),
+                *(f"decided: {each}" for each in page.decisions),
+                *(f"open: {each}" for each in page.open_questions),
+            )
+        )
+        for page in (old, new)
+    )
     yield f"{'change' if before else 'write'} {path}: {_line(new.title or new.name)}"
     yield from (f"- {_line(row)}" for row in was if row not in says)
     yield from (f"+ {_line(row)}" for row in says if row not in was)
-
-
-def _says(summary: SessionSummary) -> Iterator[str]:
-    yield from phrases(summary.summary)
-    yield from (f"decided: {each}" for each in summary.decisions)
-    yield from (f"open: {each}" for each in summary.open_questions)
-
-
-def _fields(change: Mapping[str, Any]) -> Iterator[str]:
-    for name, value in change["fields"].items():
-        if name not in _PASSING:
-            yield f"{name.replace('_', ' ')} → {_value(value)}"
 
 
 def _value(value: Any) -> str:
@@ -587,10 +566,8 @@ def _line(text: str, most: int = 300) -> str:
 
 
 def stale(book: Book, proposal: Proposal, entries: Mapping[str, Entry]) -> str:
-    """Why a proposal no longer fits what stands there now; "" if it does."""
-    added = _added(book, proposal, entries)
-    against = (_against(book, change, proposal, added, entries) for change in proposal.changes)
-    return next(filter(None, against), "")
+    """Return why a proposal no longer fits what stands there now; "" if it does."""
+    return next(filter(None, _against(book, proposal, entries)), "")
 
 
 def overruled(proposal: Proposal, forgets: Iterable[tuple[Proposal, set[str]]]) -> str:
@@ -603,17 +580,17 @@ def overruled(proposal: Proposal, forgets: Iterable[tuple[Proposal, set[str]]]) 
     return "" if all(map(brings.isdisjoint, later)) else "it is to be forgotten"
 
 
-def fitting(book: Book, proposal: Proposal, entries: Mapping[str, Entry]) -> list[Change]:
-    """The changes of a proposal that fit what stands there now."""
-    added = _added(book, proposal, entries)
-    fits = [each for each in proposal.changes if not _against(book, each, proposal, added, entries)]
-    return [changes_json.parse(each) for each in fits]
+def _against(book: Book, proposal: Proposal, entries: Mapping[str, Entry]) -> Iterator[str]:
+    """Yield for each change of a proposal what stands against it; "" if nothing does."""
+    adding = [change for change in proposal.changes if change.get("do") == "add"]
+    added = {one["entry"]["id"] for one in adding if not _misfit(book, one, proposal, set(), entries)}
+    return (_misfit(book, change, proposal, added, entries) for change in proposal.changes)
 
 
-def _against(
+def _misfit(
     book: Book, shown: Mapping[str, Any], proposal: Proposal, added: set[str], entries: Mapping[str, Entry]
 ) -> str:
-    """What stands against a change; "" if nothing does."""
+    """Why a change does not fit, given the ids that its proposal can still add; "" if it does."""
     try:
         change = changes_json.parse(shown)
     except ValueError as error:
@@ -624,7 +601,9 @@ def _against(
     if _forgotten_since(book, tuple(brings), proposal.time):
         return "it was forgotten since"
     if isinstance(change, Put):
-        standing = _text(book, change.path)
+        standing = ""
+        with suppress(NotFound):
+            standing = book.documents.read(change.path).text
         return "" if change.made_from in (None, standing) else f"{change.path} was changed since"
     if not isinstance(change, _ABOUT_ENTRIES):
         return ""
@@ -660,16 +639,3 @@ def _says_and_rests_on(change: Change, session: str) -> Iterator[str]:
         said = (*phrases(page.summary), *page.decisions, *page.open_questions)
         yield from (digest(form) for text in said for form in (text, unlabelled(text)))
         yield from (turn_key(page.session, turn) for turn in page.turn_ids)
-
-
-def _text(book: Book, path: str) -> str:
-    try:
-        return book.documents.read(path).text
-    except NotFound:
-        return ""
-
-
-def _added(book: Book, proposal: Proposal, entries: Mapping[str, Entry]) -> set[str]:
-    """Ids of the entries that a proposal can still add."""
-    adding = [change for change in proposal.changes if change.get("do") == "add"]
-    return {change["entry"]["id"] for change in adding if not _against(book, change, proposal, set(), entries)}
