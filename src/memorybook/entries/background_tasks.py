@@ -18,6 +18,7 @@ from functools import partial, wraps
 from reprlib import Repr
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
 
+from memorybook.entries.model_prompts import cut, one_line
 from memorybook.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Storing(Protocol):
     """A memory that finished tasks are handed over to: `Memory`, or a `memorybook.client.Client`."""
 
     def _finish(self, task: Finished) -> None:
-        """Have it stored in the background, where memory is to store tasks; returns at once."""
+        """Store it in the background, where memory is to store tasks; return at once."""
 
 
 class Keeper:
@@ -87,7 +88,11 @@ class Keeper:
             taken = not self._closed and len(self._waiting) < WAITING
             if taken:
                 self._waiting.append(task)
-                self._start()
+                if self._thread is None or not self._thread.is_alive():
+                    atexit.unregister(self.close)
+                    atexit.register(self.close)
+                    self._thread = threading.Thread(target=self._run, name="memorybook-tasks", daemon=True)
+                    self._thread.start()
         if not taken:
             self._fail(task, why)
 
@@ -110,13 +115,6 @@ class Keeper:
         for task in left:
             self._fail(task, f"memory was closed, and storing the tasks before it took over {timeout:g} seconds")
 
-    def _start(self) -> None:
-        if self._thread is None or not self._thread.is_alive():
-            atexit.unregister(self.close)
-            atexit.register(self.close)
-            self._thread = threading.Thread(target=self._run, name="memorybook-tasks", daemon=True)
-            self._thread.start()
-
     def _run(self) -> None:
         while True:
             with self._lock:
@@ -130,9 +128,7 @@ class Keeper:
                 self._fail(task, told(error))
 
     def _fail(self, task: Finished, why: str) -> None:
-        goal = " ".join(task.goal.split())
-        goal = goal if len(goal) <= 60 else f"{goal[:59]}…"
-        line = self._mask(f"a finished task was not remembered ({goal!r}): {why}")
+        line = self._mask(f"a finished task was not remembered ({cut(one_line(task.goal), 60)!r}): {why}")
         self.failures.append(line)
         warn(line)
 
@@ -226,10 +222,8 @@ class Running:
         try:
             memory = self._memory() if callable(self._memory) else self._memory
             said = "" if error is None else told(error)
-            lines = tuple(self._lines)
-            memory._finish(
-                Finished(str(self.goal), shown(self.result), lines, dict(self.metadata), self._session, said)
-            )
+            given = str(self.goal), shown(self.result), tuple(self._lines), dict(self.metadata)
+            memory._finish(Finished(*given, self._session, said))
         except Exception as problem:  # the task is done, whatever becomes of its memory
             warn(f"a finished task was not remembered: {told(problem)}")
 
@@ -250,17 +244,13 @@ def shown(value: object) -> str:
         return ""
     if isinstance(value, str):
         return value[:MOST_TEXT]
-    try:
-        return _short().repr(value)[:MOST_TEXT]
-    except Exception as error:  # a value may be anybody's and refuse to be shown
-        return f"<{type(value).__name__}, which cannot be shown: {type(error).__name__}>"
-
-
-def _short() -> Repr:
     short = Repr()
     short.maxdict = short.maxlist = short.maxtuple = short.maxset = short.maxfrozenset = short.maxdeque = 50
     short.maxstring = short.maxother = 2_000
-    return short
+    try:
+        return short.repr(value)[:MOST_TEXT]
+    except Exception as error:  # a value may be anybody's and refuse to be shown
+        return f"<{type(value).__name__}, which cannot be shown: {type(error).__name__}>"
 
 
 def told(error: Exception) -> str:
@@ -296,7 +286,11 @@ def remembering(
     """
 
     def decorate(function: Function) -> Function:
-        template = goal if goal is not None else _goal_of(function)
+        template = goal
+        if template is None:  # braces in it are none to fill in
+            first = (inspect.getdoc(function) or "").partition("\n")[0].strip()
+            name = first or getattr(function, "__name__", type(function).__name__).replace("_", " ")
+            template = name.replace("{", "{{").replace("}", "}}")
 
         def task(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Running:
             filled = _filled(template, function, args, kwargs)
@@ -331,15 +325,6 @@ def _wrapper(
     if inspect.iscoroutinefunction(function):
         return coroutine
     return generator if inspect.isgeneratorfunction(function) else plain
-
-
-def _goal_of(function: Callable[..., Any]) -> str:
-    first = (inspect.getdoc(function) or "").partition("\n")[0].strip()
-    return (
-        (first or getattr(function, "__name__", type(function).__name__).replace("_", " "))
-        .replace("{", "{{")
-        .replace("}", "}}")
-    )
 
 
 def _filled(template: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
