@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from known import BEFORE, NOW, TODAY, applied, current, known, match, told
-from memorybook.book import fade
 from memorybook.entries.candidate import Candidate
 from memorybook.entries.match import Conflicts, Matched
 from memorybook.entries.replaces import replaces
@@ -474,14 +473,6 @@ def test_no_candidates_lose_an_entry_or_themselves(
         assert all(one.id in after for one in decisions if one.action != "proposed")
     for proposal in found.proposals:
         assert proposal.changes
-
-
-@given(st.integers(1, 200), st.floats(0, 1))
-def test_no_chain_of_repeats_gives_a_score_above_one(times: int, score: float) -> None:
-    entry = known("a", "Ann likes tea", score=score)
-    for _ in range(times):
-        entry = fade.reinforced(entry, TODAY)
-    assert 0 <= entry.score <= 1
 
 
 # --- recorded conversations --------------------------------------------------------------------------------

@@ -175,13 +175,6 @@ def test_no_life_of_an_entry_leaves_the_range_of_scores(steps: list[tuple[str, i
     assert 0.0 <= fade.strength(one, today) <= 1.0
 
 
-def test_reinforcement_converges_to_one() -> None:
-    one = entry("a1", score=0.1)
-    for _ in range(200):
-        one = fade.reinforced(one, DAY)
-    assert 1.0 - 1e-9 < one.score <= 1.0
-
-
 # --- how much at once ----------------------------------------------------------------------------
 
 
