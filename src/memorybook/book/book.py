@@ -78,7 +78,7 @@ class Book:
         self._recover()
 
     def faults(self, *, thorough: bool = False) -> list[str]:
-        """What happened to what cannot be derived behind the book's back, a sentence each; see `Journal.fault`."""
+        """Describe damage to what cannot be derived again, a sentence each; see `Journal.fault`."""
         found: list[str] = []
         for part in (self.transcripts, self.journal):
             try:
@@ -193,7 +193,7 @@ class Book:
         return report, candidates._replace(degraded=(*candidates.degraded, reason))
 
     def turns(self, spans: Iterable[tuple[str, int, int]]) -> Sequence[Passage]:
-        """Turns of sessions (uuid) that say something, as the last search saw them, see `protocols.Index.turns`."""
+        """Return turns of sessions (uuid) that say something as the last search saw them, see `Index.turns`."""
         try:
             found = self.index.turns(spans)
         except Unavailable:
@@ -256,7 +256,7 @@ class Book:
         return list(found.values())
 
     def warnings(self) -> list[str]:
-        """What is not read as it stands: lines of MEMORY.md and `archive/`, `MEMORY.md: line 12: …`, and files."""
+        """List what is not read as it stands: lines of entries (`MEMORY.md: line 12: …`), and files."""
         paths = ["MEMORY.md", *sorted(info.path for info in self.documents.list() if info.path.startswith("archive/"))]
         documents = [(path, self.parse(path, read)) for path in paths if (read := self._read(path)) is not None]
         lines = [f"{path}: {warning}" for path, document in documents for warning in document.warnings]
@@ -424,6 +424,6 @@ class _Closed:
 
 
 def closed(book: Book) -> Book:
-    """Close the book; what is given for it raises Unavailable for whatever is asked of it, but closing."""
+    """Close the book; return a stand-in that raises Unavailable for whatever is asked of it, except closing."""
     book.close()
     return cast("Book", _Closed())

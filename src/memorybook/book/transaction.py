@@ -483,7 +483,7 @@ class Pages:
     # --- reading -------------------------------------------------------------------------------
 
     def home(self, id: str) -> str | None:
-        """Path of the document that an entry stands in, MEMORY.md first; None if there is none."""
+        """Return the path of the document that an entry stands in, MEMORY.md first; None if there is none."""
         if self.copy(MEMORY).document.get(id) is not None:
             return MEMORY
         self.load_archives()

@@ -141,7 +141,7 @@ class _Back:
         return [change for change in self._changes if change.target == path and change.kind in _LINES]
 
     def _lines_of(self, path: str, patch: Patch | None) -> Iterator[tuple[Sequence[Hunk], Any, str | None]]:
-        """What to take back of a document, last first: hunks, the whole text then and before where it is known."""
+        """Yield what to take back of a document, last first: hunks, the whole text then and before where known."""
         if patch is not None:
             yield unpack(patch.hunks), _UNKNOWN, None
             return
@@ -285,7 +285,7 @@ def _is_readable(pages: Pages, path: str) -> bool:
 
 
 def _gains_first(pages: Pages, texts: dict[str, str | None]) -> list[str] | None:
-    """An order of writing in which an entry that moves is never in none of them; None if there is no such order."""
+    """Return an order of writing in which a moving entry is never in none of them; None if there is none."""
     gained, lost = {}, {}
     for path, text in texts.items():
         before, after = ({entry.id for entry in _entries(pages, one)} for one in (pages.text(path), text))
@@ -321,7 +321,7 @@ def _without(path: str, hunks: Sequence[Hunk], text: str | None, then: Any) -> s
 
 
 def _fields_back(before: Entry, after: Entry, now: Entry) -> Entry | None:
-    """The entry with the fields as they were that the operation changed; None if one of them is another by now."""
+    """Take back the fields that the operation changed; None if one of them is another by now."""
     values: dict[str, Any] = {}
     for name in _ENTRY_FIELDS:
         was, became, is_now = getattr(before, name), getattr(after, name), getattr(now, name)
@@ -548,7 +548,7 @@ class Writer:
             self._book.settled.append(operation)
 
     def _unanswered(self, now: datetime) -> set[tuple[str, str]]:
-        """What was carried out lately though whoever asked was not told so, and may ask again: kind and target."""
+        """Return (kind, target) of what was carried out lately without an answer, and may be asked again."""
         return {done for one in self._book.settled if now - one.time < RETRIED for done in _done_by(one)}
 
     def _settle(self, operation: Operation) -> None:

@@ -292,7 +292,7 @@ def load(
 
 
 def where(*, cwd: str, env: Mapping[str, str], home: str | None = None) -> Config:
-    """Of the settings those that say where the book is, as far as they can be told; the others have their defaults.
+    """Read only the settings that say where the book is, as far as they can be told.
 
     For what cannot wait until a mistake in the settings is mended: takes what `load` takes, and raises nothing of that.
     """
@@ -425,7 +425,7 @@ def _from_environment(env: Mapping[str, str], cwd: str) -> Iterator[Given]:
 
 
 def project_files(cwd: str) -> list[str]:
-    """Settings files of the project around `cwd`: of the nearest folder that has any, up to the git top level."""
+    """Find the settings files of the project around `cwd`: of the nearest folder that has any, up to the git top."""
     return files.project_files(cwd, _is_ours)
 
 

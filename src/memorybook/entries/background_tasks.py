@@ -1,4 +1,4 @@
-"""Finished tasks remembered by the way: a context manager and a decorator whose callers neither wait nor fail.
+"""Remember finished tasks in the background: a context manager and a decorator whose callers neither wait nor fail.
 
 What a task taught is judged and stored (`verbs.store`) in a thread of its own, one task after the other. What goes
 wrong there is a warning, in `status` and in the log `memorybook`; what goes wrong in the task itself is remembered as
@@ -82,7 +82,7 @@ class Keeper:
         self.failures: deque[str] = deque(maxlen=_FAILURES)
 
     def add(self, task: Finished) -> None:
-        """Have it stored; returns at once."""
+        """Store it in the background; return at once."""
         with self._lock:
             why = "memory is closed" if self._closed else f"{WAITING} others wait already"
             taken = not self._closed and len(self._waiting) < WAITING
@@ -97,7 +97,7 @@ class Keeper:
             self._fail(task, why)
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until all is stored that was added so far, at most `timeout` seconds (None: for ever); whether it is."""
+        """Wait at most `timeout` seconds (None: for ever) until all is stored; return whether it is."""
         thread = self._thread
         if thread is not None:
             thread.join(timeout)
@@ -148,7 +148,7 @@ class Kept(Storing, Protocol):
 
 
 def keeper_of(memory: Kept) -> Keeper:
-    """The keeper of a memory; made when its first task is finished."""
+    """Return the keeper of a memory; it is made when its first task is finished."""
     from memorybook.prompt.recall import masked
 
     with _making:
@@ -239,7 +239,7 @@ def log(text: object) -> None:
 
 
 def shown(value: object) -> str:
-    """A value as text, cut: text as it is, None as "", anything else as Python shows it, its inner parts shortened."""
+    """Return a value as text, cut: text as it is, None as "", anything else as a shortened repr."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -254,7 +254,7 @@ def shown(value: object) -> str:
 
 
 def told(error: Exception) -> str:
-    """An exception in one line, `ValueError: bad row`."""
+    """Describe an exception in one line, `ValueError: bad row`."""
     try:
         words = " ".join(str(error).split())
     except Exception:  # its text may be anybody's code
@@ -272,7 +272,7 @@ def remembering(
     session: str | None = None,
     metadata: Mapping[str, Any] | None = None,
 ) -> Callable[[Function], Function]:
-    """A decorator: each call of the function is a task, its value the result; coroutines and generators too.
+    """Decorate a function: each call is a task, its value the result; coroutines and generators too.
 
     Args:
         memory: An open memory, or a function that gives it when a call ends.
@@ -328,7 +328,7 @@ def _wrapper(
 
 
 def _filled(template: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
-    """The goal with arguments filled in; as it stands where that cannot be done."""
+    """Fill in the goal's arguments; return it as it stands where that cannot be done."""
     try:
         bound = inspect.signature(function).bind(*args, **kwargs)
         bound.apply_defaults()

@@ -152,7 +152,7 @@ class _Step:
         self._common = frozenset(form for form, count in spread.items() if count > max(3, len(texts) // 5))
 
     def doubt(self, candidate: Candidate) -> Doubt | None:
-        """The candidate with its neighbours if it is in doubt; None if it is decided on."""
+        """Return the candidate with its neighbours if it is in doubt; None if it is settled."""
         ledger = self._ledger
         if settled(ledger, candidate, self._neighbours, self._similarity):
             return None
@@ -175,7 +175,7 @@ class _Step:
         return likeness(candidate.content, one.text, self._similarity(candidate.content, one.text))
 
     def decide(self, doubt: Doubt, choice: Choice | None) -> None:
-        """Decide on a candidate in doubt, by the model's choice or by likeness."""
+        """Settle a candidate in doubt, by the model's choice or by likeness."""
         if settled(self._ledger, doubt.candidate, lambda text: (), self._similarity):
             return  # by what those before it have brought
         if choice is None:
@@ -237,7 +237,7 @@ class _Chosen:
         self._target = ledger.current(choice.target) if choice.target in self._near and choice.target else None
 
     def carry_out(self) -> None:
-        """Do what was chosen, then patch the neighbours."""
+        """Carry out the choice, then patch the neighbours."""
         action, target = self._choice.action, self._target
         if action == "discarded" and not self._candidate.told:
             self._ledger.discard(self._candidate, self._reason)
@@ -261,7 +261,7 @@ class _Chosen:
                 self._patch(patch)
 
     def _create(self, why: str = "") -> None:
-        """A new entry with the model's words if these are sound, else with the candidate's."""
+        """Add an entry with the model's words if these are sound, else with the candidate's."""
         text = self._choice.text if self._choice.action == "created" else ""
         sound = text and not self._unsound(text, ()) and not missing([self._candidate], text)
         sound = sound and self._ledger.saying(text) is None  # what is known already, the candidate did not say
@@ -285,7 +285,7 @@ class _Chosen:
             self._ledger.merge(self._candidate, target, text, self._reason, links=self._links)
 
     def _replace(self, target: Entry) -> None:
-        """What is true now takes the place of the target, which stays in the book as what was true before."""
+        """Let what is true now supersede the target."""
         text = self._choice.text or self._candidate.content
         lost = missing([self._candidate], text)
         wrong = self._unsound(text, [target.text]) or (f"{lost[0]} would be lost" if lost else "")
@@ -296,7 +296,7 @@ class _Chosen:
             self._ledger.replace(now, [target], self._reason, links=self._links)
 
     def _unsound(self, text: str, sources: Sequence[str]) -> str:
-        """Why a text that the model wrote cannot be stored; "" if it can."""
+        """Return why a text that the model wrote cannot be stored; "" if it can."""
         if len(text) > WIDTH:
             return f"its text has more than {WIDTH} characters"
         reason = screen(text)
@@ -307,7 +307,7 @@ class _Chosen:
         return f"{invented} is in neither" if invented else ""
 
     def _patch(self, patch: NearPatch) -> None:
-        """Tags and context of a neighbour, never its text."""
+        """Set tags and context of a neighbour, never its text."""
         entry = self._ledger.entries[patch.id]
         fields: dict[str, object] = {}
         tags = tuple(tag for tag in dict.fromkeys((*entry.tags, *patch.add)) if tag not in patch.remove)
@@ -444,9 +444,9 @@ class Question(NamedTuple):
 
 
 def question(doubts: Sequence[Doubt], language: Language, mask: Mask = str) -> Question:
-    """The prompt of one decision call: all candidates, each with as many of its neighbours as there is room for.
+    """Write the prompt of one decision call: all candidates, each with as many neighbours as there is room for.
 
-    What is shown of them passes through `mask`.
+    Texts pass through `mask`.
     """
     lines: list[str] = []
     near: dict[str, dict[str, Entry]] = {}
@@ -485,7 +485,7 @@ def _shown(
 
 
 def read(value: Any, asked: Question) -> tuple[dict[str, Choice], list[str]]:
-    """The decisions of an answer by alias of their candidate, and what is wrong with it, in sentences."""
+    """Return the decisions of an answer by alias of their candidate, and what is wrong with it, in sentences."""
     items = value.get("decisions") if isinstance(value, dict) else value
     if isinstance(items, dict):
         items = [items]
@@ -568,7 +568,7 @@ _ACTIONS: Mapping[str, Action] = {
 
 
 def _alias(value: Any, letter: str) -> str:
-    """An alias as it was shown: `n3`; a bare number is one too. "" for none."""
+    """Return an alias as it was shown: `n3`; a bare number is one too. "" for none."""
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{letter}{value}" if 0 < value < 1_000_000 else "a number"
     if not isinstance(value, str) or value.strip().lower() in ("", "null", "none", "-"):
@@ -578,7 +578,7 @@ def _alias(value: Any, letter: str) -> str:
 
 
 def _field(item: Any, name: str) -> Any:
-    """A field of a link; a link that is a bare alias is one `to` it."""
+    """Return a field of a link; a bare alias is a link `to` it."""
     return item.get(name) if isinstance(item, dict) else item if name == "to" else None
 
 

@@ -1,4 +1,4 @@
-"""What happened to a book, and why it holds what it holds: the journal and the transcripts, read for people."""
+"""Describe what happened to a book, explain its entries, and undo operations."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _SAID = "said: "
 
 
 def history(context: Context, id: str | None = None, *, limit: int | None = 20) -> History:
-    """What was done, newest first.
+    """List operations, newest first.
 
     Args:
         id: Only what changed this entry, document (`daily/2026-02-24.md`) or session (`session:UUID`), or this one
@@ -64,7 +64,7 @@ def history(context: Context, id: str | None = None, *, limit: int | None = 20) 
 
 
 def _otherwise(book: Book, id: str, limit: int | None) -> list[Operation]:
-    """The operation of that id, or those of the session of that uuid or name; none of an entry nobody changed."""
+    """Return the operation of that id, or those of a session; none for an entry that nobody changed."""
     with suppress(NotFound):
         return [book.journal.operation(id)]
     name = id.removeprefix("session:")
@@ -81,13 +81,13 @@ def _otherwise(book: Book, id: str, limit: int | None) -> list[Operation]:
 
 
 def _happened(operation: Operation, target: str | None, undone: Mapping[str, str]) -> Happened:
-    """Tell an operation, with only those of its changes that are of the target."""
+    """Describe an operation and those of its changes that are of the target."""
     shown = (told(change) for change in operation.changes if target in (None, change.target))
     return Happened(operation, tuple(shown), undone.get(operation.id))
 
 
 def told(change: Applied) -> str:
-    """What a change did, in one line such as `e7d2k1: score 0.6 → 0.68, hits 1 → 2 (remembered)`."""
+    """Describe a change in one line such as `e7d2k1: score 0.6 → 0.68, hits 1 → 2 (remembered)`."""
     why = f" ({_cut(change.reason)})" if change.reason and change.reason != "(purged)" else ""
     if change.purged:
         return f"{change.kind} {change.target}: purged{why}"
@@ -145,7 +145,7 @@ def _value(value: Any) -> str:
 
 
 def _entry(text: str | None) -> Entry | None:
-    """The entry that the journal kept; None if there is none, or it cannot be read."""
+    """Return the entry that the journal kept; None if there is none, or it cannot be read."""
     with suppress(ValueError):
         return memory_md.parse_entry(text, modified=datetime(1970, 1, 1, tzinfo=UTC)) if text else None
     return None
@@ -160,9 +160,9 @@ def _cut(text: str, most: int = MOST_TEXT) -> str:
 
 
 def why(context: Context, id: str) -> Why:
-    """Why an entry is in the book: what it rests on, what made it, and which prompts it entered.
+    """Explain an entry: what it rests on, what made and changed it, and which prompts it entered.
 
-    It tells of entries that are gone, too, as long as the journal does.
+    Entries that are gone are explained as long as the journal knows them.
 
     Raises:
         NotFound: Neither the book nor the journal knows an entry of that id.
@@ -194,7 +194,7 @@ def why(context: Context, id: str) -> Why:
 
 
 def _grounds(book: Book, id: str, entry: Entry | None, operations: Iterable[Operation]) -> Iterator[Ground]:
-    """Each turn or line once, with the words that were quoted from it."""
+    """Yield each turn or line once, with the words quoted from it."""
     grounds: dict[tuple[str, str], str] = {}
     for operation in operations:
         for change in operation.changes:
@@ -215,7 +215,7 @@ def _grounds(book: Book, id: str, entry: Entry | None, operations: Iterable[Oper
 
 
 def _quote(reason: str) -> str:
-    """The words that a reason quotes, without the turns named after them; "" if it quotes none."""
+    """Return the words that a reason quotes, without the turns named after them; "" for none."""
     return re.sub(r"(?: turn:\S+)+$", "", reason.removeprefix(_SAID)) if reason.startswith(_SAID) else ""
 
 
@@ -242,7 +242,7 @@ def _ground(book: Book, source: str, session: str, quote: str) -> Ground:
 
 
 def _turn(book: Book, name: str, session: str) -> Turn | None:
-    """The turn of that id in that session; of another, if it is the only one."""
+    """Return the turn of that id in that session, or in another if it is the only one."""
     with suppress(NotFound):
         turns = turns_of(book, name)
         of_session = [turn for turn in turns if turn.session == session]
@@ -299,7 +299,7 @@ def undo(context: Context, operation_id: str, *, dry_run: bool = False) -> Undon
 
 
 def _loss_undone(context: Context, *, dry_run: bool) -> Undone:
-    """Put back into MEMORY.md what another program took away, but for what was forgotten since.
+    """Restore what another program took out of MEMORY.md, except what was forgotten since.
 
     Raises:
         NotFound: Nothing was.
@@ -338,7 +338,7 @@ def _loss_undone(context: Context, *, dry_run: bool) -> Undone:
 
 
 def _remains(context: Context, undone: Operation) -> Iterator[str]:
-    """What stays of a file whose session was imported, as each of its sessions is an operation of its own."""
+    """Say what stays of an imported file, as each of its sessions is an operation of its own."""
     if undone.door != BY_IMPORT or undone.session is None:
         return
     with suppress(NotFound, Conflict):  # no turns are kept, or none any more

@@ -148,30 +148,30 @@ class Ledger:
     # --- reading -------------------------------------------------------------------------------
 
     def current(self, id: str) -> Entry | None:
-        """The entry, if there is one that is held true."""
+        """Return the entry, if there is one that is held true."""
         entry = self.entries.get(id)
         return entry if entry is not None and entry.superseded_by is None else None
 
     def around(self, candidate: Candidate, neighbours: Neighbours) -> list[Entry]:
-        """What this account added near a candidate, neighbours of it and what says otherwise, as far as held true."""
+        """List current entries near a candidate: new ones of this account, neighbours, and rivals."""
         near = (*self._near(candidate.content), *neighbours(candidate.content), *self._rivals(candidate))
         ids = dict.fromkeys(one.id for one in near)
         return [one for id in ids if (one := self.current(id)) is not None]
 
     def successor(self, id: str) -> Entry | None:
-        """The entry held true that this talk put in the place of another; None if it put none."""
+        """Return the current entry that this talk put in the place of another; None if it put none."""
         entry = self.entries.get(id)
         while entry is not None and entry.superseded_by is not None:
             entry = self.entries.get(entry.superseded_by) if entry.superseded_by in self.fresh else None
         return entry if entry is not None and entry.id != id else None
 
     def saying(self, text: str) -> Entry | None:
-        """The entry held true that makes this very statement."""
+        """Return the current entry that makes this very statement."""
         ids = self._texts.get(_statement(text), ())
         return next((one for id in ids if (one := self.current(id)) is not None), None)
 
     def entry_of(self, candidate: Candidate) -> Entry:
-        """The entry that a candidate becomes: it fades from today on; `created` is when it was said."""
+        """Make the entry of a candidate: it fades from today on; `created` is when it was said."""
         today = self.talk.now.date()
         return Entry(
             id=memory_md.new_id(self.entries),
@@ -192,7 +192,7 @@ class Ledger:
         )
 
     def unmergeable(self, candidate: Candidate, target: Entry, text: str) -> str:
-        """Why a text may not take the place of both; "" if it may."""
+        """Return why a text may not take the place of both; "" if it may."""
         if target.pinned:
             return "it is pinned"
         if target.superseded_by is not None:
@@ -213,16 +213,16 @@ class Ledger:
         contradicts: Iterable[str] = (),
         detail: str = "",
     ) -> Entry:
-        """A new entry, linked to those of these ids."""
+        """Add an entry, linked to those of these ids."""
         made = replace(self.entry_of(candidate), links=_joined(links, ()), contradicts=_joined(contradicts, ()))
         self._add(candidate, made)
         self._decide("created", made.id, candidate, reason, detail)
         return made
 
     def strengthen(self, candidate: Candidate, target: Entry, reason: str) -> Entry:
-        """The target was said again: the law of reinforcement, once for each session.
+        """Reinforce the target, once for each session.
 
-        What is suspect waits for a person's word, unless the entry is suspect as well.
+        A suspect candidate waits for a person, unless the entry is suspect as well.
         """
         target = self.entries[target.id]
         if candidate.trust == "suspect" and target.trust != "suspect":
@@ -252,9 +252,9 @@ class Ledger:
     def replace(
         self, candidate: Candidate, targets: Iterable[Entry], reason: str, *, links: Iterable[str] = ()
     ) -> None:
-        """The targets are no longer true by what was said: the law of contradiction, by the strategy of this book.
+        """Let the candidate supersede the targets, by the strategy of this book.
 
-        What a person pinned, and trusted entries where the candidate is suspect, wait for a person's word.
+        Pinned targets, and trusted ones where the candidate is suspect, wait for a person.
         """
         known = self.saying(candidate.content)
         standing = [one for target in targets if (one := self.current(target.id)) is not None and one != known]
@@ -281,7 +281,7 @@ class Ledger:
             self.update(made.id, {"links": _joined(made.links, ids), "contradicts": made.contradicts}, reason)
 
     def merge(self, candidate: Candidate, target: Entry, text: str, reason: str, *, links: Iterable[str] = ()) -> None:
-        """One new entry of both, the target archived; both kept and linked where that would lose something."""
+        """Merge both into a new entry and archive the target; keep and link both if that would lose something."""
         target = self.entries[target.id]
         links = _joined([target.id], links)
         refused = self.unmergeable(candidate, target, text)
@@ -323,12 +323,12 @@ class Ledger:
         )
 
     def discard(self, candidate: Candidate, reason: str) -> None:
-        """Not stored; the journal keeps why."""
+        """Leave a candidate out; the journal keeps why."""
         self.discarded.append(Discarded(text=candidate.content, reason=reason, quote=candidate.quote))
         self._decide("discarded", None, candidate, reason)
 
     def ask(self, candidate: Candidate) -> None:
-        """A person is asked whether what does not rest on what was said is true; what is known already is let go."""
+        """Propose a candidate that has a doubt; discard it if it is known already."""
         if self.saying(candidate.content) is not None:
             self.discard(candidate, candidate.doubt)
         else:
@@ -365,7 +365,7 @@ class Ledger:
     # --- contradiction ---------------------------------------------------------------------------
 
     def _to_ask(self, candidate: Candidate, standing: Iterable[Entry]) -> str:
-        """Why a person is asked; "" if nobody need be."""
+        """Return why a person is asked; "" if nobody need be."""
         for one in standing:
             if one.pinned:
                 return f"entry {one.id} is pinned and would be replaced"
@@ -376,7 +376,7 @@ class Ledger:
         return ""
 
     def _supersede(self, candidate: Candidate, made: Entry, standing: list[Entry], reason: str, *, new: bool) -> None:
-        """The winner is what was said last, or what is trusted most; each loser keeps half its strength."""
+        """Let what was said last, or is trusted most, win; each loser keeps half its strength."""
         today = self.talk.now.date()
         winner = next((one for one in standing if self._outranks(one, candidate)), None) if new else None
         if winner is not None:
@@ -431,7 +431,7 @@ def _merged(target: Entry, new: Entry, text: str, *, heard: bool) -> Entry:
 
 
 def _said(candidate: Candidate) -> str:
-    """The reason of a change, as `why` reads it: the quote and the turns."""
+    """Return the reason of a change, as `why` reads it: the quote and the turns."""
     return f"said: {candidate.quote}" + "".join(f" turn:{id}" for id in candidate.turn_ids[:3])
 
 
@@ -495,9 +495,9 @@ def match(
 
 
 def settled(ledger: Ledger, candidate: Candidate, neighbours: Neighbours, similarity: Similarity) -> bool:
-    """Decide on a candidate about which nobody need think: named by the model, or the same as a known one.
+    """Settle a candidate if it is certain, by the model's word or as the same as a known one; return whether it is.
 
-    What the model made up is a person's to decide on.
+    A candidate with a doubt waits for a person.
     """
     if candidate.doubt:
         ledger.ask(candidate)
@@ -532,7 +532,7 @@ def settled(ledger: Ledger, candidate: Candidate, neighbours: Neighbours, simila
 
 
 def _contradicted(ledger: Ledger, candidate: Candidate) -> list[Entry]:
-    """The entries that a model says are no longer true, as they stand: corrected twice in one talk, the correction.
+    """List the entries that a model says are no longer true; of one corrected in this talk already, the correction.
 
     The one that took an entry's place is meant only if another turn says otherwise of the same thing: an entry of two
     statements may be contradicted by two that both are true.
@@ -558,7 +558,7 @@ def _corrects(candidate: Candidate, one: Entry) -> bool:
 
 
 def repeat(ledger: Ledger, candidate: Candidate, one: Entry, reason: str, *, links: Sequence[str] = ()) -> None:
-    """An entry was said again; where the new wording has numbers, dates or names that it lacks, they are not lost.
+    """Strengthen an entry that was said again, without losing numbers, dates or names that are new.
 
     If the new wording has every word of the old one as well, it takes its place, else both stay. What is the same but
     for a denial was not said again, whoever says so.
@@ -597,7 +597,7 @@ class Near:
         self._found: dict[str, tuple[str, ...]] = {}
 
     def __call__(self, text: str) -> Sequence[Entry]:
-        """At most 8 entries, best first: what was put in since, then in turn by vectors and by words."""
+        """Return at most 8 entries, best first: what was put in since, then in turn by vectors and by words."""
         self._since.update((entry.id, entry) for entry in self._arrived())
         found = self._near(text)
         if text not in self._found:
@@ -606,7 +606,7 @@ class Near:
         return [self._entries[id] for id in ids if id in self._entries][:MOST_NEAR]
 
     def _indexed(self, text: str) -> Iterator[str]:
-        """Ids of entries that the index finds near a text, best first."""
+        """Yield ids of entries that the index finds near a text, best first."""
         if not self._known:
             return
         book = self._context.book
@@ -634,7 +634,7 @@ class Alike:
         self._rows: dict[str, tuple[float, ...]] = {}
 
     def __call__(self, one: str, other: str) -> float | None:
-        """-1..1; None without an embedder that reads both."""
+        """Return -1..1; None without an embedder that reads both."""
         self._read([text for text in (one, other) if text not in self._rows])
         first, second = self._rows.get(one), self._rows.get(other)
         if self._embedder is None or not first or not second:

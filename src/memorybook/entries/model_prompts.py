@@ -20,7 +20,7 @@ Mask = Callable[[str], str]
 
 
 def shown(text: str, width: int, mask: Mask) -> str:
-    """A memory as a prompt shows it: without its secrets, in one line that ends no block of data, cut if it is long.
+    """Return a memory as prompts show it: masked, cut, in one line that cannot end a block of data.
 
     A person may have written a secret into the book with an editor; it is masked before a cut can halve it.
     """
@@ -28,17 +28,17 @@ def shown(text: str, width: int, mask: Mask) -> str:
 
 
 def one_line(text: str) -> str:
-    """A text in one line that any wire can send."""
+    """Return a text in one line that any wire can send."""
     return " ".join(text.split()).encode("utf-8", "replace").decode()
 
 
 def cut(line: str, width: int) -> str:
-    """A line of at most `width` characters."""
+    """Cut a line to `width` characters."""
     return line if len(line) <= width else f"{line[: width - 1].rstrip()}…"
 
 
 def unfenced(text: str) -> str:
-    """A text that cannot write the markers between which it stands as data."""
+    """Return a text that cannot write the markers between which it stands as data."""
     return compiled(r"(?i)<(?=\s*/?\s*(?:known|talk|memory|memories|instruction)\b)").sub("< ", text)
 
 

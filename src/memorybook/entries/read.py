@@ -52,7 +52,7 @@ def _turn(book: Book, name: str) -> Said:
 
 
 def turn_of(book: Book, name: str) -> Turn:
-    """The one turn that `ID` or `SESSION/ID` names, UUIDs by their beginning too. Raises NotFound, Conflict."""
+    """Return the one turn that `ID` or `SESSION/ID` names, UUIDs by their beginning too. Raises NotFound, Conflict."""
     try:
         found = turns_of(book, name) or _by_beginning(book, name)
     except NotFound:
@@ -68,7 +68,7 @@ def turn_of(book: Book, name: str) -> Turn:
 
 
 def _by_beginning(book: Book, name: str) -> Sequence[Turn]:
-    """The turns of a short name, see `Transcripts.short_names`."""
+    """Find the turns of a short name, see `Transcripts.short_names`."""
     cuts = [place for place, char in enumerate(name) if char == "/"]
     parts = [("", name), *((name[:cut], name[cut + 1 :]) for cut in cuts)]
     places = [place for session, turn in parts for place in book.transcripts.beginning_with(turn, session)]
@@ -76,7 +76,7 @@ def _by_beginning(book: Book, name: str) -> Sequence[Turn]:
 
 
 def turns_of(book: Book, name: str) -> Sequence[Turn]:
-    """The turns, one per session, that `ID` or `SESSION/ID` names; either may hold slashes. NotFound: no session."""
+    """Find the turns, one per session, that `ID` or `SESSION/ID` names. Raises NotFound for an unknown session."""
     found = book.transcripts.find(name)
     cuts = [place for place, char in enumerate(name) if char == "/"]
     unknown = []
@@ -114,12 +114,12 @@ def entries(book: Book, *, category: str | None, group: str | None, state: str |
 
 
 def folder_of(group: str) -> str:
-    """A group as it is looked for: `Work / API` and `work/api/` are one, in which `work/api/v2/` is."""
+    """Normalise a group for comparing: `Work / API` and `work/api/` are one, in which `work/api/v2/` is."""
     return "".join(f"{name}/" for part in group.split("/") if (name := part.strip().casefold()))
 
 
 def known(book: Book, entries: Iterable[Entry]) -> list[Known]:
-    """Entries with their strength today and their access counts."""
+    """Return entries with their strength today and their access counts."""
     entries = list(entries)
     counts = book.access_counts(entry.id for entry in entries)
     return [Known(entry, book.strength(entry), counts.get(entry.id, 0)) for entry in entries]
@@ -129,7 +129,7 @@ def known(book: Book, entries: Iterable[Entry]) -> list[Known]:
 
 
 def renewed(book: Book, asked: Query, answer: Answer, *, limit: int) -> Answer:
-    """The answer with what is true now before what it replaced, and as relevant.
+    """Put what is true now before what it replaced, and as relevant.
 
     So it is for entries, and for turns of which nothing else is remembered. What a filter of the query leaves out is
     not brought back.
@@ -151,7 +151,7 @@ def renewed(book: Book, asked: Query, answer: Answer, *, limit: int) -> Answer:
 
 
 def _held(passage: Passage, entries: Mapping[str, Entry]) -> Entry | None:
-    """The entry that a passage is; of a turn one that rests on it, if none of those is true any more."""
+    """Return the entry of a passage; of a turn one that rests on it, if none of those is true any more."""
     if passage.source != "turn":
         return entries.get(passage.entry or "")
     source = f"turn:{passage.turn}"
@@ -160,7 +160,7 @@ def _held(passage: Passage, entries: Mapping[str, Entry]) -> Entry | None:
 
 
 def _now(entry: Entry | None, entries: Mapping[str, Entry]) -> Entry | None:
-    """What is true in place of an entry; None if that is the entry itself, or is gone."""
+    """Return what is true in place of an entry; None if that is the entry itself, or is gone."""
     seen: set[str] = set()
     while entry is not None and entry.superseded_by is not None and entry.id not in seen:
         seen.add(entry.id)

@@ -77,7 +77,7 @@ def read_reply(value: Any, aliases: Aliases) -> Reading:
 
 
 def _fields(value: Any) -> Mapping[str, Any]:
-    """The answer as an object; a bare list is one of candidates."""
+    """Return the answer as an object; a bare list is one of candidates."""
     if isinstance(value, list):
         value = {"candidates": value}
     if not isinstance(value, dict):
@@ -121,7 +121,7 @@ def _candidate(item: Any, aliases: Aliases) -> Candidate:
 
 
 def _as_known(content: str, names: Any, aliases: Aliases) -> str:
-    """The known statement in full where a candidate copies it as it was shown, without its date or cut."""
+    """Return the known statement in full where a candidate copies it without its date, or cut."""
     copied = normalise(content).rstrip("…")
     for name in _names(names, "m"):
         if copied in normalise(aliases.known[name].text):
@@ -143,7 +143,7 @@ def _content(value: Any) -> str:
 
 
 def _turns(value: Any, quote: str, aliases: Aliases) -> tuple[Turn, ...]:
-    """The turns named; where none is, those that hold the quote."""
+    """Find the turns named; where none is, those that hold the quote."""
     found = {turn.id: turn for name in _names(value, "t") for turn in aliases.turns.get(name, ())}
     if not found and len(quote) >= 6:
         wanted = normalise(quote)
@@ -156,7 +156,7 @@ def _turns(value: Any, quote: str, aliases: Aliases) -> tuple[Turn, ...]:
 
 
 def _known(value: Any, aliases: Aliases) -> tuple[str, ...]:
-    """Ids of the entries named, all of which were shown."""
+    """Return ids of the entries named, all of which were shown."""
     names = _names(value, "m")
     for name in names:
         if name not in aliases.known:
@@ -165,7 +165,7 @@ def _known(value: Any, aliases: Aliases) -> tuple[str, ...]:
 
 
 def _names(value: Any, letter: str) -> list[str]:
-    """The aliases in a list, a text such as `t1, t2`, or a number."""
+    """Read the aliases in a list, a text such as `t1, t2`, or a number."""
     if isinstance(value, list):
         return [name for one in value if not isinstance(one, list) for name in _names(one, letter)]
     if isinstance(value, int) and not isinstance(value, bool):
@@ -188,7 +188,7 @@ _NOTHING = frozenset(("", "-", "none", "null", "nil", "n/a", "na", "no", "nothin
 
 
 def trust_of(turns: Iterable[Turn]) -> Trust:
-    """How far what rests on these turns is trusted: as the user if they said any of it, else as who did."""
+    """Return the trust of what rests on these turns: the user's if they said any of it, else the lowest."""
     doors: set[Trust] = {_DOORS.get(turn.role, "agent") for turn in turns}
     return "user" if "user" in doors else min(doors, key=TRUST_ORDER.index, default="agent")
 
@@ -197,7 +197,7 @@ _DOORS: Mapping[str, Trust] = {"user": "user", "": "user", "assistant": "agent",
 
 
 def category_of(value: Any) -> Category:
-    """The category meant; `fact` where none is near."""
+    """Return the category meant; `fact` where none is near."""
     if not isinstance(value, str):
         return "fact"
     word = re.sub(r"[\s-]+", "_", value.strip().lower()[:40])
@@ -224,7 +224,7 @@ _CATEGORY_WORDS: Mapping[str, Category] = {
 
 
 def _importance(value: Any) -> Importance:
-    """`high`, `medium` or `low`, or a number 0..1; one above that is read as of 1..10."""
+    """Read `high`, `medium`, `low` or a number 0..1; one above that is of 1..10."""
     if isinstance(value, str):
         try:
             value = float(value)
@@ -244,7 +244,7 @@ _IMPORTANCES: Mapping[str, Importance] = {
 
 
 def _group(value: Any) -> str | None:
-    """A path of at most three names, `work/api`; None if there is none."""
+    """Read a path of at most three names, `work/api`; None if there is none."""
     if not isinstance(value, str) or _is_nothing(value):
         return None
     parts = [" ".join(part.split()) for part in re.split(r"[/／>]", line_of(value, 1_000))]
@@ -265,7 +265,7 @@ def _day(value: Any) -> date | None:
 
 
 def _forget(value: Any, aliases: Aliases) -> Iterator[ForgetRequest]:
-    """Requests whose turn was shown; entries that were not shown are left out of them."""
+    """Yield requests whose turn was shown, without entries that were not."""
     for item in items_of(value):
         text = line_of(_first(item, "text"), 500)
         turns = [turn for name in _names(_first(item, "turn"), "t") for turn in aliases.turns.get(name, ())]
@@ -277,7 +277,7 @@ def _forget(value: Any, aliases: Aliases) -> Iterator[ForgetRequest]:
 
 
 def _bounded(reading: Reading) -> Reading:
-    """Said twice, kept once; and at most `MOST` candidates."""
+    """Keep each statement once, and at most `MOST` candidates."""
     merged = merged_by_text(reading.candidates)
     order = sorted(range(len(merged)), key=lambda place: -merged[place].score)
     kept = set(order[:MOST])
@@ -291,7 +291,7 @@ def _bounded(reading: Reading) -> Reading:
 
 
 def merged_by_text(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Candidates with those of equal normalised text as one, which rests on all their turns."""
+    """Merge candidates of equal normalised text into one that rests on all their turns."""
     merged: dict[str, Candidate] = {}
     for one in candidates:
         key = normalise(one.content)
@@ -317,7 +317,7 @@ def _joined(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
 
 
 def _lines(value: Any, limit: int, width: int) -> tuple[str, ...]:
-    """The texts of a list (or of one text with commas), each in one line; longer ones are left out."""
+    """Read the texts of a list, or of one text with commas, each in one line; longer ones are left out."""
     if isinstance(value, str):
         value = re.split(r"[,，、;；\n]|\s+(?=#)", value) if width < 200 else [value]
     if not isinstance(value, list):

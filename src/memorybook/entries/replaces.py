@@ -142,7 +142,7 @@ _CLAIMS: tuple[tuple[str, str], ...] = (
 
 @lru_cache(maxsize=20_000)
 def claims(text: str) -> tuple[Claim, ...]:
-    """What a text firmly says of attributes that have one value; of a long text its beginning."""
+    """Return what the beginning of a text firmly says of attributes that have one value."""
     text = " ".join(text[:_MOST].replace("’", "'").split())
     return tuple(_claims(text)) if _is_firm(text) else ()
 
@@ -269,7 +269,7 @@ _CHANGING = (
 
 @lru_cache(maxsize=1_000)
 def _moves(text: str) -> tuple[tuple[str, str, str], ...]:
-    """What a text says was changed: what it is about, from what, to what."""
+    """Return what a text says was changed: what it is about, from what, to what."""
     found = (one for pattern in _FROM for one in compiled(pattern).finditer(text))
     return tuple((one["about"], one["old"], one["new"]) for one in found if compiled(_CHANGING).search(one[0]))
 
@@ -357,7 +357,7 @@ class _Read(NamedTuple):
 
 @lru_cache(maxsize=20_000)
 def _read(text: str) -> _Read:
-    """A text without the day that rules put behind it, names of several words as one."""
+    """Prepare a text: without the day that rules put behind it, names of several words as one."""
     text = compiled(r"\s*[（(]\d{4}-\d\d-\d\d[)）]").sub("", text[:_MOST])
     text = compiled(r"(?<=[a-z] )[A-Z]\w+(?: [A-Z]\w+)+").sub(lambda name: name[0].replace(" ", ""), text)
     denials, affirmed = tuple(_denials(text)), text
@@ -415,14 +415,14 @@ def _says_what_is_not(denial: _Denial, known: str) -> bool:
 
 
 def _new(text: str, old: frozenset[str]) -> list[str] | None:
-    """The words of a text that are not among the old ones; None if they do not stand together."""
+    """Return the words of a text that are not among the old ones; None if they do not stand together."""
     said = [word for word in sequence(text) if word not in _ASIDE]
     places = [place for place, word in enumerate(said) if word not in old]
     return None if places and places[-1] - places[0] >= len(places) else [said[place] for place in places]
 
 
 def _room(new: list[str], value: str) -> int:
-    """How many words may stand for a value: as many as it has; a Chinese one may have a character more."""
+    """Return how many words may stand for a value: as many as it has, in Chinese a character more."""
     return max(1, len(sequence(value))) + (bool(new) and new[0] > "\u3400")
 
 
@@ -473,7 +473,7 @@ def _takes_back(content: str, known: str) -> bool:
 
 
 def mended(said: str, rest: str) -> str:
-    """What was said with the value that a correction gives in place of its own; where that is not plain, both."""
+    """Put the value of a correction in the place of what it corrects; where that is not plain, return both."""
     pattern = compiled(_VALUES)
     news, olds = list(pattern.finditer(rest)), list(pattern.finditer(said))
     if len(news) == 1 and len(rest) - len(news[0][0]) <= 40:
@@ -511,7 +511,7 @@ NOW_SO = rf"{CHANGED}|了(?=[，,。！!；;\s]|$)"
 
 
 def outdated(candidate: Candidate, entries: Iterable[Entry]) -> list[Entry]:
-    """The entries whose point a statement takes up, at most two: those that share its rarest words.
+    """Find the entries whose point a statement takes up, at most two: those that share its rarest words.
 
     It says that something is not as it was, or gives another measure of the same thing: 退房十一点, 退房十二点.
     """
@@ -572,7 +572,7 @@ _OTHER = r"(?:The user's (?:\w+ )?|用户的)(?P<who>[^\s，是]{1,2}[\w-]*)(?! 
 
 @lru_cache(maxsize=20_000)
 def subject_of(text: str) -> frozenset[str]:
-    """The words by which one point is known from another: no speakers, times, numbers, words of change."""
+    """Return the words of a text that name its point: no speakers, times, numbers, words of change."""
     bare = text.removeprefix(f"{speaker_of(text)}：").removeprefix(f"{speaker_of(text)}:")
     for pattern in (NOW_SO, _NO_TOPIC):
         bare = compiled(pattern).sub(" ", bare)

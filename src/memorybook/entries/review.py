@@ -1,4 +1,4 @@
-"""What waits for a person's word: automatic writes that are proposed instead, listed, accepted, rejected.
+"""The review queue: automatic writes that wait for a person, listed, accepted, rejected.
 
 A proposal keeps, beside each change, how the entry stood that it is about. What changed since is not carried out on
 the strength of an old reason: it is shown as stale and worked out anew. What a person rejected does not come again
@@ -132,7 +132,7 @@ def propose_or_apply(
     proposed: Iterable[Proposed] = (),
     door: str | None = None,
 ) -> Submitted:
-    """The one way of automatic writes: carried out at once, or proposed if the setting wants a person's word.
+    """Apply automatic writes, or propose them if the setting wants a person's word.
 
     With `require_user_confirmation` the changes wait in the review queue, those that belong together in one proposal;
     what was left out, and what the model used, is journalled all the same.
@@ -153,7 +153,7 @@ def propose_or_apply(
 def propose_or_apply_each(
     context: Context, groups: Sequence[Group], *, kind: str, door: str | None = None
 ) -> list[Submitted]:
-    """As `propose_or_apply`, for several groups as `Book.apply_each` takes them."""
+    """Apply or propose several groups, as `Book.apply_each` takes them."""
     book, door = context.book, door or context.door
     if not context.config.require_user_confirmation:
         return [Submitted(result) for result in book.apply_each(groups, actor=context.actor, door=door, kind=kind)]
@@ -164,7 +164,7 @@ def propose_or_apply_each(
 
 
 def propose(context: Context, proposed: Iterable[Proposed], *, session: str | None = None) -> tuple[str, ...]:
-    """Put proposals into the queue; ids of those that wait there now.
+    """Put proposals into the queue; return ids of those that wait there now.
 
     What waits there already keeps its id. What a person rejected before is left out.
     """
@@ -191,7 +191,7 @@ def propose(context: Context, proposed: Iterable[Proposed], *, session: str | No
 
 
 def review(context: Context, *, kind: str | None = None, state: str = "open", limit: int | None = None) -> Review:
-    """What waits for a person's word, oldest first.
+    """List proposals, oldest first.
 
     Args:
         kind: Only of this kind.
@@ -250,7 +250,7 @@ def accept(context: Context, ids: Sequence[str] = (), *, kind: str | None = None
 
 
 def _apart(proposals: Iterable[Proposal]) -> tuple[list[Proposal], list[Proposal]]:
-    """Proposals of which no two name the same entry or document, and the rest: these must see what those did."""
+    """Part proposals that share no entry or document from the rest, which must see what those did."""
     apart: list[Proposal] = []
     rest: list[Proposal] = []
     named: set[str] = set()
@@ -264,7 +264,7 @@ def _apart(proposals: Iterable[Proposal]) -> tuple[list[Proposal], list[Proposal
 def _carried_out(
     context: Context, proposals: Sequence[Proposal], entries: Mapping[str, Entry]
 ) -> tuple[list[tuple[str, str | None]], list[tuple[Proposal, str]]]:
-    """Ids with operations of those that were carried out, each by one; and those that could not be, with why."""
+    """Carry out proposals, each as an operation; return ids with operations, and what failed, with why."""
     book = context.book
     groups = [
         Group(_session(each), list(map(changes_json.parse, each.changes)), bury=tombstones(context, each, entries))
@@ -379,12 +379,12 @@ KINDS = (*(kind for kind, _ in _KINDS), FORGET, "doubtful")
 
 
 def key(changes: Iterable[Change], entries: Mapping[str, Entry]) -> str:
-    """What makes these changes the same proposal as others; see `key_of`."""
+    """Return the key of changes that are not kept yet, see `key_of`."""
     return key_of([kept(change, entries, None) for change in changes])
 
 
 def key_of(changes: Sequence[Mapping[str, Any]]) -> str:
-    """What makes two proposals the same: they do the same to entries that are as they were, or say the same anew."""
+    """Return the key of a proposal: equal ones do the same to unchanged entries, or add the same text."""
     named = {change["entry"]["id"]: digest(change["entry"]["text"]) for change in changes if change.get("do") == "add"}
     return text_digest(repr(sorted(_key(change, named) for change in changes)))
 
@@ -406,7 +406,7 @@ def _key(change: Mapping[str, Any], named: Mapping[str, str]) -> str:
 
 
 def kept(change: Change, entries: Mapping[str, Entry], session: str | None, kind: str = "") -> dict[str, Any]:
-    """The change as it is kept: with the session it belongs to, and how the entry stands that it is about."""
+    """Return the change as it is kept: with its session, and a stamp of the entry it is about."""
     shown = changes_json.render(change)
     if session is not None and "session" not in shown:
         shown["session"] = session
@@ -416,7 +416,7 @@ def kept(change: Change, entries: Mapping[str, Entry], session: str | None, kind
 
 
 def _stamp(change: Change, entry: Entry, kind: str) -> str:
-    """How an entry stands, as far as a change depends on it: the same on every day that it only fades."""
+    """Return a digest of what a change depends on in an entry; fading alone does not change it."""
     said = (entry.text, entry.category, entry.archived, entry.pinned, entry.superseded_by, entry.expires)
     if isinstance(change, Reinforce | Supersede) or kind == FORGET:
         return text_digest(repr(said))
@@ -426,7 +426,7 @@ def _stamp(change: Change, entry: Entry, kind: str) -> str:
 
 
 def proposals_of(changes: Iterable[Change], verb: str) -> Iterator[Proposed]:
-    """The changes in proposals of their own, but for those that belong together."""
+    """Yield a proposal for each group of changes that belong together."""
     for group in _together(changes):
         kind = next((name for name, of in _KINDS if any(isinstance(change, of) for change in group)), "forget")
         reasons = "; ".join(dict.fromkeys(change.reason for change in group if change.reason))
@@ -434,7 +434,7 @@ def proposals_of(changes: Iterable[Change], verb: str) -> Iterator[Proposed]:
 
 
 def _together(changes: Iterable[Change]) -> list[list[Change]]:
-    """Changes that name the same entries, each group in order."""
+    """Group changes that name the same entries, each group in order."""
     groups: list[tuple[set[str], list[Change]]] = []
     for change in changes:
         ids = _ids(change)
@@ -445,7 +445,7 @@ def _together(changes: Iterable[Change]) -> list[list[Change]]:
 
 
 def _ids(change: Change) -> set[str]:
-    """The entries that a change is about."""
+    """Return ids of the entries that a change is about."""
     if isinstance(change, Add):
         return {change.entry.id}
     if not isinstance(change, _ABOUT_ENTRIES):
@@ -457,7 +457,7 @@ def _ids(change: Change) -> set[str]:
 
 
 def tombstones(context: Context, proposal: Proposal, entries: Mapping[str, Entry]) -> set[str]:
-    """What must not come back once this is carried out; to be asked before. Empty but for what is to be forgotten."""
+    """Return what must not come back once this is carried out; empty but for requests to forget. Ask before."""
     if proposal.kind != FORGET:
         return set()
     changes = list(map(changes_json.parse, proposal.changes))
@@ -479,7 +479,7 @@ def tombstones(context: Context, proposal: Proposal, entries: Mapping[str, Entry
 def told(
     changes: Sequence[Mapping[str, Any]], entries: Mapping[str, Entry], transcripts: Transcripts | None = None
 ) -> Iterator[str]:
-    """The changes in words; of turns that would go their own words, too, if the transcripts are given."""
+    """Describe changes; with the transcripts, quote the turns that would go."""
     said = {id: entry.text for id, entry in entries.items()}
     said |= {change["entry"]["id"]: change["entry"]["text"] for change in changes if change.get("do") == "add"}
     for change in changes:
@@ -511,7 +511,7 @@ def told(
 
 
 def _turns_told(change: Mapping[str, Any], transcripts: Transcripts | None) -> Iterator[str]:
-    """The first of the turns that would go, by their ids, and how many more."""
+    """Quote the first of the turns that would go, and count the rest."""
     session, ids = change["session"], change.get("turn_ids")
     try:
         if transcripts is None:
@@ -529,7 +529,7 @@ def _turns_told(change: Mapping[str, Any], transcripts: Transcripts | None) -> I
 
 
 def _page_told(path: str, before: str, after: str) -> Iterator[str]:
-    """What is written, in a line; of a summary what it is called, what it no longer says, and what it says now."""
+    """Describe a page that is written; of a summary its title, and what it no longer says and says now."""
     if not path.startswith("sessions/"):
         yield f"write {path}: {_line(after)}"
         return
@@ -571,7 +571,7 @@ def stale(book: Book, proposal: Proposal, entries: Mapping[str, Entry]) -> str:
 
 
 def overruled(proposal: Proposal, forgets: Iterable[tuple[Proposal, set[str]]]) -> str:
-    """Why a proposal must not be carried out beside later ones to forget, given with their tombstones; "" if it may."""
+    """Return why a later request to forget, given with its tombstones, stands against a proposal; "" if none."""
     if proposal.kind == FORGET:
         return ""
     shown = ((changes_json.parse(each), each.get("session") or "") for each in proposal.changes)
@@ -590,7 +590,7 @@ def _against(book: Book, proposal: Proposal, entries: Mapping[str, Entry]) -> It
 def _misfit(
     book: Book, shown: Mapping[str, Any], proposal: Proposal, added: set[str], entries: Mapping[str, Entry]
 ) -> str:
-    """Why a change does not fit, given the ids that its proposal can still add; "" if it does."""
+    """Return why a change does not fit, given the ids that its proposal can still add; "" if it does."""
     try:
         change = changes_json.parse(shown)
     except ValueError as error:
@@ -626,7 +626,7 @@ def _forgotten_since(book: Book, digests: Sequence[str], time: datetime) -> bool
 
 
 def _says_and_rests_on(change: Change, session: str) -> Iterator[str]:
-    """Tombstones that stand against a change: of what it says, and of the turns of its session in which it was said."""
+    """Yield the tombstones that would stand against a change: of its text, and of the turns it rests on."""
     if isinstance(change, Add):
         source = change.entry.source or ""
         yield digest(change.entry.text)

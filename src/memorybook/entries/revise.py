@@ -188,7 +188,7 @@ def _check(entry: Entry, new: str, instruction: str, now: datetime) -> None:
 
 
 def _kind(thing: str) -> str:
-    """`number` of `the number '300'`; a day of the week is a date."""
+    """Return `number` of `the number '300'`; a day of the week is a date."""
     kind = thing.split(" ", 2)[1]
     return "date" if kind == "day" else kind
 
@@ -206,7 +206,7 @@ _LET_GO_KINDS = {
 
 
 def read_answer(value: Any) -> tuple[str, str]:
-    """The new text, or "" and why the model refused. Raises ValueError for anything else."""
+    """Return the new text, or "" and why the model refused. Raises ValueError for anything else."""
     if isinstance(value, str):
         value = {"text": value}
     if not isinstance(value, dict):

@@ -62,7 +62,7 @@ def same_fact(new: str, known: str) -> bool:
 
 @lru_cache(maxsize=20_000)
 def _core(text: str) -> frozenset[str]:
-    """The words of a text that name its subject and its value; numbers count by what they mean."""
+    """Return the words of a text that name its subject and its value, without numbers."""
     for one in sorted(figures(text), key=lambda one: -one.start):
         text = text[: one.start] + " " + text[one.end :]
     return words(text) - _PLAIN
@@ -76,21 +76,21 @@ _PLAIN = frozenset(
 
 
 def likeness(one: str, other: str, cosine: float | None) -> float:
-    """How much two texts have to do with each other, 0..1: their cosine, or the share of the shorter one's words."""
+    """Return how much two texts have in common, 0..1: their cosine, or the share of the shorter one's words."""
     first, second = words(one), words(other)
     size = min(len(first), len(second))
     return max(cosine or 0.0, len(first & second) / size if size > 1 else 0.0)
 
 
 def overlap(one: str, other: str) -> float:
-    """Common words by all words (Jaccard), 0..1; see `words`."""
+    """Return common words by all words (Jaccard), 0..1; see `words`."""
     first, second = words(one), words(other)
     return len(first & second) / (len(first | second) or 1)
 
 
 @lru_cache(maxsize=20_000)
 def words(text: str) -> frozenset[str]:
-    """What a text is made of, for comparing wordings: its telling words, Chinese ones by character.
+    """Return the telling words of a text, for comparing wordings; Chinese ones by character.
 
     Words that stand for each other are one (likes, enjoys; 喜欢, 爱), words that only fill are left out (really, 一律).
     """
@@ -99,19 +99,19 @@ def words(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=20_000)
 def sequence(text: str) -> tuple[str, ...]:
-    """The words of `words`, in order, with repetition."""
+    """Return the words of `words`, in order, with repetition."""
     return tuple(word for word in _units(folded(text)) if word not in FILLING)
 
 
 def folded(text: str) -> str:
-    """A text in which words that stand for each other are one."""
+    """Replace words that stand for each other by one of them."""
     for pattern, standing in _STANDING:
         text = compiled(pattern).sub(standing, text)
     return text
 
 
 def _units(text: str) -> list[str]:
-    """Words and Chinese characters, as they come; identifiers whole."""
+    """Split a text into words and Chinese characters; identifiers stay whole."""
     found = compiled("[\u3400-\u9fff]|[^\\W_\u3400-\u9fff]+(?:[-_./:@'’][^\\W_\u3400-\u9fff]+)*").findall(text)
     units: list[str] = []
     for one in found:
@@ -168,7 +168,7 @@ Unit = tuple[str, ...]
 
 
 def units(text: str) -> list[Unit]:
-    """The telling words of a text, without its days and numbers, which are looked for by what they mean."""
+    """Return the telling words of a text, without its days and numbers."""
     dates = [(one.start, one.end) for one in named(text)] + [(one.start, one.end) for one in figures(text)]
     for start, end in dates:
         text = text[:start] + " " * (end - start) + text[end:]
@@ -193,7 +193,7 @@ _GLUE = frozenset(
 
 
 def forms(text: str) -> frozenset[str]:
-    """All forms of the words of a text."""
+    """Return all forms of the words of a text."""
     return frozenset((*tokens(text), *tokens(folded(text)), *sequence(text)))
 
 
@@ -211,19 +211,19 @@ def is_held(unit: Unit, heard: frozenset[str]) -> bool:
 
 
 def differs(one: str, other: str) -> str | None:
-    """What sets two texts apart however near they are, such as `the number '300'`; None if nothing is seen."""
+    """Return what sets two texts apart however near they are, such as `the number '300'`; None if nothing does."""
     lost = missing([one], other) or missing([other], one)
     return lost[0] if lost else turned(one, other)
 
 
 def speaker_of(text: str) -> str:
-    """Whose words a text gives, where it says so in front (`Ann: I prefer tea`); "" if it does not, or for a user."""
+    """Return whose words a text gives in front (`Ann: I prefer tea`); "" if it does not say, or for a user."""
     found = compiled(r"([A-Z][\w.'-]{0,30}(?: [A-Z][\w.'-]{0,30})?|[\u3400-\u9fff]{2,6})[:：](?!//)").match(text)
     return found[1] if found is not None and found[1] not in ("User", "用户") else ""
 
 
 def turned(one: str, other: str) -> str | None:
-    """Why one text may say the contrary of the other: a denial, an opposite, another order; None if nothing is seen."""
+    """Return why one text may say the contrary of the other: a denial, an opposite, another order; else None."""
     if speaker_of(one) != speaker_of(other) and speaker_of(one) and speaker_of(other):
         return "the speaker"
     if denies(one) != denies(other):
@@ -249,7 +249,7 @@ def turned(one: str, other: str) -> str | None:
 
 
 def _agreeing(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many words two texts have in common before the first in which they differ."""
+    """Count the words two texts have in common before the first in which they differ."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
@@ -439,7 +439,7 @@ class Said:
         return sum(pair in self._squeezed for pair in pairs) * 2 >= len(pairs)
 
     def unfounded(self, content: str, entities: Iterable[str]) -> str | None:
-        """The first name in a text that nobody used; None if there is none."""
+        """Return the first name in a text that nobody used; None if there is none."""
         for name in names_in(content, entities):
             if not self.names(name):
                 return f"the name {name!r}"
@@ -457,7 +457,7 @@ class Said:
 
 
 def names_in(content: str, entities: Iterable[str]) -> Iterator[str]:
-    """What in a text must be a name: entities that stand in it, capitalised words, identifiers, who is called what."""
+    """Yield what must be a name: entities in the text, capitalised words, identifiers, who is called what."""
     bare = squeezed(content)
     for entity in entities:
         if squeezed(entity) in bare and compiled("[A-Z0-9\u3400-\u9fff]").search(entity):
@@ -469,7 +469,7 @@ def names_in(content: str, entities: Iterable[str]) -> Iterator[str]:
 
 
 def _latin(content: str) -> Iterator[str]:
-    """Capitalised words and identifiers; in an English text not those that only begin a sentence."""
+    """Yield capitalised words and identifiers; in English not those that only begin a sentence."""
     chinese = is_chinese(content)
     for found in compiled(r"[A-Za-z][\w'’]*(?:[.+#/@:-]?[\w+#]+)*").finditer(content):
         word = re.sub(r"['’]s?$", "", found[0])
@@ -484,7 +484,7 @@ def _latin(content: str) -> Iterator[str]:
 
 
 def _opening_name(content: str) -> str | None:
-    """The word that an English text begins with, where it reads like somebody's name: `Martin moved to …`."""
+    """Return the first word of an English text if it reads like a name: `Martin moved to …`."""
     found = compiled(r"([A-Z][a-z]{2,})(['’]s)?\s+([a-z]+)").match(content)
     if found is None or found[1].lower() in _OPENERS | _NO_NAMES or found[1].endswith(("ing", "ly")):
         return None
@@ -502,12 +502,12 @@ _VERBS = frozenset(
 
 
 def fold(text: str) -> str:
-    """NFKC and lower case."""
+    """Return the text in NFKC and lower case."""
     return normalize("NFKC", text).lower()
 
 
 def squeezed(text: str) -> str:
-    """A text as names are compared: folded, without spaces and marks."""
+    """Return a text as names are compared: folded, without spaces and marks."""
     return re.sub(r"[\W_]+", "", fold(text))
 
 
@@ -555,5 +555,5 @@ _MOST_HAVING = 64
 
 @lru_cache(maxsize=20_000)
 def _telling(text: str) -> frozenset[str]:
-    """Words, pairs of characters, and what stands for either in the other language."""
+    """Return words, pairs of characters, and what stands for either in the other language."""
     return frozenset(filter(is_telling, query_words(text))) | {one for one in words(text) if one.isascii()}

@@ -86,7 +86,7 @@ class Tidied(NamedTuple):
     degraded: tuple[str, ...] = ()
 
     def json(self) -> dict[str, Any]:
-        """All fields, with the counts of what was done and proposed by kind as `counts`."""
+        """Return all fields, and `counts` of what was done and proposed by kind."""
         counts = {name: dict(Counter(one.kind for one in getattr(self, name))) for name in ("done", "proposed")}
         return {**to_json(self), "counts": counts}
 
@@ -203,7 +203,7 @@ def _planned(context: Context, entries: Mapping[str, Entry], since: date | None 
 
 
 def _alike(context: Context) -> Alike | None:
-    """Cosines, where an embedder on this machine makes them: tidying sends nobody's memories to a service for that."""
+    """Return cosines of a local embedder; tidying sends no memories to a service for that."""
     return Alike(context) if context.embedder is not None and context.embedder.local else None
 
 

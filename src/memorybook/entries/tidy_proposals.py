@@ -142,7 +142,7 @@ def divide(
 
 
 def dropped(changes: Iterable[Change]) -> set[str]:
-    """Ids of the entries that changes archive or remove."""
+    """Return ids of the entries that changes archive or remove."""
     return {
         change.id
         for change in changes
@@ -151,7 +151,7 @@ def dropped(changes: Iterable[Change]) -> set[str]:
 
 
 def named(changes: Iterable[Change]) -> set[str]:
-    """Ids of the entries that changes are about."""
+    """Return ids of the entries that changes are about."""
     return {change.id for change in changes if isinstance(change, Archive | Remove | Update | Supersede)} | {
         change.by for change in changes if isinstance(change, Supersede)
     }
@@ -161,7 +161,7 @@ def named(changes: Iterable[Change]) -> set[str]:
 
 
 def _expired(entries: Iterable[Entry], today: date) -> Iterator[Proposed]:
-    """Todos past their day, pinned ones as well; any other entry with a day that is not pinned, too."""
+    """Archive todos past their day, pinned ones as well, and any other unpinned entry past its day."""
     for entry in entries:
         stays = entry.archived or (entry.pinned and entry.category != "todo")
         if entry.expires is not None and entry.expires < today and not stays:
@@ -171,7 +171,7 @@ def _expired(entries: Iterable[Entry], today: date) -> Iterator[Proposed]:
 
 
 def _faded(entries: Iterable[Entry], today: date, uses: Mapping[str, int]) -> Iterator[Proposed]:
-    """Entries below the bounds, the weakest first."""
+    """Archive and remove entries below the bounds, the weakest first."""
     free = [entry for entry in entries if not entry.pinned]
     weak = sorted((fade.strength(entry, today), entry.id, entry) for entry in free)
     for strength, id, entry in weak:
@@ -199,7 +199,7 @@ def _count(number: int, one: str) -> str:
 
 
 def _pairs(current: Sequence[Entry], since: date | None = None) -> Iterator[tuple[Entry, Entry]]:
-    """Entries that may say the same, or otherwise of the same thing: (older, newer), each pair once."""
+    """Yield pairs that may say the same, or otherwise of the same thing: (older, newer), each once."""
     fresh = [entry for entry in current if since is None or entry.last_activated >= since]
     if not fresh:
         return
@@ -224,7 +224,7 @@ def _pairs(current: Sequence[Entry], since: date | None = None) -> Iterator[tupl
 
 
 def _age(entry: Entry) -> tuple[datetime, date, str]:
-    """Old entries first; without a time of making, by the day they were last said."""
+    """Sort old entries first; without a time of making, by the day they were last said."""
     made = entry.created or datetime.combine(entry.last_activated, time(), UTC)
     return made, entry.last_activated, entry.id
 
@@ -232,7 +232,7 @@ def _age(entry: Entry) -> tuple[datetime, date, str]:
 def _duplicates(
     current: Sequence[Entry], pairs: Iterable[tuple[Entry, Entry]], similarity: Similarity, today: date
 ) -> list[Proposed]:
-    """The same statement twice: one stays, with what is known of both; the other is archived and names it."""
+    """Merge the same statement said twice: one stays, with what is known of both; the other is archived."""
     alike: dict[str, list[Entry]] = {entry.id: [entry] for entry in current}
     for one, other in pairs:
         apart = alike[one.id] is not alike[other.id]
@@ -256,7 +256,7 @@ def _merged(group: Sequence[Entry], similarity: Similarity, today: date) -> Prop
 
 
 def _sameness(one: str, other: str, cosine: float | None) -> str | None:
-    """How two texts say the same, with the number; None if they do not. One of them may say more."""
+    """Return how two texts say the same, with the number; None if they do not. One may say more."""
     if normalise(one) == normalise(other):
         return "the same words"
     if not (same_statement(one, other, cosine) or same_statement(other, one, cosine)):
@@ -265,13 +265,13 @@ def _sameness(one: str, other: str, cosine: float | None) -> str | None:
 
 
 def worth(entry: Entry, today: date) -> tuple[bool, int, int, float, str]:
-    """Which of several entries stays: a pinned, a trusted one, one that says more, a strong one."""
+    """Sort key of which entry stays: a pinned, a trusted one, one that says more, a strong one."""
     trust = len(TRUST_ORDER) if entry.trust is None else TRUST_ORDER.index(entry.trust)
     return entry.pinned, trust, len(entry.text), fade.strength(entry, today), entry.id
 
 
 def merge(stays: Entry, goes: Sequence[tuple[Entry, str]], today: date) -> Proposed:
-    """The proposal that archives entries which say the same as one that stays, with how each says it."""
+    """Propose archiving entries that say the same as one that stays, with how each says it."""
     reason = f"{stays.id} says the same as " + ", ".join(f"{one.id} ({why})" for one, why in goes)
     fields = _of_all([stays, *(one for one, _ in goes)], today)
     changes: list[Change] = [Update(id=stays.id, fields=fields, reason=reason)]
@@ -282,7 +282,7 @@ def merge(stays: Entry, goes: Sequence[tuple[Entry, str]], today: date) -> Propo
 
 
 def _of_all(same: Sequence[Entry], today: date) -> dict[str, Any]:
-    """Fields of the first of several entries that say the same, after it has what is known of all of them.
+    """Return the fields of the first of several equal entries once it has what is known of all of them.
 
     Said in several sessions, it was said again: the strongest one is reinforced once.
     """
@@ -305,7 +305,7 @@ def _of_all(same: Sequence[Entry], today: date) -> dict[str, Any]:
 
 
 def _conflicts(pairs: Iterable[tuple[Entry, Entry]], settled: Collection[str]) -> Iterator[Proposed]:
-    """Two current entries of which the newer one says otherwise of the same thing, as far as rules can tell."""
+    """Yield a conflict for each pair whose newer entry says otherwise of the same thing, by rules."""
     replaced = set(settled)
     for older, newer in pairs:
         if older.id in replaced or newer.id in replaced or _age(older)[:2] == _age(newer)[:2]:
@@ -318,7 +318,7 @@ def _conflicts(pairs: Iterable[tuple[Entry, Entry]], settled: Collection[str]) -
 
 
 def contradiction(older: Entry, newer: Entry, why: str) -> Proposed:
-    """The proposal that one entry is no longer true by another."""
+    """Propose that one entry supersedes another."""
     pinned = f", though {older.id} is pinned" if older.pinned else ""
     reason = f"{newer.id} of {_age(newer)[0].date()} against {older.id} of {_age(older)[0].date()}: {why}{pinned}"
     changes = (
@@ -332,7 +332,7 @@ def contradiction(older: Entry, newer: Entry, why: str) -> Proposed:
 
 
 def _promoted(entries: Sequence[Entry], notes: Sequence[DatedNote], today: date) -> Iterator[Proposed]:
-    """Notes that were said, or stood in prompts, on at least three days, and that no entry says."""
+    """Promote notes that were said, or stood in prompts, on at least three days, and that no entry says."""
     texts = {entry.id: entry.text for entry in entries}
     said = Sharing(texts)
     for group in _sayings(notes):
@@ -355,7 +355,7 @@ def _promoted(entries: Sequence[Entry], notes: Sequence[DatedNote], today: date)
 
 
 def _sayings(notes: Sequence[DatedNote]) -> Iterable[list[DatedNote]]:
-    """Notes that say the same, oldest first."""
+    """Group notes that say the same, oldest first."""
     groups: dict[str, list[DatedNote]] = {}
     for one in notes:
         groups.setdefault(normalise(one.note.text), []).append(one)
@@ -413,7 +413,7 @@ class Sharing:
                 self._with.setdefault(word, []).append(key)
 
     def of(self, text: str) -> list[str]:
-        """Keys of at most 8 texts that share at least half of the words of the shorter one, the nearest first."""
+        """Return keys of at most 8 texts that share half of the words of the shorter one, the nearest first."""
         mine = _words(text)
         rare = sorted(mine, key=lambda word: (len(self._with.get(word, ())), word))
         rare = [word for word in rare if 0 < len(self._with.get(word, ())) <= COMMON][:RAREST]
@@ -544,7 +544,7 @@ def proposals(judged: Iterable[Judged], today: date, *, by: str) -> list[Propose
 
 
 def _same(one: Judged, today: date, by: str) -> Proposed | None:
-    """The fuller one stays if it says all of both, else a new entry with the model's wording takes their place."""
+    """Keep the fuller one if it says all of both, else replace both by the model's wording."""
     older, newer = one.pair
     if turned(older.text, newer.text) is not None:
         return None
