@@ -8,25 +8,19 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import memorybook
+from books import NOW, entry
 from memorybook.book.book import Book
 from memorybook.config.settings import Config
 from memorybook.errors import Conflict, InvalidInput, NotFound, Unavailable
-from memorybook.model import Add, Append, Archive, Drop, Entry, Put, Reinforce, Remove, Update
+from memorybook.model import Add, Append, Archive, Drop, Put, Reinforce, Remove, Update
 from memorybook.search.types import Query
-
-NOW = datetime(2026, 2, 24, 10, 0, tzinfo=UTC)
-
-
-def entry(id: str, text: str = "", **fields: Any) -> Entry:
-    given: dict[str, Any] = {"category": "fact", "score": 0.6, "scored": NOW.date(), "last_activated": NOW.date()}
-    return Entry(id=id, text=text or f"statement {id}", **{**given, **fields})
 
 
 @pytest.fixture

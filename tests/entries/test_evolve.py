@@ -369,13 +369,6 @@ def test_a_cosine_of_85_is_a_repeat_where_nothing_differs() -> None:
         assert found.counts == {action: 1}
 
 
-def test_what_changed_is_replaced_by_rules() -> None:
-    for old, said in (("I work at Acme", "I work at Globex"), ("我住在杭州", "我搬到了上海")):
-        found, book = evolved([told(said)], [known("a", old)])
-        assert current(book) == [said]
-        assert found.counts == {"updated": 1}
-
-
 def test_a_wording_that_has_all_and_more_takes_the_place_of_the_old_one() -> None:
     entries = [known("a", "The deploy of the shop runs nightly from the main branch", entities=("shop",))]
     said = told("The deploy of the shop runs nightly at 2:30 from the main branch", entities=("shop",))
@@ -562,11 +555,6 @@ def test_texts_come_in_one_line_that_files_can_hold() -> None:
 def test_what_is_wrong_is_said_so_that_it_can_be_mended(decisions: list[Any], said: str) -> None:
     [problem] = problems(*decisions)
     assert said in problem
-
-
-def test_a_target_may_be_strengthened_twice() -> None:
-    again = [one(action="strengthened", target="n1"), one(c="c2", action="strengthened", target="n1")]
-    assert problems(*again) == []
 
 
 @pytest.mark.parametrize("value", [None, 3, "prose", {}, {"decisions": "x"}])

@@ -52,12 +52,6 @@ def test_a_new_statement_becomes_an_entry_with_all_that_is_known_of_it() -> None
     assert found.counts == {"created": 1}
 
 
-@pytest.mark.parametrize(("importance", "score"), [("high", 0.8), ("medium", 0.6), ("low", 0.4)])
-def test_importance_is_the_score_of_a_new_entry(importance: str, score: float) -> None:
-    _, book = matched([told("Ann keeps bees", importance=importance)], [])
-    assert [one.score for one in book.values()] == [score]
-
-
 def test_a_todo_whose_day_is_past_is_archived_from_the_start() -> None:
     past, ahead = told("Call Bob", expires=date(2026, 6, 20)), told("Call Kim", expires=date(2026, 6, 21))
     _, book = matched([past, ahead], [])
@@ -391,11 +385,6 @@ def test_suspect_text_is_not_merged_into_what_is_trusted() -> None:
     assert book["a"].hits == 1
     assert sorted(current(book)) == ["Ann likes 3 teas", "Ann likes teas"]
     assert found.proposals[0].kind == "suspect"
-
-
-def test_merging_takes_the_lowest_trust() -> None:
-    _, book = matched([told("Ann likes 3 teas", reinforces=("a",), trust="tool")], [known("a", "Ann likes teas")])
-    assert [one.trust for one in book.values() if one.superseded_by is None] == ["tool"]
 
 
 # --- laws ------------------------------------------------------------------------------------------------

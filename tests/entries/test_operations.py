@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from books import Reopen, files
+from books import Reopen, entry, files
 from memorybook.book import fade
 from memorybook.entries.history import undo
 from memorybook.errors import Conflict, InvalidInput, NotFound
@@ -24,7 +24,6 @@ from memorybook.model import (
     Archive,
     Change,
     Drop,
-    Entry,
     Operation,
     Put,
     Reinforce,
@@ -55,10 +54,6 @@ def said(memory: Memory) -> list[Turn]:
 
 def documents(memory: Memory) -> dict[str, bytes]:
     return files(memory.root, "*.md")
-
-
-def entry(id: str, text: str, **fields: object) -> Entry:
-    return Entry(id=id, text=text, category="fact", score=0.5, scored=DAY, last_activated=DAY, **fields)  # type: ignore[arg-type]
 
 
 def apply(memory: Memory, *changes: Change) -> str:

@@ -2,48 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from datetime import UTC, date, datetime
-from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
-import memorybook
-from books import files
-from memorybook.config.settings import Config
+from books import NOW, Reopen, entry, files
 from memorybook.entries.revise import LONGEST, read_answer, revise, rewritten
 from memorybook.errors import Conflict, InvalidInput, LLMFailed, NotFound, Unavailable
 from memorybook.memory import Memory
-from memorybook.model import Entry
 from memorybook.testing import ScriptedLLM
 
-NOW = datetime(2026, 2, 24, 10, 12, 33, tzinfo=UTC)
 PORT = "The API listens on 8080 since 2026-03-01."
-
-Open = Callable[..., Memory]
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> Iterator[Open]:
-    memories: list[Memory] = []
-
-    def again(*script: Any) -> Memory:
-        llm = ScriptedLLM(script) if script else None
-        config = Config(timezone="UTC")
-        memories.append(memorybook.open(str(tmp_path / "book"), config=config, clock=lambda: NOW, llm=llm))
-        return memories[-1]
-
-    yield again
-    for each in memories:
-        each.close()
+def opened(reopen: Reopen) -> Reopen:
+    """Opens the book with a model that gives these answers; without any there is none."""
+    return lambda *script: reopen(llm=ScriptedLLM(script) if script else None)
 
 
 def known(memory: Memory, text: str = PORT) -> str:
     return memory.remember(text, tags=["api"]).known.entry.id
 
 
-def test_an_entry_is_rewritten_and_the_rest_of_it_stays(opened: Open) -> None:
+def test_an_entry_is_rewritten_and_the_rest_of_it_stays(opened: Reopen) -> None:
     memory = opened({"text": "The API: 8080 since 2026-03-01.", "refused": ""})
     id = known(memory)
     revised = revise(memory.context, id, "make it shorter")
@@ -59,7 +41,7 @@ def test_an_entry_is_rewritten_and_the_rest_of_it_stays(opened: Open) -> None:
     assert (operation.usage["calls"], operation.usage["model"]) == (1, "scripted")
 
 
-def test_what_an_agent_has_rewritten_is_no_longer_a_users_word(opened: Open) -> None:
+def test_what_an_agent_has_rewritten_is_no_longer_a_users_word(opened: Reopen) -> None:
     memory = opened({"text": "The API: 8080 since 2026-03-01.", "refused": ""})
     memory.context = memory.context._replace(door="cli", actor="user")
     id = known(memory)
@@ -67,14 +49,14 @@ def test_what_an_agent_has_rewritten_is_no_longer_a_users_word(opened: Open) -> 
     assert revise(memory.context, id, "make it shorter").known.entry.trust == "agent"
 
 
-def test_a_chinese_entry_is_rewritten(opened: Open) -> None:
+def test_a_chinese_entry_is_rewritten(opened: Reopen) -> None:
     memory = opened({"text": "接口端口是9090。", "refused": ""})
     assert (
         revise(memory.context, known(memory, "接口端口是8080。"), "端口改成9090").known.entry.text == "接口端口是9090。"
     )
 
 
-def test_undo_brings_the_old_text_back(opened: Open) -> None:
+def test_undo_brings_the_old_text_back(opened: Reopen) -> None:
     memory = opened({"text": "The API: 8080 since 2026-03-01.", "refused": ""})
     id = known(memory)
     before = files(memory.root, "*.md")
@@ -91,7 +73,7 @@ def test_undo_brings_the_old_text_back(opened: Open) -> None:
         ({"text": PORT, "refused": ""}, "the text is as it should be already"),
     ],
 )
-def test_a_refusal_leaves_the_entry_as_it_was(opened: Open, given: dict[str, str], refused: str) -> None:
+def test_a_refusal_leaves_the_entry_as_it_was(opened: Reopen, given: dict[str, str], refused: str) -> None:
     memory = opened(given)
     id = known(memory)
     before = files(memory.root, "*.md")
@@ -101,7 +83,7 @@ def test_a_refusal_leaves_the_entry_as_it_was(opened: Open, given: dict[str, str
     assert files(memory.root, "*.md") == before
 
 
-def test_a_model_that_fails_leaves_the_entry_as_it_was(opened: Open) -> None:
+def test_a_model_that_fails_leaves_the_entry_as_it_was(opened: Reopen) -> None:
     memory = opened({"text": "The API.", "refused": ""}, {"text": "The API.", "refused": ""})
     id = known(memory)
     before = files(memory.root, "*.md")
@@ -111,14 +93,14 @@ def test_a_model_that_fails_leaves_the_entry_as_it_was(opened: Open) -> None:
     assert memory.book.journal.spent(NOW.date()).calls == 2
 
 
-def test_without_a_model_the_error_names_the_setting_and_the_way_out(opened: Open) -> None:
+def test_without_a_model_the_error_names_the_setting_and_the_way_out(opened: Reopen) -> None:
     memory = opened()
     id = known(memory)
     with pytest.raises(Unavailable, match=r"none is set \(llm\.model\): give its new text instead"):
         revise(memory.context, id, "make it shorter")
 
 
-def test_an_entry_that_was_changed_meanwhile_is_left_alone(opened: Open) -> None:
+def test_an_entry_that_was_changed_meanwhile_is_left_alone(opened: Reopen) -> None:
     def slow(_: object) -> dict[str, str]:
         memory.update(name, text="The API listens on 9090.")
         return {"text": "The API: 8080 since 2026-03-01.", "refused": ""}
@@ -130,7 +112,7 @@ def test_an_entry_that_was_changed_meanwhile_is_left_alone(opened: Open) -> None
     assert [entry.text for entry in memory.book.entries()] == ["The API listens on 9090."]
 
 
-def test_secrets_in_instruction_and_answer_are_masked(opened: Open) -> None:
+def test_secrets_in_instruction_and_answer_are_masked(opened: Reopen) -> None:
     key = "sk-proj-T3BlbkFJq8Zr5Yw2Lx9Vn4Kd7Hs1Gm6Pb0QcXe"
     llm_saw: list[str] = []
 
@@ -144,7 +126,7 @@ def test_secrets_in_instruction_and_answer_are_masked(opened: Open) -> None:
     assert key not in llm_saw[0] + str(files(memory.root)) + str(revised.json())
 
 
-def test_wrong_values_are_named(opened: Open) -> None:
+def test_wrong_values_are_named(opened: Reopen) -> None:
     memory = opened({"text": "x", "refused": ""})
     with pytest.raises(NotFound, match="no entry 'nobody'"):
         revise(memory.context, "nobody", "make it shorter")
@@ -154,7 +136,7 @@ def test_wrong_values_are_named(opened: Open) -> None:
         revise(memory.context, known(memory), "x" * 5000)
 
 
-def test_as_json_it_says_everything(opened: Open) -> None:
+def test_as_json_it_says_everything(opened: Reopen) -> None:
     memory = opened({"text": "The API: 8080 since 2026-03-01.", "refused": ""})
     shown = revise(memory.context, known(memory), "make it shorter").json()
     assert shown["entry"]["text"] == "The API: 8080 since 2026-03-01."
@@ -179,7 +161,7 @@ def test_as_json_it_says_everything(opened: Open) -> None:
         ("重要性：中", 0.6),
     ],
 )
-def test_importance_is_changed_by_an_instruction_without_a_model(opened: Open, instruction: str, score: float) -> None:
+def test_importance_is_changed_without_a_model(opened: Reopen, instruction: str, score: float) -> None:
     memory = opened()
     id = known(memory)
     revised = revise(memory.context, id, instruction)
@@ -187,7 +169,7 @@ def test_importance_is_changed_by_an_instruction_without_a_model(opened: Open, i
     assert revised.operation is not None
 
 
-def test_what_else_an_instruction_asks_is_left_to_the_model(opened: Open) -> None:
+def test_what_else_an_instruction_asks_is_left_to_the_model(opened: Reopen) -> None:
     memory = opened({"text": "The API: 8080 since 2026-03-01.", "refused": ""})
     revised = revise(memory.context, known(memory), "make it shorter and set the importance to 0.9")
     assert (revised.known.entry.score, revised.known.entry.text) == (0.9, "The API: 8080 since 2026-03-01.")
@@ -199,14 +181,9 @@ MARTIN = "The API listens on 8080 since 2026-03-01, says Martin."
 PORT_ZH = "接口端口是8080，从2026年3月1日起，负责人叫王小明。"
 
 
-def entry(text: str, *entities: str) -> Entry:
-    day = date(2026, 2, 1)
-    return Entry(id="x", text=text, category="fact", score=0.6, scored=day, last_activated=day, entities=entities)
-
-
 def reworded(text: str, instruction: str, *answers: Any, entities: tuple[str, ...] = ()) -> tuple[str, ScriptedLLM]:
     llm = ScriptedLLM([{"text": one, "refused": ""} if isinstance(one, str) else one for one in answers])
-    return rewritten(entry(text, *entities), instruction, llm, "en", NOW)[0], llm
+    return rewritten(entry("x", text, entities=entities), instruction, llm, "en", NOW)[0], llm
 
 
 @pytest.mark.parametrize(
@@ -272,7 +249,7 @@ def test_the_model_sees_the_text_as_data_and_the_day() -> None:
     assert user.count("</memory>") == user.count("</instruction>") == 1
 
 
-def test_the_prompt_is_in_the_language_of_the_instruction_unless_one_is_set(opened: Open) -> None:
+def test_the_prompt_is_in_the_language_of_the_instruction_unless_one_is_set(opened: Reopen) -> None:
     seen: list[str] = []
 
     def model(messages: Any) -> dict[str, str]:
@@ -281,7 +258,9 @@ def test_the_prompt_is_in_the_language_of_the_instruction_unless_one_is_set(open
 
     memory = opened(*[model] * 3)
     id = known(memory)
-    for instruction, language in (("改成喜欢喝茶", "auto"), ("make it shorter", "auto"), ("改短", "en")):
+    asked: list[tuple[str, Literal["auto", "en"]]]
+    asked = [("改成喜欢喝茶", "auto"), ("make it shorter", "auto"), ("改短", "en")]
+    for instruction, language in asked:
         memory.context = memory.context._replace(config=memory.context.config._replace(language=language))
         revise(memory.context, id, instruction)
     assert ["今天是 2026-02-24" in text for text in seen] == [True, False, False]
