@@ -1,18 +1,25 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import memorybook
+from books import CONFIG
 from known import BEFORE, NOW, TODAY, applied, current, known, match, told
 from memorybook.entries.candidate import Candidate
-from memorybook.entries.match import Conflicts, Matched
+from memorybook.entries.match import Alike, Conflicts, Matched, Near
 from memorybook.entries.replaces import replaces
+from memorybook.errors import Unavailable
+from memorybook.memory import Memory
 from memorybook.model import Add, Entry, Reinforce, Supersede, Trust, Update
+from memorybook.testing import FailingEmbedder, HashEmbedder
 from recorded import needs_recordings, recorded
 
 
@@ -536,3 +543,68 @@ def test_what_a_talk_said_long_before_is_still_corrected() -> None:
     moved = told("Ann moved to Bergen", turn="last")
     _, book = matched([lives, *many, moved], [])
     assert {"Ann moved to Bergen"} == {text for text in current(book) if text.startswith("Ann")}
+
+
+# --- what stands near ------
+
+SAID = ("Mira drinks green tea.", "The staging database is called heron.", "小林对芒果过敏。", "Mira moved to Lyon.")
+
+
+@pytest.fixture
+def embedded(tmp_path: Path) -> Iterator[Memory]:
+    with memorybook.open(str(tmp_path / "b"), config=CONFIG, clock=lambda: NOW, embedder=HashEmbedder()) as opened:
+        for text in SAID:
+            opened.remember(text)
+        yield opened
+
+
+def entries_of(embedded: Memory) -> dict[str, Entry]:
+    return {entry.id: entry for entry in embedded.book.entries()}
+
+
+@pytest.mark.parametrize(
+    ("text", "best"),
+    [("Mira drinks black tea.", SAID[0]), ("heron is the staging database", SAID[1]), ("她芒果过敏", SAID[2])],
+)
+def test_the_nearest_entry_comes_first(embedded: Memory, text: str, best: str) -> None:
+    assert Near(embedded.context, entries_of(embedded))(text)[0].text == best
+
+
+def test_what_was_put_in_since_is_found_and_what_was_taken_out_is_not(embedded: Memory) -> None:
+    known = entries_of(embedded)
+    near = Near(embedded.context, known)
+    first = near("Mira drinks black tea.")[0]
+    new = embedded.remember("Mira drinks black tea.").known.entry
+    del known[first.id]
+    known[new.id] = new
+    assert near("Mira drinks black tea.")[0] == new
+    assert first not in near("Mira drinks black tea.")
+
+
+def test_without_an_index_words_do_it(embedded: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise Unavailable("the disk is gone")
+
+    monkeypatch.setattr(embedded.book.index, "candidates", broken)
+    assert Near(embedded.context, entries_of(embedded))("the heron database")[0].text == SAID[1]
+
+
+def test_how_alike_two_texts_are_needs_an_embedder_that_reads_both(
+    embedded: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alike = Alike(embedded.context)
+    assert alike(SAID[0], SAID[0]) == pytest.approx(1.0)
+    assert (alike(SAID[0], SAID[1]) or 0.0) < 0.5
+    assert alike(SAID[0], "…") is None
+    down = FailingEmbedder()
+    with memorybook.open(str(tmp_path / "c"), config=CONFIG, embedder=down) as other:
+        unsure = Alike(other.context)
+        assert unsure("a", "b") is None
+        assert unsure("c", "d") is None
+        assert down.calls == 1
+
+    def broken(*_: object) -> None:
+        raise OSError("the weights are gone")
+
+    monkeypatch.setattr(HashEmbedder, "embed", broken)
+    assert Alike(embedded.context)("a", "b") is None

@@ -1,8 +1,8 @@
 """What of a talk is worth keeping: by a model where there is one, else by rules.
 
 Pure steps: what may be shown of the talk -> one call, with the entries that are pertinent under aliases -> read item by
-item -> held against what was said (`lifecycle.ground`) -> what the user ordered and the model missed. Matching comes
-after. Texts are taken as redacted already; a talk of more than 8,000 tokens comes in stretches (`lifecycle.talk`).
+item -> held against what was said (`entries.ground`) -> what the user ordered and the model missed. Matching comes
+after. Texts are taken as redacted already; a talk of more than 8,000 tokens comes in stretches (`sessions.dialogue`).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def extract(
 ) -> Extraction:
     """Find what is worth keeping in these turns, English and Chinese.
 
-    Without `llm` by rules (`lifecycle.rules.by_rules`). With one: one call, and none for a talk in which nobody
+    Without `llm` by rules (`rules.by_rules`). With one: one call, and none for a talk in which nobody
     said anything to speak of. What the user told to remember or always to do is found by rules as well and added where
     the model left it out.
 

@@ -8,7 +8,7 @@ stands if nothing in it is made up: its numbers, days, names and words were said
   often said long before.
 - One telling word at least is said in its turns, where these only agree to something (`yes, that one`) in those beside
   them; most words are said somewhere in the talk or known.
-- What it affirms is not denied there, and what it denies not affirmed (`lifecycle.polarity`).
+- What it affirms is not denied there, and what it denies not affirmed.
 - Its trust is the lowest of the turns that hold its words, whichever it names. What it ascribes to somebody and
   only a tool or a document says does not stand.
 

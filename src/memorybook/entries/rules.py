@@ -1,6 +1,6 @@
 """What is worth keeping of a talk, found by rules: the extractor that needs no LLM.
 
-Per turn: the speaker's own prose -> its sentences -> what each is (`lifecycle.cues`) -> a candidate, a note, a request
+Per turn: the speaker's own prose -> its sentences -> what each is (`entries.cues`) -> a candidate, a note, a request
 to forget, or nothing. A sentence that hangs on the one before it is kept with it, a correction with what it corrects.
 Texts are taken as redacted already.
 """

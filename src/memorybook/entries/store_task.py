@@ -40,7 +40,7 @@ class Kept(NamedTuple):
     """What became of one memory of a task.
 
     Attributes:
-        action: `created`, `strengthened`, `merged`, `updated` or `proposed`, see `lifecycle.ledger.Action`.
+        action: `created`, `strengthened`, `merged`, `updated` or `proposed`, see `match.Action`.
         text: What it says.
         reason: Why, in a few words.
         known: The entry that says it, as it stands or (for `proposed`) would; None if there is none yet.

@@ -73,9 +73,9 @@ def weigh(
     language: Literal["auto", "en", "zh"] = "auto",
     zone: tzinfo | None = None,
 ) -> Verdict:
-    """Judge a task: in one call, or without `llm`, or where that fails, by rules (`lifecycle.lessons`).
+    """Judge a task: in one call, or without `llm`, or where that fails, by rules.
 
-    What the model writes is held against the task's texts (`lifecycle.ground`). A task that failed leaves its error
+    What the model writes is held against the task's texts (`entries.ground`). A task that failed leaves its error
     behind as an experience worth 0.6, whatever the judge says. Where a model was asked and nothing usable came of it,
     the outcome of the task waits for a person's word.
 
