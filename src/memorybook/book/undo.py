@@ -6,18 +6,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from memorybook.book import fade
-from memorybook.book.transaction import MEMORY, Draft, Outcome, Pages, Result, is_page
+from memorybook.book.transaction import MEMORY, Draft, Outcome, Pages, Parse, Result, is_page
 from memorybook.errors import Conflict, InvalidInput, Unavailable
 from memorybook.formats import changes_json, memory_md
 from memorybook.model import Applied, Change, Discarded, Entry, Operation, Patch
+from memorybook.protocols import Documents, Journal, Transcripts
 from memorybook.text.patch import Hunk, backward, diff, fingerprint, forward, taken_back, unpack
 from memorybook.text.tokens import normalise
-
-if TYPE_CHECKING:
-    from memorybook.book.book import Book
 
 MOST_SHOWN = 3
 """Conflicts that a refusal shows."""
@@ -407,10 +405,27 @@ class _Planned(NamedTuple):
     reversal: Reversal | None = None
 
 
-class Writer:
-    """Writes one book: documents, transcripts and journal; `book.settled` collects interrupted operations finished."""
+class Parts(Protocol):
+    """What of a book its writer needs; `settled` collects interrupted operations that were finished."""
 
-    def __init__(self, book: Book) -> None:
+    documents: Documents
+    transcripts: Transcripts
+    journal: Journal
+    settled: list[Operation]
+    new_id: Callable[[datetime], str]
+
+    @property
+    def parse(self) -> Parse:
+        """Read the entries of the document at a path."""
+
+    def now(self) -> datetime:
+        """Return the time now, UTC, whole seconds."""
+
+
+class Writer:
+    """Writes one book: documents, transcripts and journal."""
+
+    def __init__(self, book: Parts) -> None:
         self._book = book
         self._documents = book.documents
         self._journal = book.journal
