@@ -11,7 +11,6 @@ from memorybook.validate import lines_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from memorybook.book.book import Book
     from memorybook.model import Entry, Turn
     from memorybook.search.types import Answer, Hit, Passage, Query
 
@@ -100,16 +99,14 @@ def entries(book: Book, *, category: str | None, group: str | None, state: str |
         raise InvalidInput(f"limit {limit} is below 1")
 
     inside = None if group is None else folder_of(group)
-
-    def wanted(entry: Entry) -> bool:
-        return (
-            (category is None or entry.category == category)
-            and (inside is None or (inside != "" and folder_of(entry.group or "").startswith(inside)))
-            and (state is None or entry.state == state)
-        )
-
-    found = known(book, filter(wanted, book.entries()))
-    found.sort(key=lambda each: each.strength, reverse=True)
+    wanted = [
+        entry
+        for entry in book.entries()
+        if category in (None, entry.category)
+        and state in (None, entry.state)
+        and (inside is None or (inside != "" and folder_of(entry.group or "").startswith(inside)))
+    ]
+    found = sorted(known(book, wanted), key=lambda each: each.strength, reverse=True)
     return Listed(tuple(found[:limit]), len(found))
 
 
