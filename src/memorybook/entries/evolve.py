@@ -119,11 +119,11 @@ def _asked(
     """
     if language == "auto":
         language = "zh" if is_chinese(" ".join(doubt.candidate.content for doubt in doubts)) else "en"
-    asked = question(doubts, language, mask)
+    text, near = question(doubts, language, mask)
     last: dict[str, Choice] = {}
 
     def strictly(value: Any) -> Mapping[str, Choice]:
-        found, problems = read(value, asked)
+        found, problems = read(value, near)
         if found:
             last.clear()
             last.update(found)
@@ -132,7 +132,7 @@ def _asked(
         return found
 
     try:
-        choices, usage = ask(llm, _DECIDE, language, asked.shown, strictly)
+        choices, usage = ask(llm, _DECIDE, language, text, strictly)
     except LLMFailed as error:
         how = "only part of the language model's answer can be used" if last else "likeness decided, not a model"
         return last, error.usage, f"{how}: {error}"
@@ -429,27 +429,18 @@ class Choice(NamedTuple):
 # --- asking --------------------------------------------------------------------------------------
 
 
-class Question(NamedTuple):
-    """What is asked, and what its aliases stand for.
-
-    Attributes:
-        shown: Candidates and neighbours, for the model.
-        asked: The doubts that are shown, by alias; what did not fit is left to rules.
-        near: For each of these the entries shown beside it, by alias.
-    """
-
-    shown: str
-    asked: Mapping[str, Doubt]
-    near: Mapping[str, Mapping[str, Entry]]
+Shown = Mapping[str, Mapping[str, Entry]]
+"""By the alias of each statement that is shown, the entries shown beside it, by theirs."""
 
 
-def question(doubts: Sequence[Doubt], language: Language, mask: Mask = str) -> Question:
-    """Write the prompt of one decision call: all candidates, each with as many neighbours as there is room for.
+def question(doubts: Sequence[Doubt], language: Language, mask: Mask = str) -> tuple[str, Shown]:
+    """Write the prompt of one decision call, and say what its aliases stand for.
 
-    Texts pass through `mask`.
+    All candidates, each with as many neighbours as there is room for; what does not fit is left to rules. Texts pass
+    through `mask`.
     """
     lines: list[str] = []
-    near: dict[str, dict[str, Entry]] = {}
+    near: Shown = {}
     for most in (8, 5, 3, 1):
         lines, near = _shown(doubts, most, language, mask)
         if count_tokens("\n".join(lines)) <= PROMPT_TOKENS:
@@ -457,8 +448,7 @@ def question(doubts: Sequence[Doubt], language: Language, mask: Mask = str) -> Q
     while near and count_tokens("\n".join(lines)) > PROMPT_TOKENS:
         doubts = doubts[: len(doubts) // 2]
         lines, near = _shown(doubts, 1, language, mask)
-    data = "\n".join(["<memories>", *lines, "</memories>"])
-    return Question(data, {f"c{place}": doubt for place, doubt in enumerate(doubts, 1)}, near)
+    return "\n".join(["<memories>", *lines, "</memories>"]), near
 
 
 def _shown(
@@ -484,7 +474,7 @@ def _shown(
 # --- reading -------------------------------------------------------------------------------------
 
 
-def read(value: Any, asked: Question) -> tuple[dict[str, Choice], list[str]]:
+def read(value: Any, near: Shown) -> tuple[dict[str, Choice], list[str]]:
     """Return the decisions of an answer by alias of their candidate, and what is wrong with it, in sentences."""
     items = value.get("decisions") if isinstance(value, dict) else value
     if isinstance(items, dict):
@@ -496,16 +486,16 @@ def read(value: Any, asked: Question) -> tuple[dict[str, Choice], list[str]]:
     taken: set[str | None] = set()
     for item in items:
         alias = _alias(item.get("c"), "c") if isinstance(item, dict) else ""
-        if alias not in asked.asked:
+        if alias not in near:
             problems.append(f"{alias or 'a decision'!r} is no statement that was shown")
         elif alias in found:
             problems.append(f"{alias} has two decisions")
         else:
-            choice = _choice(item, asked.near[alias])
+            choice = _choice(item, near[alias])
             problems += _problems(alias, choice, taken)
             taken |= {choice.target} if choice.action in ("merged", "updated") else set()
             found[alias] = choice
-    problems += [f"{alias} has no decision" for alias in asked.asked if alias not in found]
+    problems += [f"{alias} has no decision" for alias in near if alias not in found]
     return found, problems
 
 
