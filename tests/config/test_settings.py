@@ -156,21 +156,6 @@ def test_the_users_file_is_found_under_xdg_config_home(project: Path, home: Path
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [
-        ("memorybook.toml", "[embeddings]\nbatch = 7"),
-        ("memorybook.json", '\ufeff{"embeddings": {"batch": 7}}'),
-        ("memorybook.yaml", "embeddings:\n  batch: 7"),
-        ("memorybook.yml", "embeddings:\n  batch: 7"),
-        ("config.json", '{"agent": {"batch": 9}, "memory": {"embeddings": {"batch": 7}}}'),
-    ],
-)
-def test_a_projects_settings_may_be_toml_json_or_yaml(project: Path, home: Path, name: str, text: str) -> None:
-    (project / name).write_text(text, encoding="utf-8")
-    assert read(project, home).embeddings.batch == 7
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
     [("config.json", '{"max_results": 7}'), ("config.json", '{"memory": {"max_results": 7}}'),
      ("config.yaml", "max_results: 7"), ("config.yml", "max_results: 7")],
 )  # fmt: skip

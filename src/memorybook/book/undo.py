@@ -402,7 +402,6 @@ class _Planned(NamedTuple):
     patches: tuple[Patch, ...] = ()
     bury: tuple[str, ...] = ()
     memorized: tuple[str, ...] = ()
-    reversal: Reversal | None = None
 
 
 class Parts(Protocol):
@@ -462,12 +461,15 @@ class Writer:
                 undoes=id,
                 done=False,
             )
-            targets[:] = [(undone, operation)]
-            return [_Planned(operation, (), draft.pages.step(), reversal=reversal)]
+            done[:] = [(undone, operation, reversal)]
+            return [_Planned(operation, (), draft.pages.step())]
 
-        targets: list[tuple[Operation, Operation]] = []
-        [planned] = work(self.draft()) if dry_run else self._carried_out(work)
-        return (*targets[0], planned.reversal or Reversal(()))
+        done: list[tuple[Operation, Operation, Reversal]] = []
+        if dry_run:
+            work(self.draft())
+        else:
+            self._carried_out(work)
+        return done[0]
 
     def draft(self) -> Draft:
         """See `Book.draft`."""
