@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from memorybook.entries.combine import squeezed
+from memorybook.entries.same import squeezed
 from memorybook.errors import LLMFailed
 from memorybook.testing import ScriptedLLM
 

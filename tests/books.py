@@ -10,6 +10,7 @@ import memorybook
 from clock import NOW as NOW
 from memorybook.config.settings import Config
 from memorybook.memory import Memory
+from memorybook.model import Entry
 
 CONFIG = Config(timezone="UTC")
 
@@ -24,12 +25,12 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 
 @pytest.fixture
 def reopen(tmp_path: Path) -> Iterator[Reopen]:
-    """Another opening of the book, with other settings if wanted."""
+    """Another opening of the book, with a model or other settings if wanted."""
     opened: list[Memory] = []
 
-    def again(**settings: Any) -> Memory:
+    def again(llm: Any = None, **settings: Any) -> Memory:
         config = CONFIG._replace(**settings)
-        opened.append(memorybook.open(str(tmp_path / "book"), config=config, clock=lambda: NOW))
+        opened.append(memorybook.open(str(tmp_path / "book"), config=config, clock=lambda: NOW, llm=llm))
         return opened[-1]
 
     yield again
@@ -41,3 +42,9 @@ def files(root: str | Path, pattern: str = "*") -> dict[str, bytes]:
     """Every file of a book by its path."""
     base = Path(root)
     return {str(path.relative_to(base)): path.read_bytes() for path in sorted(base.rglob(pattern)) if path.is_file()}
+
+
+def entry(id: str, text: str = "", **fields: Any) -> Entry:
+    """A fact of today."""
+    given: dict[str, Any] = {"category": "fact", "score": 0.6, "scored": NOW.date(), "last_activated": NOW.date()}
+    return Entry(id=id, text=text or f"statement {id}", **given | fields)

@@ -8,6 +8,8 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from memorybook.book import fade
+from memorybook.entries import evolve as evolving
+from memorybook.entries import match as matching
 from memorybook.entries.candidate import Candidate
 from memorybook.model import Add, Archive, Change, Entry, Reinforce, Supersede, Update
 from memorybook.text.tokens import normalise
@@ -64,3 +66,33 @@ def _add(book: dict[str, Entry], entry: Entry) -> None:
 def current(book: dict[str, Entry]) -> list[str]:
     """The texts that are held true."""
     return [one.text for one in book.values() if one.superseded_by is None]
+
+
+def _ledger(entries: Iterable[Entry], conflicts: Any = "newest", session: str | None = None, **talk: Any) -> Any:
+    return matching.Ledger({one.id: one for one in entries}, matching.Talk(NOW, session, **talk), conflicts)
+
+
+def match(
+    candidates: Iterable[Candidate],
+    entries: Iterable[Entry],
+    *,
+    neighbours: Any = None,
+    similarity: Any = None,
+    **of: Any,
+) -> matching.Matched:
+    """Settle candidates of a talk now by rules; `of` is the talk's session, times, heard, and the book's conflicts."""
+    return matching.match(_ledger(entries, **of), candidates, neighbours, similarity)
+
+
+def evolve(
+    candidates: Iterable[Candidate],
+    entries: Iterable[Entry],
+    *,
+    neighbours: Any = None,
+    similarity: Any = None,
+    llm: Any = None,
+    mask: Any = str,
+    **of: Any,
+) -> matching.Matched:
+    """As `match`, by a model or by likeness."""
+    return evolving.evolve(_ledger(entries, **of), candidates, neighbours, similarity, llm=llm, mask=mask)

@@ -8,25 +8,19 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import memorybook
+from books import NOW, entry
 from memorybook.book.book import Book
 from memorybook.config.settings import Config
 from memorybook.errors import Conflict, InvalidInput, NotFound, Unavailable
-from memorybook.model import Add, Append, Archive, Drop, Entry, Put, Reinforce, Remove, Update
+from memorybook.model import Add, Append, Archive, Drop, Put, Reinforce, Remove, Update
 from memorybook.search.types import Query
-
-NOW = datetime(2026, 2, 24, 10, 0, tzinfo=UTC)
-
-
-def entry(id: str, text: str = "", **fields: Any) -> Entry:
-    given: dict[str, Any] = {"category": "fact", "score": 0.6, "scored": NOW.date(), "last_activated": NOW.date()}
-    return Entry(id=id, text=text or f"statement {id}", **{**given, **fields})
 
 
 @pytest.fixture
@@ -500,7 +494,7 @@ def test_no_group_is_written_when_one_cannot_be(book: Book) -> None:
 
 
 def test_no_group_is_written_when_the_id_of_an_operation_is_taken(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(book, "_new_id", lambda now: "20260224-1")
+    monkeypatch.setattr(book, "new_id", lambda now: "20260224-1")
     with pytest.raises(Conflict, match="20260224-1"):
         together(book, [Add(entry=entry("aaaaaa"))], [Add(entry=entry("bbbbbb"))])
     assert book.entries() == []

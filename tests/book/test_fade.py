@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 
 import pytest
 from hypothesis import given
@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from memorybook.book import fade
 from memorybook.errors import InvalidInput
-from memorybook.formats import memory_md
 from memorybook.model import Entry
 
 DAY = date(2026, 2, 1)
@@ -25,15 +24,6 @@ def entry(score: float = 0.5, *, pinned: bool = False) -> Entry:
 
 def after(days: int) -> date:
     return DAY + timedelta(days=days)
-
-
-def saved_and_read(entry: Entry, today: date) -> Entry:
-    """The entry after a tidied book was written and opened again."""
-    now = datetime(today.year, today.month, today.day, 12, tzinfo=UTC)
-    document = memory_md.parse("", modified=now).with_entry(fade.tidied(entry, today))
-    found = memory_md.parse(document.render(now=now), modified=now).get(entry.id)
-    assert found is not None
-    return found
 
 
 def test_nothing_fades_in_the_days_of_grace() -> None:
@@ -61,14 +51,6 @@ def test_fading_never_grows_and_never_goes_back(
     sooner = fade.fade(score, scored=scored, activated=activated, today=first)
     later = fade.fade(score, scored=scored, activated=activated, today=second)
     assert 0 <= later <= sooner <= score
-
-
-@pytest.mark.parametrize("every", [1, 7, 60])
-def test_how_often_a_book_is_tidied_makes_no_difference(every: int) -> None:
-    tidied = entry(0.50)
-    for day in range(every, 61, every):
-        tidied = saved_and_read(tidied, after(day))
-    assert fade.strength(tidied, after(60)) == pytest.approx(0.5 * 0.99**53, abs=1e-12)
 
 
 def test_tidying_keeps_all_but_the_score_and_its_day() -> None:

@@ -92,7 +92,7 @@ def test_json_is_the_whole_answer(shell: Shell, book: str) -> None:
 
 
 def test_new_things_in_a_stale_proposal_are_named(shell: Shell, book: str) -> None:
-    from memorybook.entries.merge_plan import Proposed
+    from memorybook.entries.match import Proposed
     from memorybook.entries.review import propose
     from memorybook.model import Add, Archive
 

@@ -8,45 +8,20 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Generator, Iterator
-from datetime import UTC, datetime
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
 
-import memorybook
-from memorybook.config.settings import Config
+from books import Reopen
 from memorybook.entries import background_tasks as module
 from memorybook.entries.background_tasks import Finished, Keeper, Running, keeper_of, log, remembering
 from memorybook.errors import InvalidInput, LLMFailed
 from memorybook.memory import Memory
 from memorybook.testing import ScriptedLLM
 
-NOW = datetime(2026, 2, 24, 10, 12, 33, tzinfo=UTC)
-CONFIG = Config(timezone="UTC")
 LESSON = "The root cause was an expired token in the fixture."
-
-Open = Callable[..., Memory]
-
-
-@pytest.fixture
-def opened(tmp_path: Path) -> Iterator[Open]:
-    memories: list[Memory] = []
-
-    def again(llm: Any = None, **settings: Any) -> Memory:
-        config = CONFIG._replace(**settings)
-        memories.append(memorybook.open(str(tmp_path / "book"), config=config, clock=lambda: NOW, llm=llm))
-        return memories[-1]
-
-    yield again
-    for each in memories:
-        each.close()
-
-
-@pytest.fixture
-def memory(opened: Open) -> Memory:
-    return opened()
 
 
 def texts(memory: Memory) -> list[str]:
@@ -67,13 +42,6 @@ def test_a_finished_task_is_remembered(memory: Memory) -> None:
     [known] = memory.entries().entries
     assert known.entry.metadata == {"task": "Fix the login test", "ticket": 7}
     assert known.entry.session is None
-
-
-def test_a_chinese_task_is_remembered(memory: Memory) -> None:
-    with memory.task("修复登录测试", session="s1") as task:
-        task.result = "原因是夹具里的令牌过期，刷新令牌后恢复正常。"
-    assert texts(memory) == ["修复登录测试：原因是夹具里的令牌过期，刷新令牌后恢复正常。"]
-    assert memory.entries().entries[0].entry.session == "s1"
 
 
 def test_an_exception_is_kept_as_experience_and_goes_on_unchanged(memory: Memory) -> None:
@@ -98,14 +66,14 @@ def test_what_stops_the_program_teaches_nothing(memory: Memory, kind: type[BaseE
     assert memory.keeper is None
 
 
-def test_the_caller_does_not_wait(opened: Open) -> None:
+def test_the_caller_does_not_wait(reopen: Reopen) -> None:
     go = threading.Event()
 
     def slow(_: object) -> dict[str, Any]:
         assert go.wait(20)
         return {"should_store": False, "score": 0, "reasoning": "routine", "memories": []}
 
-    memory = opened(ScriptedLLM(then=slow))
+    memory = reopen(ScriptedLLM(then=slow))
     with memory.task("Tidy the workshop and sort every screw by size") as task:
         task.result = "Sorted."
     assert not keeper_of(memory).wait(0.01), "the model is still at it"
@@ -113,16 +81,16 @@ def test_the_caller_does_not_wait(opened: Open) -> None:
     assert keeper_of(memory).wait(20)
 
 
-def test_closing_waits_for_what_is_to_be_stored(opened: Open) -> None:
-    memory = opened()
+def test_closing_waits_for_what_is_to_be_stored(reopen: Reopen) -> None:
+    memory = reopen()
     for number in range(20):
         with memory.task(f"Fix test {number}") as task:
             task.result = LESSON
     memory.close()
-    assert len(opened().entries().entries) == 20
+    assert len(reopen().entries().entries) == 20
 
 
-def test_a_program_that_ends_without_closing_stores_its_tasks_first(tmp_path: Path, opened: Open) -> None:
+def test_a_program_that_ends_without_closing_stores_its_tasks_first(tmp_path: Path, reopen: Reopen) -> None:
     script = f"""
 import memorybook
 memory = memorybook.open({str(tmp_path / "book")!r})
@@ -130,7 +98,7 @@ with memory.task("Fix the login test") as task:
     task.result = {LESSON!r}
 """
     subprocess.run([sys.executable, "-c", script], check=True, env={**os.environ, "HOME": str(tmp_path)})
-    assert texts(opened()) == [f"Fix the login test: {LESSON}"]
+    assert texts(reopen()) == [f"Fix the login test: {LESSON}"]
 
 
 def test_a_task_after_the_end_is_a_warning(memory: Memory, caplog: pytest.LogCaptureFixture) -> None:
@@ -142,9 +110,9 @@ def test_a_task_after_the_end_is_a_warning(memory: Memory, caplog: pytest.LogCap
     assert "memory is closed" in caplog.text
 
 
-def test_a_memory_that_is_off_keeps_nothing(opened: Open) -> None:
+def test_a_memory_that_is_off_keeps_nothing(reopen: Reopen) -> None:
     for settings in ({"enabled": False}, {"auto_store": False}):
-        memory = opened(**settings)
+        memory = reopen(**settings)
         with memory.task("Fix the login test") as task:
             task.result = LESSON
         assert memory.keeper is None
@@ -186,8 +154,8 @@ def test_a_failed_store_is_a_warning_of_status_and_log(
     assert caplog.records[0].levelno == logging.WARNING
 
 
-def test_a_model_that_fails_leaves_it_to_rules(opened: Open) -> None:
-    memory = opened(ScriptedLLM([LLMFailed("down")]))
+def test_a_model_that_fails_leaves_it_to_rules(reopen: Reopen) -> None:
+    memory = reopen(ScriptedLLM([LLMFailed("down")]))
     with memory.task("Fix the login test") as task:
         task.result = LESSON
     assert texts(memory) == [f"Fix the login test: {LESSON}"]
@@ -351,22 +319,6 @@ def test_a_coroutine_is_a_task(memory: Memory) -> None:
     ]
 
 
-def test_a_cancelled_coroutine_teaches_nothing(memory: Memory) -> None:
-    @remembering(memory)
-    async def wait() -> None:
-        await asyncio.sleep(60)
-
-    async def main() -> None:
-        task = asyncio.create_task(wait())
-        await asyncio.sleep(0)
-        task.cancel()
-        await task
-
-    with pytest.raises(asyncio.CancelledError):
-        asyncio.run(main())
-    assert memory.keeper is None
-
-
 def test_tasks_of_an_event_loop_do_not_mix_their_logs(memory: Memory) -> None:
     seen: dict[str, list[str]] = {}
 
@@ -435,13 +387,3 @@ def test_a_memory_may_be_found_when_a_call_ends(memory: Memory, caplog: pytest.L
     assert fix() == forgotten() == LESSON
     assert texts(memory) == [f"Fix the login test: {LESSON}"]
     assert "no memory is open" in caplog.text
-
-
-def test_a_method_of_an_object_is_a_task(memory: Memory) -> None:
-    class Agent:
-        @remembering(memory, "Fix the {name} test")
-        def fix(self, name: str) -> str:
-            return LESSON
-
-    Agent().fix("login")
-    assert texts(memory) == [f"Fix the login test: {LESSON}"]

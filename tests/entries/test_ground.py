@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybook.entries.candidate import Candidate
-from memorybook.entries.combine import Said, names_in
 from memorybook.entries.ground import Heard, ground, stands_in
+from memorybook.entries.same import Said, names_in
 from memorybook.model import Entry, Role, Turn
 
 WEDNESDAY = datetime(2026, 3, 25, 12, tzinfo=UTC)

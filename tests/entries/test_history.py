@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from entries.test_operations import apply, chat, entry, last
+from books import entry
+from entries.test_operations import apply, chat, last
 from memorybook.entries.history import history, told, undo, why
 from memorybook.errors import InvalidInput, NotFound
 from memorybook.memory import Memory

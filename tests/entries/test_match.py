@@ -1,25 +1,30 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from known import BEFORE, NOW, TODAY, applied, current, known, told
-from memorybook.book import fade
+import memorybook
+from books import CONFIG
+from known import BEFORE, NOW, TODAY, applied, current, known, match, told
 from memorybook.entries.candidate import Candidate
-from memorybook.entries.changed import replaces
-from memorybook.entries.match import Matched, match
-from memorybook.entries.merge_plan import Conflicts
+from memorybook.entries.match import Alike, Conflicts, Matched, Near
+from memorybook.entries.replaces import replaces
+from memorybook.errors import Unavailable
+from memorybook.memory import Memory
 from memorybook.model import Add, Entry, Reinforce, Supersede, Trust, Update
+from memorybook.testing import FailingEmbedder, HashEmbedder
 from recorded import needs_recordings, recorded
 
 
 def matched(candidates: list[Candidate], entries: list[Entry], **given: Any) -> tuple[Matched, dict[str, Entry]]:
-    found = match(candidates, entries, now=NOW, session="today", **given)
+    found = match(candidates, entries, session="today", **given)
     return found, applied(entries, found.changes)
 
 
@@ -52,12 +57,6 @@ def test_a_new_statement_becomes_an_entry_with_all_that_is_known_of_it() -> None
     assert (entry.tags, entry.entities) == (("bees",), ("Ann",))
     assert found.changes[0].reason == "said: bees, yes"
     assert found.counts == {"created": 1}
-
-
-@pytest.mark.parametrize(("importance", "score"), [("high", 0.8), ("medium", 0.6), ("low", 0.4)])
-def test_importance_is_the_score_of_a_new_entry(importance: str, score: float) -> None:
-    _, book = matched([told("Ann keeps bees", importance=importance)], [])
-    assert [one.score for one in book.values()] == [score]
 
 
 def test_a_todo_whose_day_is_past_is_archived_from_the_start() -> None:
@@ -112,7 +111,7 @@ def test_what_an_earlier_part_of_the_session_reinforced_is_not_again() -> None:
 
 def test_without_a_session_nothing_is_taken_for_heard() -> None:
     entry = known("a", "Ann likes tea", session=None)
-    found = match([told("Ann likes tea")], [entry], now=NOW)
+    found = match([told("Ann likes tea")], [entry])
     assert [type(one) for one in found.changes] == [Reinforce]
 
 
@@ -181,6 +180,19 @@ def test_a_wording_with_more_facts_takes_the_place_of_the_old_one() -> None:
     assert only(found) == ("merged", new.id)
     assert (new.text, new.hits, set(new.entities)) == ("Ann keeps 12 bees in Oslo", 3, {"Ann", "Oslo"})
     assert (book["a"].superseded_by, book["a"].archived, book["a"].text) == (new.id, True, "Ann keeps bees")
+
+
+def test_a_merged_entry_has_the_worth_of_both() -> None:
+    fields: dict[str, Any] = {"tags": ("drinks",), "entities": ("Ann",), "links": ("x",), "group": "life", "hits": 2}
+    target = known("a", "Ann likes tea", created=NOW, metadata={"a": 1}, trust="agent", score=0.9, **fields)
+    said = told("Ann likes 3 teas a day", reinforces=("a",), tags=("milk",), expires=date(2026, 9, 1))
+    for session, hits, score in (("before", 3, 0.9 + 0.1 * 0.2), ("today", 2, 0.9)):  # heard in this session already
+        _, book = matched([said], [replace(target, session=session)])
+        [made] = [one for one in book.values() if one.id != "a"]
+        assert (made.text, made.hits, made.tags) == (said.content, hits, ("drinks", "milk"))
+        assert made.score == pytest.approx(score)
+        assert (made.entities, made.links, made.group) == (("Ann",), ("x", "a"), "life")
+        assert (made.expires, made.trust, made.metadata) == (date(2026, 9, 1), "agent", {"a": 1})
 
 
 def test_a_wording_with_other_facts_stands_beside_the_old_one() -> None:
@@ -350,7 +362,7 @@ def test_both_are_kept_where_that_is_wanted() -> None:
     [new] = [one for one in book.values() if one.id != "a"]
     assert (new.links, new.contradicts) == (("a",), ("a",))
     assert found.decisions[0].detail == "both kept"
-    again = match(said, book.values(), now=NOW, session="tomorrow", conflicts="keep_both")
+    again = match(said, book.values(), session="tomorrow", conflicts="keep_both")
     book = applied(book.values(), again.changes)
     assert (book[new.id].hits, book["a"].score) == (2, 0.6)
 
@@ -380,11 +392,6 @@ def test_suspect_text_is_not_merged_into_what_is_trusted() -> None:
     assert book["a"].hits == 1
     assert sorted(current(book)) == ["Ann likes 3 teas", "Ann likes teas"]
     assert found.proposals[0].kind == "suspect"
-
-
-def test_merging_takes_the_lowest_trust() -> None:
-    _, book = matched([told("Ann likes 3 teas", reinforces=("a",), trust="tool")], [known("a", "Ann likes teas")])
-    assert [one.trust for one in book.values() if one.superseded_by is None] == ["tool"]
 
 
 # --- laws ------------------------------------------------------------------------------------------------
@@ -453,9 +460,7 @@ def holds_the_laws(before: list[Entry], after: dict[str, Entry], candidates: lis
 def test_no_candidates_lose_an_entry_or_themselves(
     entries: list[Entry], candidates: list[Candidate], conflicts: Conflicts, cosine: float | None
 ) -> None:
-    found = match(
-        candidates, entries, now=NOW, session="today", conflicts=conflicts, similarity=lambda one, other: cosine
-    )
+    found = match(candidates, entries, session="today", conflicts=conflicts, similarity=lambda one, other: cosine)
     after = applied(entries, found.changes)
     told_of = {one.text for one in found.decisions} | {one.text for one in found.discarded}
     holds_the_laws(entries, after, candidates, told_of)
@@ -464,14 +469,6 @@ def test_no_candidates_lose_an_entry_or_themselves(
         assert all(one.id in after for one in decisions if one.action != "proposed")
     for proposal in found.proposals:
         assert proposal.changes
-
-
-@given(st.integers(1, 200), st.floats(0, 1))
-def test_no_chain_of_repeats_gives_a_score_above_one(times: int, score: float) -> None:
-    entry = known("a", "Ann likes tea", score=score)
-    for _ in range(times):
-        entry = fade.reinforced(entry, TODAY)
-    assert 0 <= entry.score <= 1
 
 
 # --- recorded conversations --------------------------------------------------------------------------------
@@ -500,7 +497,7 @@ def test_the_same_five_facts_in_three_wordings_are_five_entries_with_three_hits(
             for item in items
         ]
         texts |= {item["key"]: item["content"] for item in items}
-        found = match(candidates, book.values(), now=NOW, session=one.session.uuid)
+        found = match(candidates, book.values(), session=one.session.uuid)
         book = applied(book.values(), found.changes)
     for key in ("S1-c9", "S1-c10", "S2-c11", "S2-c5", "S3-c10"):
         [entry] = [entry for entry in book.values() if entry.text == texts[key]]
@@ -546,3 +543,68 @@ def test_what_a_talk_said_long_before_is_still_corrected() -> None:
     moved = told("Ann moved to Bergen", turn="last")
     _, book = matched([lives, *many, moved], [])
     assert {"Ann moved to Bergen"} == {text for text in current(book) if text.startswith("Ann")}
+
+
+# --- what stands near ------
+
+SAID = ("Mira drinks green tea.", "The staging database is called heron.", "小林对芒果过敏。", "Mira moved to Lyon.")
+
+
+@pytest.fixture
+def embedded(tmp_path: Path) -> Iterator[Memory]:
+    with memorybook.open(str(tmp_path / "b"), config=CONFIG, clock=lambda: NOW, embedder=HashEmbedder()) as opened:
+        for text in SAID:
+            opened.remember(text)
+        yield opened
+
+
+def entries_of(embedded: Memory) -> dict[str, Entry]:
+    return {entry.id: entry for entry in embedded.book.entries()}
+
+
+@pytest.mark.parametrize(
+    ("text", "best"),
+    [("Mira drinks black tea.", SAID[0]), ("heron is the staging database", SAID[1]), ("她芒果过敏", SAID[2])],
+)
+def test_the_nearest_entry_comes_first(embedded: Memory, text: str, best: str) -> None:
+    assert Near(embedded.context, entries_of(embedded))(text)[0].text == best
+
+
+def test_what_was_put_in_since_is_found_and_what_was_taken_out_is_not(embedded: Memory) -> None:
+    known = entries_of(embedded)
+    near = Near(embedded.context, known)
+    first = near("Mira drinks black tea.")[0]
+    new = embedded.remember("Mira drinks black tea.").known.entry
+    del known[first.id]
+    known[new.id] = new
+    assert near("Mira drinks black tea.")[0] == new
+    assert first not in near("Mira drinks black tea.")
+
+
+def test_without_an_index_words_do_it(embedded: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise Unavailable("the disk is gone")
+
+    monkeypatch.setattr(embedded.book.index, "candidates", broken)
+    assert Near(embedded.context, entries_of(embedded))("the heron database")[0].text == SAID[1]
+
+
+def test_how_alike_two_texts_are_needs_an_embedder_that_reads_both(
+    embedded: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alike = Alike(embedded.context)
+    assert alike(SAID[0], SAID[0]) == pytest.approx(1.0)
+    assert (alike(SAID[0], SAID[1]) or 0.0) < 0.5
+    assert alike(SAID[0], "…") is None
+    down = FailingEmbedder()
+    with memorybook.open(str(tmp_path / "c"), config=CONFIG, embedder=down) as other:
+        unsure = Alike(other.context)
+        assert unsure("a", "b") is None
+        assert unsure("c", "d") is None
+        assert down.calls == 1
+
+    def broken(*_: object) -> None:
+        raise OSError("the weights are gone")
+
+    monkeypatch.setattr(HashEmbedder, "embed", broken)
+    assert Alike(embedded.context)("a", "b") is None

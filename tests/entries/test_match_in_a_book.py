@@ -13,12 +13,10 @@ from hypothesis import strategies as st
 import memorybook
 from entries.test_evolve import DECISIONS
 from entries.test_match import CANDIDATES, CONFLICTS
-from known import NOW, applied, told
+from known import NOW, applied, evolve, match, told
 from memorybook.config.settings import Config
 from memorybook.entries.candidate import Candidate
-from memorybook.entries.evolve import evolve
-from memorybook.entries.match import match
-from memorybook.entries.merge_plan import Conflicts
+from memorybook.entries.match import Conflicts
 from memorybook.memory import Memory
 from memorybook.model import Change, Entry
 from memorybook.testing import ScriptedLLM
@@ -61,7 +59,7 @@ SESSIONS = st.lists(st.lists(CANDIDATES, min_size=1, max_size=3), min_size=1, ma
 @given(SESSIONS, CONFLICTS)
 def test_a_book_keeps_what_matching_says(sessions: list[list[Candidate]], conflicts: Conflicts) -> None:
     def step(candidates: Sequence[Candidate], entries: Sequence[Entry], session: str) -> Sequence[Change]:
-        return match(candidates, entries, now=NOW, session=session, conflicts=conflicts).changes
+        return match(candidates, entries, session=session, conflicts=conflicts).changes
 
     agree(*carried_out(sessions, step))
 
@@ -71,9 +69,7 @@ def test_a_book_keeps_what_matching_says(sessions: list[list[Candidate]], confli
 def test_a_book_keeps_what_evolving_says(sessions: list[list[Candidate]], decisions: list[Any]) -> None:
     def step(candidates: Sequence[Candidate], entries: Sequence[Entry], session: str) -> Sequence[Change]:
         model = ScriptedLLM(then={"decisions": decisions})
-        return evolve(
-            candidates, entries, now=NOW, session=session, llm=model, neighbours=lambda text: entries[:8]
-        ).changes
+        return evolve(candidates, entries, session=session, llm=model, neighbours=lambda text: entries[:8]).changes
 
     agree(*carried_out(sessions, step))
 
@@ -81,7 +77,7 @@ def test_a_book_keeps_what_evolving_says(sessions: list[list[Candidate]], decisi
 def test_a_change_of_job_leaves_one_current_and_one_replaced_and_why_tells_both() -> None:
     with tempfile.TemporaryDirectory() as root, opened(root) as memory:
         for session, text in enumerate(["用户在青梭科技上班。", "用户在云启科技上班。", "用户在云启科技上班！"]):
-            found = match([told(text, quote=f"说{text}")], memory.book.entries(), now=NOW, session=f"s{session}")
+            found = match([told(text, quote=f"说{text}")], memory.book.entries(), session=f"s{session}")
             memory.book.apply(found.changes, actor="agent", door="python", session=f"s{session}")
         old, new = sorted(memory.book.entries(), key=lambda each: each.superseded_by is None)
         assert (old.text, old.state, old.score) == ("用户在青梭科技上班。", "superseded", 0.3)

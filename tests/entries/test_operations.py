@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from books import Reopen, files
+from books import Reopen, entry, files
 from memorybook.book import fade
 from memorybook.entries.history import undo
 from memorybook.errors import Conflict, InvalidInput, NotFound
@@ -24,7 +24,6 @@ from memorybook.model import (
     Archive,
     Change,
     Drop,
-    Entry,
     Operation,
     Put,
     Reinforce,
@@ -55,10 +54,6 @@ def said(memory: Memory) -> list[Turn]:
 
 def documents(memory: Memory) -> dict[str, bytes]:
     return files(memory.root, "*.md")
-
-
-def entry(id: str, text: str, **fields: object) -> Entry:
-    return Entry(id=id, text=text, category="fact", score=0.5, scored=DAY, last_activated=DAY, **fields)  # type: ignore[arg-type]
 
 
 def apply(memory: Memory, *changes: Change) -> str:
@@ -137,9 +132,7 @@ def test_what_is_undone_at_once_is_as_it_was_to_the_byte(memory: Memory, tmp_pat
     planned = undo(memory.context, done, dry_run=True)
     assert documents(memory) == after
     undone = undo(memory.context, done)
-    assert {k: v for k, v in documents(memory).items() if k != "MEMORY.md.bak"} == {
-        k: v for k, v in before.items() if k != "MEMORY.md.bak"
-    }
+    assert documents(memory) == before
     assert planned._replace(dry_run=False, operation=undone.operation) == undone
     assert not undone.adapted
     redone = undo(memory.context, undone.operation or "")
@@ -280,9 +273,7 @@ def test_an_undone_forget_may_be_imported_again(memory: Memory, tmp_path: Path) 
     assert not memory.search("xylophonist").hits
     assert memory.import_file(path).entries == 0
     undo(memory.context, receipt.operation or "")
-    assert {k: v for k, v in documents(memory).items() if not k.endswith(".bak")} == {
-        k: v for k, v in before.items() if not k.endswith(".bak")
-    }
+    assert documents(memory) == before
     assert said(memory) == turns
     assert memory.book.transcripts.session("s1") == session
     assert memory.search("xylophonist").hits
@@ -310,9 +301,7 @@ def test_sessions_imported_together_come_back_one_by_one(memory: Memory, tmp_pat
     took = undo(memory.context, second.id)
     assert (took.adapted, [f"forget --source {one.name}`" in told for told in took.remains]) == ((), [True])
     assert not undo(memory.context, first.id).adapted
-    assert {k: v for k, v in documents(memory).items() if not k.endswith(".bak")} == {
-        k: v for k, v in before.items() if not k.endswith(".bak")
-    }
+    assert documents(memory) == before
 
 
 def test_of_very_many_sessions_each_is_taken_back_change_by_change(memory: Memory, tmp_path: Path) -> None:
@@ -349,18 +338,12 @@ def test_operations_of_an_older_journal_are_undone_entry_by_entry(memory: Memory
     assert "an item" not in Path(memory.root, "MEMORY.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("place", ["journal.begin", "documents.write", "transcripts.restore", "journal.done"])
-def test_an_interrupted_undo_is_finished_to_the_byte(
-    memory: Memory, reopen: Reopen, tmp_path: Path, place: str, after: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Crash(BaseException):
-        pass
+class Crash(BaseException):
+    """The process dies here."""
 
-    filled(memory)
-    memory.import_file(chat(tmp_path, "Remember that my uncle is a xylophonist.", "We went to the Grand Canyon."))
-    before = documents(memory)
-    done = memory.forget(session="s1").operation or ""
+
+def dies_at(memory: Memory, place: str, after: bool, act: Callable[[], object]) -> None:
+    """Do something that dies before a step of the book, such as `journal.begin`, or after it."""
     part, name = place.split(".")
     owner = getattr(memory.book, part)
     real = getattr(owner, name)
@@ -370,18 +353,27 @@ def test_an_interrupted_undo_is_finished_to_the_byte(
             real(*given, **named)
         raise Crash
 
-    with monkeypatch.context() as patched:
+    with pytest.MonkeyPatch.context() as patched, contextlib.suppress(Crash):
         patched.setattr(owner, name, dying)
-        with contextlib.suppress(Crash):
-            undo(memory.context, done)
+        act()
     memory.close()
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("place", ["journal.begin", "documents.write", "transcripts.restore", "journal.done"])
+def test_an_interrupted_undo_is_finished_to_the_byte(
+    memory: Memory, reopen: Reopen, tmp_path: Path, place: str, after: bool
+) -> None:
+    filled(memory)
+    memory.import_file(chat(tmp_path, "Remember that my uncle is a xylophonist.", "We went to the Grand Canyon."))
+    before = documents(memory)
+    done = memory.forget(session="s1").operation or ""
+    dies_at(memory, place, after, lambda: undo(memory.context, done))
     opened = reopen()
     assert opened.book.journal.pending() == []
     if place == "journal.begin" and not after:
         undo(opened.context, done)
-    assert {k: v for k, v in documents(opened).items() if not k.endswith(".bak")} == {
-        k: v for k, v in before.items() if not k.endswith(".bak")
-    }
+    assert documents(opened) == before
     assert len(said(opened)) == 2
     assert done in opened.book.journal.undone()
 
@@ -445,17 +437,11 @@ def test_what_moved_on_to_an_archive_comes_back_with_the_undo(memory: Memory) ->
 def test_an_undo_that_dies_between_two_documents_of_entries_is_finished_to_the_byte(
     memory: Memory, reopen: Reopen, written: int, redone: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Crash(BaseException):
-        pass
-
-    def shown(memory: Memory) -> dict[str, bytes]:
-        return {path: data for path, data in documents(memory).items() if not path.endswith(".bak")}
-
     crowded(memory)
-    wanted = shown(memory)
+    wanted = documents(memory)
     undone = undo(memory.context, last(memory)).operation or ""
     if not redone:
-        wanted, undone = shown(memory), undo(memory.context, undone).operation or ""
+        wanted, undone = documents(memory), undo(memory.context, undone).operation or ""
     calls: list[str] = []
 
     def dying(real: Callable[..., object]) -> Callable[..., object]:
@@ -477,7 +463,7 @@ def test_an_undo_that_dies_between_two_documents_of_entries_is_finished_to_the_b
     assert len(calls) == written
     memory.close()
     opened = reopen()
-    assert shown(opened) == wanted
+    assert documents(opened) == wanted
     assert opened.book.journal.pending() == []
 
 
@@ -527,27 +513,13 @@ def test_many_conflicts_are_counted(memory: Memory) -> None:
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("place", ["journal.begin", "documents.write", "transcripts.remove", "journal.done"])
 def test_an_interrupted_forget_is_finished_or_never_was(
-    memory: Memory, reopen: Reopen, tmp_path: Path, place: str, after: bool, monkeypatch: pytest.MonkeyPatch
+    memory: Memory, reopen: Reopen, tmp_path: Path, place: str, after: bool
 ) -> None:
-    class Crash(BaseException):
-        pass
-
     filled(memory)
     path = chat(tmp_path, "Remember that my uncle is a xylophonist.")
     memory.import_file(path)
     memory.recall("uncle")
-    owner, name = getattr(memory.book, place.split(".")[0]), place.split(".")[1]
-    real = getattr(owner, name)
-
-    def dying(*given: object, **named: object) -> None:
-        if after:
-            real(*given, **named)
-        raise Crash
-
-    with monkeypatch.context() as patched, contextlib.suppress(Crash):
-        patched.setattr(owner, name, dying)
-        memory.forget(session="s1")
-    memory.close()
+    dies_at(memory, place, after, lambda: memory.forget(session="s1"))
     opened = reopen()
     begun = place != "journal.begin" or after
     assert opened.book.journal.pending() == []

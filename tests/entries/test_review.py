@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from books import Reopen, files
+from books import Reopen, entry, files
 from memorybook.book.undo import Group
-from memorybook.entries.merge_plan import Proposed
+from memorybook.entries.match import Proposed
 from memorybook.entries.review import accept, key, propose, propose_or_apply, propose_or_apply_each, reject, review
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.formats import session_md
@@ -35,12 +35,9 @@ from memorybook.model import (
 )
 from memorybook.text.tokens import digest
 
-DAY = date(2026, 2, 24)
-
 
 def made(text: str, id: str = "n1", **fields: Any) -> Entry:
-    given: dict[str, Any] = {"category": "fact", "score": 0.6, "scored": DAY, "last_activated": DAY} | fields
-    return Entry(id=id, text=text, **given)
+    return entry(id, text, **fields)
 
 
 def texts(memory: Memory) -> dict[str, str]:

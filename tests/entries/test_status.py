@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from books import Reopen
 from memorybook.errors import Unavailable
 from memorybook.memory import Memory
 
@@ -66,10 +65,6 @@ def test_status_says_what_a_person_wrote_that_cannot_be_read(memory: Memory) -> 
     path = Path(memory.root, "MEMORY.md")
     path.write_text(path.read_text(encoding="utf-8") + "\n### [broken] mood | high\nnot an entry\n", encoding="utf-8")
     assert any("'mood'" in warning for warning in memory.status()["warnings"])
-
-
-def test_switched_off_and_changed_settings_show(reopen: Reopen) -> None:
-    assert reopen(enabled=False).status()["disabled"] is True
 
 
 def test_watching_syncs_on_a_change_and_stops(memory: Memory) -> None:

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import memorybook
 from books import CONFIG, files
-from clock import NOW, Clock
+from clock import Clock
 from memorybook.context import Context
 from memorybook.entries import tidy as verb
 from memorybook.entries.review import accept, propose_or_apply, reject, review
 from memorybook.entries.tidy import Tidied, after_session, heartbeat, is_idle, tidy
 from memorybook.errors import Conflict, InvalidInput, LLMFailed, NotFound
 from memorybook.memory import Memory
-from memorybook.model import Add, Change, Entry, Reinforce, Remove, Update
+from memorybook.model import Change, Reinforce, Remove, Update
 from memorybook.testing import FailingEmbedder, HashEmbedder, ScriptedLLM
 
 
@@ -344,35 +341,6 @@ def test_wordings_are_compared_by_an_embedder_on_this_machine(tmp_path: Path, cl
 # --- any cadence, on a real book -----------------------------------------------------------------
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.sets(st.integers(1, 59), max_size=4), st.lists(st.floats(0.0, 1.0), min_size=1, max_size=4))
-def test_any_cadence_leaves_the_same_book(
-    tmp_path_factory: pytest.TempPathFactory, days: set[int], scores: list[float]
-) -> None:
-    """With enough entries that do not fade, so that no run has to leave a rest to a person."""
-
-    def lived(on: set[int]) -> dict[str, tuple[str, float]]:
-        clock = Clock()
-        root = str(tmp_path_factory.mktemp("book"))
-        with memorybook.open(root, config=CONFIG._replace(vector_enabled=False), clock=clock) as memory:
-            entries = [_entry(f"e{n}", WORDS[n], score) for n, score in enumerate(scores)]
-            kept = [_entry(f"k{n}", f"{word} pinned", 1.0, pinned=True) for word in WORDS for n in [WORDS.index(word)]]
-            kept += [_entry(f"l{n}", f"{word} held", 1.0, pinned=True) for word in WORDS for n in [WORDS.index(word)]]
-            memory.book.apply([Add(entry=one) for one in (*entries, *kept)], actor="user", door="test")
-            for day in sorted({*on, 60}):
-                clock.now = NOW + timedelta(days=day)
-                tidy(memory.context, apply=["archive", "remove"])
-            book = memory.book
-            return {one.id: (one.state, round(book.strength(one), 9)) for one in book.entries()}
-
-    assert lived(days) == lived(set())
-
-
-def _entry(id: str, text: str, score: float, **fields: Any) -> Entry:
-    day = date(2026, 2, 24)
-    return Entry(id=id, text=text, category="fact", score=score, scored=day, last_activated=day, **fields)
-
-
 # --- when ----------------------------------------------------------------------------------------
 
 
@@ -476,19 +444,6 @@ def test_the_end_of_a_session_tells_what_it_tidied(memory: Memory, monkeypatch: 
     monkeypatch.setattr(verb, "after_session", locked)
     said = [{"role": "user", "content": "We decided to meet at the harbour on Saturday."}]
     assert memory.process_session_end(said, "s2").degraded[-1].startswith("the book was not tidied: somebody")
-
-
-def test_the_face_of_a_memory_has_it_all(memory: Memory) -> None:
-    [id] = fill(memory, 1, score=0.15)
-    assert [each.kind for each in memory.tidy(dry_run=True, apply=[]).proposed] == ["archive"]
-    memory.tidy(apply=[])
-    assert memory.review().kinds == {"archive": 1}
-    assert memory.reject("p1", reason="no").rejected == ("p1",)
-    memory.book.apply([Reinforce(id=id), Update(id=id, fields={"score": 0.1})], actor="user", door="test")
-    memory.tidy(apply=[])
-    assert memory.accept(kind="archive").accepted[0][0] == "p2"
-    stop = threading.Event()
-    memory.heartbeat(0.01, idle=0.0, stop=stop, on_run=lambda _: stop.set())
 
 
 # --- asking a model ------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import pytest
 from books import CONFIG
 from clock import Clock
 from forget.test_purge import holding
-from memorybook.entries.merge_plan import Proposed
+from memorybook.entries.match import Proposed
 from memorybook.entries.review import accept, propose
 from memorybook.errors import LLMFailed
 from memorybook.forget.purge import purge

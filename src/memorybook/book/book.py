@@ -64,7 +64,7 @@ class Book:
         self._make_fallback = fallback
         self._fallback: Index | None = None
         self._clock = clock
-        self._new_id = new_id
+        self.new_id = new_id
         self.zone = zone
         self._weights = weights
         self._degraded = tuple(degraded)
@@ -73,12 +73,12 @@ class Book:
         self._searches: list[None] = []
         self.background = False
         self._journal_fails = ""
-        self._settled: list[Operation] = []
+        self.settled: list[Operation] = []
         self._parsed: dict[str, tuple[str, float, MemoryDocument]] = {}
         self._recover()
 
     def faults(self, *, thorough: bool = False) -> list[str]:
-        """What happened to what cannot be derived behind the book's back, a sentence each; see `Journal.fault`."""
+        """Describe damage to what cannot be derived again, a sentence each; see `Journal.fault`."""
         found: list[str] = []
         for part in (self.transcripts, self.journal):
             try:
@@ -193,7 +193,7 @@ class Book:
         return report, candidates._replace(degraded=(*candidates.degraded, reason))
 
     def turns(self, spans: Iterable[tuple[str, int, int]]) -> Sequence[Passage]:
-        """Turns of sessions (uuid) that say something, as the last search saw them, see `protocols.Index.turns`."""
+        """Return turns of sessions (uuid) that say something as the last search saw them, see `Index.turns`."""
         try:
             found = self.index.turns(spans)
         except Unavailable:
@@ -223,7 +223,7 @@ class Book:
         from memorybook.formats import memory_md
 
         read = self._read("MEMORY.md")
-        return memory_md.parse("", modified=self.now()) if read is None else self._parse("MEMORY.md", read)
+        return memory_md.parse("", modified=self.now()) if read is None else self.parse("MEMORY.md", read)
 
     def memory_text(self) -> str:
         """Return the text of MEMORY.md as it is on disk now, "" if there is none."""
@@ -236,7 +236,7 @@ class Book:
         except MissingDocument:
             return None
 
-    def _parse(self, path: str, read: Document) -> MemoryDocument:
+    def parse(self, path: str, read: Document) -> MemoryDocument:
         """Return the document's entries; what was read last of a path is kept while it does not change."""
         from memorybook.formats import memory_md
 
@@ -251,14 +251,14 @@ class Book:
         found = {entry.id: entry for entry in self.memory().entries}
         for info in sorted(self.documents.list()):
             if info.path.startswith("archive/"):
-                for entry in self._parse(info.path, self.documents.read(info.path)).entries:
+                for entry in self.parse(info.path, self.documents.read(info.path)).entries:
                     found.setdefault(entry.id, entry)
         return list(found.values())
 
     def warnings(self) -> list[str]:
-        """What is not read as it stands: lines of MEMORY.md and `archive/`, `MEMORY.md: line 12: …`, and files."""
+        """List what is not read as it stands: lines of entries (`MEMORY.md: line 12: …`), and files."""
         paths = ["MEMORY.md", *sorted(info.path for info in self.documents.list() if info.path.startswith("archive/"))]
-        documents = [(path, self._parse(path, read)) for path in paths if (read := self._read(path)) is not None]
+        documents = [(path, self.parse(path, read)) for path in paths if (read := self._read(path)) is not None]
         lines = [f"{path}: {warning}" for path, document in documents for warning in document.warnings]
         return [*lines, *self.documents.unread()]
 
@@ -340,15 +340,7 @@ class Book:
     def _writer(self) -> Writer:
         from memorybook.book.undo import Writer
 
-        return Writer(
-            self.documents,
-            self.transcripts,
-            self.journal,
-            parse=self._parse,
-            settled=self._settled,
-            now=self.now,
-            new_id=self._new_id,
-        )
+        return Writer(self)
 
     def _recover(self) -> None:
         """Finish what a crash left half done, or leave it to the next change; reading goes on without the journal."""
@@ -432,6 +424,6 @@ class _Closed:
 
 
 def closed(book: Book) -> Book:
-    """Close the book; what is given for it raises Unavailable for whatever is asked of it, but closing."""
+    """Close the book; return a stand-in that raises Unavailable for whatever is asked of it, except closing."""
     book.close()
     return cast("Book", _Closed())

@@ -73,7 +73,7 @@ class Embedding:
             time.sleep(_LOOK_AGAIN)
 
     def wake(self) -> None:
-        """Have all that waits embedded in the background; does nothing while that is going on, or after `close`."""
+        """Start the background thread that embeds pending passages. No-op if it is running, or after `close`."""
         with self._lock:
             if self._stop.is_set() or self.running:
                 return

@@ -63,7 +63,7 @@ def strength(entry: Entry, today: date) -> float:
 
 
 def reinforced(entry: Entry, today: date) -> Entry:
-    """The entry after it was said again, confirmed or used: today's strength and a fifth of what it lacks to 1."""
+    """Return the entry after it was said again or used: today's strength and a fifth of what it lacks to 1."""
     score = strength(entry, today)
     score = min(1.0, score + (1.0 - score) * _GAIN)
     return _replace(entry, score=score, scored=today, last_activated=today, hits=entry.hits + 1)

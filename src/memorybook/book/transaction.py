@@ -105,7 +105,7 @@ class Draft:
             case Supersede():
                 return self._supersede(change)
             case Append():
-                return self._append_item(change) if change.section else self._append_line(change)
+                return (self._append_item if change.section else self._append_line)(change)
             case Put():
                 return self._put(change)
             case Drop():
@@ -156,9 +156,7 @@ class Draft:
         current = self.get(applied.target)
         self.pages.load_archives()
         if self.pages.home(applied.target) == MEMORY:  # it may have been on its way out of an archive
-            for copy in self.pages.archives_with(applied.target):
-                copy.gone.add(applied.target)
-                copy.moved = True
+            self.pages.leave_archives(applied.target)
         standing = memory_md.render_entry(current) if current else None
         if standing != applied.before or applied.before == applied.after:
             return
@@ -254,9 +252,7 @@ class Draft:
             self._statements.add(_normalised(entry.text))
         home = self.pages.home(entry.id) or MEMORY
         if home != MEMORY and not entry.archived:
-            for copy in self.pages.archives_with(entry.id):
-                copy.gone.add(entry.id)
-                copy.moved = True
+            self.pages.leave_archives(entry.id)
             home = MEMORY
         copy = self.pages.copies[home]
         copy.change(copy.document.with_entry(entry))
@@ -304,8 +300,7 @@ class Draft:
             document.added.append("")
         document.added.append(change.line)
         document.texts[key] = len(document.lines) + len(document.added)
-        applied = Applied(kind="append", target=change.path, before=None, after=change.line, reason=change.reason)
-        return Outcome(applied, path=change.path, line=document.texts[key])
+        return _written("append", change, None, change.line, document.texts[key])
 
     def _put(self, change: Put) -> Outcome:
         if not change.path.startswith("sessions/"):  # entries may stand there
@@ -315,8 +310,7 @@ class Draft:
             return Outcome(None, path=change.path)
         self.pages.set_text(change.path, change.text)
         self.pages.whole[change.path].told = change.text
-        applied = Applied(kind="put", target=change.path, before=before, after=change.text, reason=change.reason)
-        return Outcome(applied, path=change.path)
+        return _written("put", change, before, change.text)
 
     def _made_from(self, change: Put | Drop) -> str | None:
         """Return the text that stands there, None if none does; raises Conflict if the change was made from another."""
@@ -332,8 +326,7 @@ class Draft:
         if left is copy.document:
             return Outcome(None, path=change.path)
         copy.change(left)
-        applied = Applied(kind="drop", target=change.path, before=line, after=change.left, reason=change.reason)
-        return Outcome(applied, path=change.path)
+        return _written("drop", change, line, change.left)
 
     def _drop(self, change: Drop) -> Outcome:
         if change.line is not None and is_page(change.path):
@@ -344,16 +337,14 @@ class Draft:
         if change.line is None:
             self.pages.set_text(change.path, None)
             self.pages.whole[change.path].told = None
-            applied = Applied(kind="drop", target=change.path, before=before, after=None, reason=change.reason)
-            return Outcome(applied, path=change.path)
+            return _written("drop", change, before, None)
         lines = before.split("\n")
         number = next((n for n, line in enumerate(lines) if line.removesuffix("\r") == change.line), None)
         if number is None:
             return Outcome(None, path=change.path)
         stays = [lines[number].replace(change.line, change.left)] if change.left else []
         self.pages.set_text(change.path, "\n".join(lines[:number] + stays + lines[number + 1 :]))
-        applied = Applied(kind="drop", target=change.path, before=change.line, after=change.left, reason=change.reason)
-        return Outcome(applied, path=change.path, line=number + 1)
+        return _written("drop", change, change.line, change.left, number + 1)
 
     # --- turns -----------------------------------------------------------------------------------
 
@@ -391,6 +382,12 @@ class Draft:
         )
         self.redo(applied)
         return Outcome(applied)
+
+
+def _written(kind: str, change: Append | Put | Drop, before: str | None, after: str | None, line: int = 0) -> Outcome:
+    """Return what was done to a document of lines, or to a whole one."""
+    applied = Applied(kind=kind, target=change.path, before=before, after=after, reason=change.reason)
+    return Outcome(applied, path=change.path, line=line)
 
 
 def _edited(turn: Turn, change: EditTurns) -> Turn:
@@ -488,7 +485,7 @@ class Pages:
     # --- reading -------------------------------------------------------------------------------
 
     def home(self, id: str) -> str | None:
-        """Path of the document that an entry stands in, MEMORY.md first; None if there is none."""
+        """Return the path of the document that an entry stands in, MEMORY.md first; None if there is none."""
         if self.copy(MEMORY).document.get(id) is not None:
             return MEMORY
         self.load_archives()
@@ -514,9 +511,12 @@ class Pages:
                 if info.path.startswith("archive/"):
                     self.copy(info.path)
 
-    def archives_with(self, id: str) -> Iterator[Copy]:
-        """Return the archives, as far as they are read, that hold an entry."""
-        return (copy for path, copy in self.copies.items() if path != MEMORY and copy.document.get(id) is not None)
+    def leave_archives(self, id: str) -> None:
+        """Let an entry leave the archives that hold it, as far as they are read, once it stands in MEMORY.md."""
+        for path, copy in self.copies.items():
+            if path != MEMORY and copy.document.get(id) is not None:
+                copy.gone.add(id)
+                copy.moved = True
 
     def lines(self, path: str) -> Notes:
         """Return the append-only document at that path, an empty one if there is none."""
@@ -554,9 +554,9 @@ class Pages:
     def step(self) -> tuple[Patch, ...]:
         """Return how the documents changed since the last step, without those whose texts the changes hold."""
         self._overflow()
-        return (*self._page_steps(), *self._whole_steps(), *self._note_steps())
+        return tuple(self._steps())
 
-    def _page_steps(self) -> Iterator[Patch]:
+    def _steps(self) -> Iterator[Patch]:
         for path, copy in self.copies.items():
             if copy.moved:
                 document = self._of_today(copy.document) if path == MEMORY else copy.document
@@ -565,21 +565,17 @@ class Pages:
                 before, copy.text, copy.moved = copy.text, self._rendered(document), False
                 if copy.text != before:
                     yield _patch(path, before, copy.text)
-
-    def _whole_steps(self) -> Iterator[Patch]:
         for path, whole in self.whole.items():
             if whole.text != whole.told:
                 yield _patch(path, whole.told, whole.text)
                 whole.told = whole.text
-
-    def _note_steps(self) -> Iterator[Patch]:
-        for path, document in self.notes.items():
-            fresh = document.added[document.told :]
+        for path, notes in self.notes.items():
+            fresh = notes.added[notes.told :]
             if fresh:
-                before = document.text
-                document.text, hunks = patch.appended(before, fresh)
-                document.told = len(document.added)
-                yield _patch(path, before, document.text, hunks)
+                before = notes.text
+                notes.text, hunks = patch.appended(before, fresh)
+                notes.told = len(notes.added)
+                yield _patch(path, before, notes.text, hunks)
 
     def write(self) -> None:
         """Write what changed, in an order that a crash at any point leaves repairable.

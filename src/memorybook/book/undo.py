@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from memorybook import locale
 from memorybook.book import fade
 from memorybook.book.transaction import MEMORY, Draft, Outcome, Pages, Parse, Result, is_page
 from memorybook.errors import Conflict, InvalidInput, Unavailable
 from memorybook.formats import changes_json, memory_md
-from memorybook.model import Applied, Change, Discarded, Entry, Operation, Patch, Turn
+from memorybook.model import Applied, Change, Discarded, Entry, Operation, Patch
 from memorybook.protocols import Documents, Journal, Transcripts
 from memorybook.text.patch import Hunk, backward, diff, fingerprint, forward, taken_back, unpack
 from memorybook.text.tokens import normalise
@@ -122,30 +122,25 @@ class _Back:
             return
         text, exact = now, patch is None
         try:
-            for hunks, then, before in self._lines_of(path, patch):
+            for hunks, then, whole in self._lines_of(path, patch):
                 if text == then and patch is None and then is not _UNKNOWN:
-                    text = before
+                    text = whole
                 else:
                     text, exact = _without(path, hunks, text, then), False
         except _Standing as clash:
             self.clashes.append(clash)
             return
-        if not text and self._was_made(path, patch):
-            text = None
+        before = [patch.before] if patch is not None else [change.before for change in self._of(path)]
+        if not text and not any(one is not None for one in before):
+            text = None  # there was no such document before, as far as one can tell
         self._pages.set_text(path, text)
         (self.exact if exact else self.adapted).append(path)
 
     def _of(self, path: str) -> list[Applied]:
         return [change for change in self._changes if change.target == path and change.kind in _LINES]
 
-    def _was_made(self, path: str, patch: Patch | None) -> bool:
-        """Return whether there was no such document before, as far as one can tell."""
-        if patch is not None:
-            return patch.before is None
-        return all(change.before is None for change in self._of(path))
-
     def _lines_of(self, path: str, patch: Patch | None) -> Iterator[tuple[Sequence[Hunk], Any, str | None]]:
-        """What to take back of a document, last first: hunks, the whole text then and before where it is known."""
+        """Yield what to take back of a document, last first: hunks, the whole text then and before where known."""
         if patch is not None:
             yield unpack(patch.hunks), _UNKNOWN, None
             return
@@ -168,7 +163,9 @@ class _Back:
                     raise _Standing(f"a line of {change.target}", None, change.before)
                 return _line_back(change)
             if change.kind == "turns":
-                return self._turns_back(change)
+                back = _swapped(change, "turns")
+                self.draft.redo(back)
+                return back
             if change.kind == "edit":
                 return self._edit_back(change)
             if change.kind == "item":
@@ -178,14 +175,14 @@ class _Back:
             self.clashes.append(clash)
             return None
 
-    def _turns_back(self, change: Applied) -> Applied:
-        back = _swapped(change, "turns")
-        self.draft.redo(back)
-        return back
-
     def _edit_back(self, change: Applied) -> Applied:
         session, turns, _ = changes_json.parse_turns(change.after or "")
-        back = {turn.id for done in self._changes if done.kind == "turns" for turn in _turns_in(done)}
+        back = {
+            turn.id
+            for done in self._changes
+            if done.kind == "turns"
+            for turn in changes_json.parse_turns(done.before or done.after or "")[1]
+        }
         standing = {turn.id: turn for turn in self._pages.transcripts.turns(session.uuid)}
         for turn in turns:
             now = standing.get(turn.id)
@@ -198,7 +195,7 @@ class _Back:
     def _item_back(self, change: Applied) -> Applied:
         back = _swapped(change, "item")
         if not self._entries_exact:
-            self._note_adapted(MEMORY)
+            self._adapt_memory()
             section, _, text = (change.after or "").partition("\n")
             if change.after is not None and not self.draft.remove_item(section, text):
                 raise _Standing(f"the item under {section!r} in MEMORY.md", text, None)
@@ -209,7 +206,7 @@ class _Back:
     def _entry_back(self, change: Applied) -> Applied:
         if self._entries_exact:
             return _swapped(change, _kind(change.after, change.before))
-        self._note_adapted(MEMORY)
+        self._adapt_memory()
         now = self.draft.get(change.target)
         before, after = self._entry(change.before), self._entry(change.after)
         shown = None if now is None else memory_md.render_entry(now)
@@ -240,9 +237,9 @@ class _Back:
         shown = None if now is None else memory_md.render_entry(now)
         raise _Standing(f"entry {change.target!r}", change.after, shown)
 
-    def _note_adapted(self, path: str) -> None:
-        if path not in self.adapted:
-            self.adapted.append(path)
+    def _adapt_memory(self) -> None:
+        if MEMORY not in self.adapted:
+            self.adapted.append(MEMORY)
 
 
 _UNKNOWN: Any = object()
@@ -287,10 +284,10 @@ def _is_readable(pages: Pages, path: str) -> bool:
 
 
 def _gains_first(pages: Pages, texts: dict[str, str | None]) -> list[str] | None:
-    """An order of writing in which an entry that moves is never in none of them; None if there is no such order."""
+    """Return an order of writing in which a moving entry is never in none of them; None if there is none."""
     gained, lost = {}, {}
     for path, text in texts.items():
-        before, after = _ids(pages, pages.text(path)), _ids(pages, text)
+        before, after = ({entry.id for entry in _entries(pages, one)} for one in (pages.text(path), text))
         gained[path], lost[path] = after - before, before - after
     left, order = list(texts), list[str]()
     while left:
@@ -302,10 +299,6 @@ def _gains_first(pages: Pages, texts: dict[str, str | None]) -> list[str] | None
         left.remove(path)
         order.append(path)
     return order
-
-
-def _ids(pages: Pages, text: str | None) -> set[str]:
-    return {entry.id for entry in _entries(pages, text)}
 
 
 def _entries(pages: Pages, text: str | None) -> tuple[Entry, ...]:
@@ -327,7 +320,7 @@ def _without(path: str, hunks: Sequence[Hunk], text: str | None, then: Any) -> s
 
 
 def _fields_back(before: Entry, after: Entry, now: Entry) -> Entry | None:
-    """The entry with the fields as they were that the operation changed; None if one of them is another by now."""
+    """Take back the fields that the operation changed; None if one of them is another by now."""
     values: dict[str, Any] = {}
     for name in _ENTRY_FIELDS:
         was, became, is_now = getattr(before, name), getattr(after, name), getattr(now, name)
@@ -344,10 +337,6 @@ def _fields_back(before: Entry, after: Entry, now: Entry) -> Entry | None:
 def _says(entry: Entry | None, text: str) -> bool:
     """Return whether the entry makes that statement, and is held true."""
     return entry is not None and entry.superseded_by is None and normalise(entry.text) == normalise(text)
-
-
-def _turns_in(change: Applied) -> Sequence[Turn]:
-    return changes_json.parse_turns(change.before or change.after or "")[1]
 
 
 def _line_back(change: Applied) -> Applied:
@@ -414,30 +403,32 @@ class _Planned(NamedTuple):
     patches: tuple[Patch, ...] = ()
     bury: tuple[str, ...] = ()
     memorized: tuple[str, ...] = ()
-    reversal: Reversal | None = None
+
+
+class Parts(Protocol):
+    """What of a book its writer needs; `settled` collects interrupted operations that were finished."""
+
+    documents: Documents
+    transcripts: Transcripts
+    journal: Journal
+    settled: list[Operation]
+    new_id: Callable[[datetime], str]
+
+    @property
+    def parse(self) -> Parse:
+        """Read the entries of the document at a path."""
+
+    def now(self) -> datetime:
+        """Return the time now, UTC, whole seconds."""
 
 
 class Writer:
-    """Writes one book: documents, transcripts and journal; `settled` collects interrupted operations finished now."""
+    """Writes one book: documents, transcripts and journal."""
 
-    def __init__(
-        self,
-        documents: Documents,
-        transcripts: Transcripts,
-        journal: Journal,
-        *,
-        parse: Parse,
-        settled: list[Operation],
-        now: Callable[[], datetime],
-        new_id: Callable[[datetime], str],
-    ) -> None:
-        self._documents = documents
-        self._transcripts = transcripts
-        self._journal = journal
-        self._parse = parse
-        self._settled = settled
-        self._now = now
-        self._new_id = new_id
+    def __init__(self, book: Parts) -> None:
+        self._book = book
+        self._documents = book.documents
+        self._journal = book.journal
 
     def apply_each(self, groups: Sequence[Group], *, actor: str, door: str, kind: str) -> list[Result]:
         """See `Book.apply_each`."""
@@ -461,7 +452,7 @@ class Writer:
                 raise locale.error(Conflict, "problems.undone_already", name=repr(id), other=repr(by))
             reversal = reverse(draft, undone, self._journal.patches(id))
             operation = Operation(
-                id=self._new_id(draft.now),
+                id=self._book.new_id(draft.now),
                 time=draft.now,
                 actor=actor,
                 door=door,
@@ -471,20 +462,19 @@ class Writer:
                 undoes=id,
                 done=False,
             )
-            targets[:] = [undone, operation]
-            return [_Planned(operation, (), draft.pages.step(), reversal=reversal)]
+            done[:] = [(undone, operation, reversal)]
+            return [_Planned(operation, (), draft.pages.step())]
 
-        targets: list[Operation] = []
+        done: list[tuple[Operation, Operation, Reversal]] = []
         if dry_run:
-            [planned] = work(self.draft())
+            work(self.draft())
         else:
-            [planned] = self._carried_out(work)
-        undone, operation = targets
-        return undone, operation, planned.reversal or Reversal(())
+            self._carried_out(work)
+        return done[0]
 
     def draft(self) -> Draft:
         """See `Book.draft`."""
-        return Draft(Pages(self._documents, self._transcripts, parse=self._parse, now=self._now()))
+        return Draft(Pages(self._documents, self._book.transcripts, parse=self._book.parse, now=self._book.now()))
 
     def _worked_in(self, draft: Draft, group: Group, actor: str, door: str, kind: str, *, patched: bool) -> _Planned:
         """Return the operation of these changes, once they are worked into the draft."""
@@ -495,7 +485,7 @@ class Writer:
             return _Planned(None, outcomes)
         now = draft.now
         operation = Operation(
-            id=self._new_id(now),
+            id=self._book.new_id(now),
             time=now,
             actor=actor,
             door=door,
@@ -521,7 +511,7 @@ class Writer:
                 wanted = [each for each in planned if each.operation is not None]
                 if not wanted or self._write(wanted, draft.pages):
                     told = self._unanswered(draft.now) - draft.unanswered
-                    self._settled[:] = [one for one in self._settled if told.isdisjoint(_done_by(one))]
+                    self._book.settled[:] = [one for one in self._book.settled if told.isdisjoint(_done_by(one))]
                     return planned
         raise Conflict("MEMORY.md kept changing while it was being written: close what is saving it and try again")
 
@@ -539,7 +529,7 @@ class Writer:
                 for operation in operations:
                     self._settle(operation)
                 return True
-            self._discard(begun)
+            self._take_back(begun)
             if len(begun) < len(operations):  # the id of one is taken
                 raise
             return False
@@ -554,29 +544,30 @@ class Writer:
                 self._journal.done(operation.id)
         return True
 
-    def _take_back(self, begun: Sequence[Operation], error: Exception) -> None:
-        """As `_discard`; where the journal takes nothing any more either, say that it will be done."""
+    def _take_back(self, begun: Sequence[Operation], error: Exception | None = None) -> None:
+        """Discard intentions, the last one first: what is left, if that fails midway, can be carried out.
+
+        Where the journal takes nothing any more after `error`, say that the change will be done.
+        """
         try:
-            self._discard(begun)
+            for operation in reversed(begun):
+                self._journal.discard(operation.id)
         except Unavailable:
+            if error is None:
+                raise
             raise Unavailable(
                 f"{error}; the change is in the journal and will be done when that is possible"
             ) from error
-
-    def _discard(self, begun: Sequence[Operation]) -> None:
-        """Take back intentions, the last one first: what is left, if that fails midway, can be carried out."""
-        for operation in reversed(begun):
-            self._journal.discard(operation.id)
 
     def settle_all(self) -> None:
         """Finish every intention that is not marked done; who holds the lock knows that nobody works on it."""
         for operation in self._journal.pending():
             self._settle(operation)
-            self._settled.append(operation)
+            self._book.settled.append(operation)
 
     def _unanswered(self, now: datetime) -> set[tuple[str, str]]:
-        """What was carried out lately though whoever asked was not told so, and may ask again: kind and target."""
-        return {done for one in self._settled if now - one.time < RETRIED for done in _done_by(one)}
+        """Return (kind, target) of what was carried out lately without an answer, and may be asked again."""
+        return {done for one in self._book.settled if now - one.time < RETRIED for done in _done_by(one)}
 
     def _settle(self, operation: Operation) -> None:
         """Carry out what is missing of an intention, but for what a person's later edit stands against."""

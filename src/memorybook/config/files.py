@@ -51,7 +51,7 @@ _USER_FILES = ("config.toml", "config.json", "config.yaml", "config.yml")
 
 
 def of_user(folder: str) -> list[Given]:
-    """The user's own settings in `folder` (see `config_dir`), of every file of them that is there. Raises as `read`."""
+    """Read the user's own settings in `folder` (see `config_dir`), from every file there. Raises as `read`."""
     return [given for path in user_files(folder) for given in read(path, whole=True)]
 
 
@@ -61,7 +61,7 @@ def user_files(folder: str) -> list[str]:
 
 
 def project_files(cwd: str, is_ours: Callable[[str], bool]) -> list[str]:
-    """Settings files of the project around `cwd`: those of the nearest folder that has any, up to the git top.
+    """Find the settings files of the project around `cwd`: of the nearest folder that has any, up to the git top.
 
     `is_ours` decides about a `config.json`, a name that anything may use: it is shown each setting's name.
     """
@@ -74,7 +74,7 @@ def project_files(cwd: str, is_ours: Callable[[str], bool]) -> list[str]:
 
 
 def unread(cwd: str, folder: str, is_ours: Callable[[str], bool]) -> list[str]:
-    """Files that somebody took for settings of a project around `cwd`, or of the user's `folder`, and that are none."""
+    """List files that look like settings of the project around `cwd`, or of the user's `folder`, and are not read."""
     found = [path for above in _folders(cwd) for path in _those_in(above, (*_MISTAKEN, *_OF_ANYTHING))]
     found = [path for path in found if os.path.basename(path) not in _OF_ANYTHING or _has_section(path, is_ours)]
     return [*found, *_those_in(folder, (*_MISTAKEN, *_PROJECT_FILES[:-1]))]
@@ -119,7 +119,7 @@ def _any_setting(path: str, is_ours: Callable[[str], bool]) -> bool:
 
 
 def read(path: str, *, whole: bool = False) -> list[Given]:
-    """Settings of one TOML, JSON or YAML file; of a `config.json`, its `memory` section unless `whole`.
+    """Read the settings of one TOML, JSON or YAML file; of a `config.json`, its `memory` section unless `whole`.
 
     Raises:
         ConfigError: It cannot be read, or holds no settings.
@@ -132,7 +132,7 @@ def read(path: str, *, whole: bool = False) -> list[Given]:
 
 
 def salvaged(path: str, *, whole: bool = False) -> list[Given]:
-    """What `read` answers; of a file that cannot be parsed, which book its lines name. Raises nothing of that."""
+    """Read as `read` does; of a file that cannot be parsed, return which book its lines name. Raises nothing."""
     try:
         return read(path, whole=whole)
     except MemoryBookError:
@@ -370,7 +370,7 @@ def _parsed(default: Any, text: str) -> Any:
 
 
 def _duration(value: Any) -> float:
-    """Seconds of a number, or of text such as `90s`, `30m`, `2h`, `1d`."""
+    """Return the seconds of a number, or of text such as `90s`, `30m`, `2h`, `1d`."""
     if isinstance(value, str):
         text = value.strip().lower()
         unit = {"s": 1, "m": 60, "h": 3600, "d": 86400}.get(text[-1:])

@@ -179,7 +179,7 @@ def _folder(project: Project) -> str:
 
 
 def _nearest(folder: str, name: str, first: str) -> list[str]:
-    """Of the books in a folder those whose names are most like this one, and `first` before them."""
+    """List the books in a folder whose names are most like this one, `first` before them."""
     try:
         found = {one for one in os.listdir(folder) if one[0] != "." and _is_book(os.path.join(folder, one))}
     except OSError:
@@ -217,7 +217,7 @@ def _marks(home: str) -> list[str]:
 
 
 def _recorded(workspace: str, id: str) -> tuple[str, str] | None:
-    """Key of the book that a project of this id has, and the folder that was marked so last."""
+    """Return the key of the book of this id, and the folder that was marked with it last."""
     lines = [line for line in _record(workspace) if line.startswith(id.encode() + b" ")]
     if not lines:
         return None
@@ -270,7 +270,7 @@ def _joined(text: str, mark: str) -> str:
 
 
 def tenant_key(channel: str, chat_id: str | int) -> str:
-    """Name of the folder of a tenant's book: readable, plain on every file system, another one for every tenant.
+    """Return the folder name of a tenant's book: readable, plain on every file system, unique to the tenant.
 
     Of both names it shows what is plain ASCII, in lower case; a digest of 128 bits tells apart what looks alike.
     7 and "7" are one chat.
@@ -333,7 +333,7 @@ def _text_of(path: str) -> str:
 
 
 def _origin(git: str) -> str | None:
-    """`host_owner_repo` of the remote `origin` (else the first remote); None without one."""
+    """Return `host_owner_repo` of the remote `origin` (else the first remote); None without one."""
     remotes = _remotes(_text_of(os.path.join(git, "config")))
     host, path = _address(remotes.get("origin") or next(iter(remotes.values()), ""))
     if not host or not path:
@@ -342,7 +342,7 @@ def _origin(git: str) -> str | None:
 
 
 def _remotes(text: str) -> dict[str, str]:
-    """The first address of each remote that a git config names. By hand: patterns cost a cold start ten times that."""
+    """Read the first address of each remote in a git config. By hand: patterns would slow a cold start tenfold."""
     found: dict[str, str] = {}
     name = ""
     for line in map(str.strip, text.split("\n")):
@@ -354,7 +354,7 @@ def _remotes(text: str) -> dict[str, str]:
 
 
 def _address(url: str) -> tuple[str, str]:
-    """Host and path of `scheme://user@host:port/path.git` or `user@host:path`; either may be ""."""
+    """Split `scheme://user@host:port/path.git` or `user@host:path` into host and path; either may be ""."""
     scheme, mark, rest = url.partition("://")
     url = rest if mark and scheme.replace("_", "a").isalnum() else url
     user, mark, rest = url.partition("@")

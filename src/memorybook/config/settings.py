@@ -136,7 +136,7 @@ class TidySettings(NamedTuple):
     """What tidying does by itself.
 
     Attributes:
-        apply: Kinds that are carried out without asking; the others are proposed. See `lifecycle.tidy.KINDS`.
+        apply: Kinds that are carried out without asking; the others are proposed. See `entries.tidy_proposals.KINDS`.
         tokens: That a language model may be asked with in one run, about entries that rules cannot tell apart; 0: none.
         after_session: Whether a session's end tidies, at most once a day.
     """
@@ -292,7 +292,7 @@ def load(
 
 
 def where(*, cwd: str, env: Mapping[str, str], home: str | None = None) -> Config:
-    """Of the settings those that say where the book is, as far as they can be told; the others have their defaults.
+    """Read only the settings that say where the book is, as far as they can be told.
 
     For what cannot wait until a mistake in the settings is mended: takes what `load` takes, and raises nothing of that.
     """
@@ -425,7 +425,7 @@ def _from_environment(env: Mapping[str, str], cwd: str) -> Iterator[Given]:
 
 
 def project_files(cwd: str) -> list[str]:
-    """Settings files of the project around `cwd`: of the nearest folder that has any, up to the git top level."""
+    """Find the settings files of the project around `cwd`: of the nearest folder that has any, up to the git top."""
     return files.project_files(cwd, _is_ours)
 
 

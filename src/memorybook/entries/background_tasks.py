@@ -1,4 +1,4 @@
-"""Finished tasks remembered by the way: a context manager and a decorator whose callers neither wait nor fail.
+"""Remember finished tasks in the background: a context manager and a decorator whose callers neither wait nor fail.
 
 What a task taught is judged and stored (`verbs.store`) in a thread of its own, one task after the other. What goes
 wrong there is a warning, in `status` and in the log `memorybook`; what goes wrong in the task itself is remembered as
@@ -18,6 +18,7 @@ from functools import partial, wraps
 from reprlib import Repr
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
 
+from memorybook.entries.model_prompts import cut, one_line
 from memorybook.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Storing(Protocol):
     """A memory that finished tasks are handed over to: `Memory`, or a `memorybook.client.Client`."""
 
     def _finish(self, task: Finished) -> None:
-        """Have it stored in the background, where memory is to store tasks; returns at once."""
+        """Store it in the background, where memory is to store tasks; return at once."""
 
 
 class Keeper:
@@ -81,18 +82,22 @@ class Keeper:
         self.failures: deque[str] = deque(maxlen=_FAILURES)
 
     def add(self, task: Finished) -> None:
-        """Have it stored; returns at once."""
+        """Store it in the background; return at once."""
         with self._lock:
             why = "memory is closed" if self._closed else f"{WAITING} others wait already"
             taken = not self._closed and len(self._waiting) < WAITING
             if taken:
                 self._waiting.append(task)
-                self._start()
+                if self._thread is None or not self._thread.is_alive():
+                    atexit.unregister(self.close)
+                    atexit.register(self.close)
+                    self._thread = threading.Thread(target=self._run, name="memorybook-tasks", daemon=True)
+                    self._thread.start()
         if not taken:
             self._fail(task, why)
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until all is stored that was added so far, at most `timeout` seconds (None: for ever); whether it is."""
+        """Wait at most `timeout` seconds (None: for ever) until all is stored; return whether it is."""
         thread = self._thread
         if thread is not None:
             thread.join(timeout)
@@ -110,13 +115,6 @@ class Keeper:
         for task in left:
             self._fail(task, f"memory was closed, and storing the tasks before it took over {timeout:g} seconds")
 
-    def _start(self) -> None:
-        if self._thread is None or not self._thread.is_alive():
-            atexit.unregister(self.close)
-            atexit.register(self.close)
-            self._thread = threading.Thread(target=self._run, name="memorybook-tasks", daemon=True)
-            self._thread.start()
-
     def _run(self) -> None:
         while True:
             with self._lock:
@@ -130,9 +128,7 @@ class Keeper:
                 self._fail(task, told(error))
 
     def _fail(self, task: Finished, why: str) -> None:
-        goal = " ".join(task.goal.split())
-        goal = goal if len(goal) <= 60 else f"{goal[:59]}…"
-        line = self._mask(f"a finished task was not remembered ({goal!r}): {why}")
+        line = self._mask(f"a finished task was not remembered ({cut(one_line(task.goal), 60)!r}): {why}")
         self.failures.append(line)
         warn(line)
 
@@ -152,7 +148,7 @@ class Kept(Storing, Protocol):
 
 
 def keeper_of(memory: Kept) -> Keeper:
-    """The keeper of a memory; made when its first task is finished."""
+    """Return the keeper of a memory; it is made when its first task is finished."""
     from memorybook.prompt.recall import masked
 
     with _making:
@@ -226,10 +222,8 @@ class Running:
         try:
             memory = self._memory() if callable(self._memory) else self._memory
             said = "" if error is None else told(error)
-            lines = tuple(self._lines)
-            memory._finish(
-                Finished(str(self.goal), shown(self.result), lines, dict(self.metadata), self._session, said)
-            )
+            given = str(self.goal), shown(self.result), tuple(self._lines), dict(self.metadata)
+            memory._finish(Finished(*given, self._session, said))
         except Exception as problem:  # the task is done, whatever becomes of its memory
             warn(f"a finished task was not remembered: {told(problem)}")
 
@@ -245,26 +239,22 @@ def log(text: object) -> None:
 
 
 def shown(value: object) -> str:
-    """A value as text, cut: text as it is, None as "", anything else as Python shows it, its inner parts shortened."""
+    """Return a value as text, cut: text as it is, None as "", anything else as a shortened repr."""
     if value is None:
         return ""
     if isinstance(value, str):
         return value[:MOST_TEXT]
+    short = Repr()
+    short.maxdict = short.maxlist = short.maxtuple = short.maxset = short.maxfrozenset = short.maxdeque = 50
+    short.maxstring = short.maxother = 2_000
     try:
-        return _short().repr(value)[:MOST_TEXT]
+        return short.repr(value)[:MOST_TEXT]
     except Exception as error:  # a value may be anybody's and refuse to be shown
         return f"<{type(value).__name__}, which cannot be shown: {type(error).__name__}>"
 
 
-def _short() -> Repr:
-    short = Repr()
-    short.maxdict = short.maxlist = short.maxtuple = short.maxset = short.maxfrozenset = short.maxdeque = 50
-    short.maxstring = short.maxother = 2_000
-    return short
-
-
 def told(error: Exception) -> str:
-    """An exception in one line, `ValueError: bad row`."""
+    """Describe an exception in one line, `ValueError: bad row`."""
     try:
         words = " ".join(str(error).split())
     except Exception:  # its text may be anybody's code
@@ -282,7 +272,7 @@ def remembering(
     session: str | None = None,
     metadata: Mapping[str, Any] | None = None,
 ) -> Callable[[Function], Function]:
-    """A decorator: each call of the function is a task, its value the result; coroutines and generators too.
+    """Decorate a function: each call is a task, its value the result; coroutines and generators too.
 
     Args:
         memory: An open memory, or a function that gives it when a call ends.
@@ -296,7 +286,11 @@ def remembering(
     """
 
     def decorate(function: Function) -> Function:
-        template = goal if goal is not None else _goal_of(function)
+        template = goal
+        if template is None:  # braces in it are none to fill in
+            first = (inspect.getdoc(function) or "").partition("\n")[0].strip()
+            name = first or getattr(function, "__name__", type(function).__name__).replace("_", " ")
+            template = name.replace("{", "{{").replace("}", "}}")
 
         def task(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Running:
             filled = _filled(template, function, args, kwargs)
@@ -333,17 +327,8 @@ def _wrapper(
     return generator if inspect.isgeneratorfunction(function) else plain
 
 
-def _goal_of(function: Callable[..., Any]) -> str:
-    first = (inspect.getdoc(function) or "").partition("\n")[0].strip()
-    return (
-        (first or getattr(function, "__name__", type(function).__name__).replace("_", " "))
-        .replace("{", "{{")
-        .replace("}", "}}")
-    )
-
-
 def _filled(template: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
-    """The goal with arguments filled in; as it stands where that cannot be done."""
+    """Fill in the goal's arguments; return it as it stands where that cannot be done."""
     try:
         bound = inspect.signature(function).bind(*args, **kwargs)
         bound.apply_defaults()

@@ -121,7 +121,7 @@ class Extraction:
         skipped: What of the talk was refused, with the reason: what had a cue, or turns that instruct.
         discarded: What a model found and was set aside, with the reason.
         forget_requests: Commands to forget; carrying them out is the caller's.
-        summary: What the talk was about; "" from rules (`lifecycle.summarize` writes theirs).
+        summary: What the talk was about; "" from rules (`sessions.summarize` writes theirs).
         decisions: What was decided, as sentences; () from rules.
         open_questions: What was left open; () from rules.
         usage: What the model's calls cost; None if none was called.

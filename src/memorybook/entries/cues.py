@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from memorybook.entries.candidate import Audience, Importance
-from memorybook.entries.changed import CHANGED
+from memorybook.entries.replaces import CHANGED
 from memorybook.forget.order_patterns import FORGET, LEFT_OUT, PRIVATE, SHORT
 from memorybook.model import Category
 from memorybook.text.sentences import compiled, content_size, is_chinese, is_question

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from memorybook.book.fade import importance_score
 from memorybook.book.transaction import MEMORY
-from memorybook.entries.combine import lowest
 from memorybook.entries.mask import Mask
+from memorybook.entries.same import lowest
 from memorybook.errors import Conflict, InvalidInput, MissingDocument
 from memorybook.formats import memory_md
 from memorybook.formats.document import Document, DocumentInfo

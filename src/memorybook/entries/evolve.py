@@ -4,23 +4,39 @@ Rules first, without a call: what the extraction named by alias, the same words,
 nothing. The rest is decided by one call of a model, whose word counts as far as it loses nothing; without a model, or
 where it fails, by likeness:
 
-- replaced, where rules can tell that something changed (`lifecycle.changed`);
+- replaced, where rules can tell that something changed (`replaces`);
 - strengthened, at a cosine of 0.85 or three fifths of all words in common, if nothing differs that may not
-  (`lifecycle.alike.differs`) and no word or fact of the new wording is lost;
+  (`same.differs`) and no word or fact of the new wording is lost;
 - merged, if the new wording has every word of the known one and more;
 - else created, linked to what is at least 0.55 like it.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from memorybook.entries.alike import (
+from memorybook.entries.candidate import Candidate
+from memorybook.entries.ground import unfounded
+from memorybook.entries.match import Action, Decision, Ledger, Matched, Neighbours, Similarity, repeat, settled
+from memorybook.entries.model_prompts import (
+    MAYBE,
+    TEXT,
+    Language,
+    Mask,
+    Step,
+    ask,
+    choice_of,
+    items_of,
+    line_of,
+    list_of,
+    object_of,
+    shown,
+)
+from memorybook.entries.replaces import replaces
+from memorybook.entries.same import (
     RELATED,
     REPEATED,
     REPEATED_WORDS,
@@ -29,21 +45,14 @@ from memorybook.entries.alike import (
     forms,
     is_held,
     likeness,
+    missing,
     overlap,
     turned,
     units,
     words,
 )
-from memorybook.entries.candidate import Candidate
-from memorybook.entries.changed import replaces
-from memorybook.entries.combine import missing
-from memorybook.entries.ground import unfounded
-from memorybook.entries.match import Neighbours, Similarity, around, repeat, settled
-from memorybook.entries.merge_plan import Action, Conflicts, Decision, Ledger, Proposed, Talk
-from memorybook.entries.model_prompts import Language, Mask, shown
 from memorybook.errors import LLMFailed
-from memorybook.formats.llm_messages import Form, Message
-from memorybook.model import Change, Discarded, Entry
+from memorybook.model import Entry
 from memorybook.text.screen import screen
 from memorybook.text.sentences import is_chinese
 from memorybook.text.tokens import count_tokens
@@ -60,119 +69,94 @@ MOST_LINKS = 3
 """Neighbours that a new entry is linked to by likeness."""
 
 
-class Evolved(NamedTuple):
-    """What candidates do to a book, decided one by one.
-
-    Attributes:
-        changes: For `Book.apply`, in order.
-        decisions: What became of each candidate, in their order; one that repeats several entries has several.
-        discarded: What is not stored, with the reason.
-        proposals: What waits for a person's word.
-        usage: What the call took; None if none was made.
-        degraded: Why likeness decided where a model was to; "" if it did.
-    """
-
-    changes: tuple[Change, ...] = ()
-    decisions: tuple[Decision, ...] = ()
-    discarded: tuple[Discarded, ...] = ()
-    proposals: tuple[Proposed, ...] = ()
-    usage: Usage | None = None
-    degraded: str = ""
-
-    @property
-    def counts(self) -> Mapping[str, int]:
-        """Decisions by action; 0 is left out."""
-        return Counter(one.action for one in self.decisions)
-
-
 def evolve(
+    ledger: Ledger,
     candidates: Iterable[Candidate],
-    entries: Iterable[Entry],
-    *,
-    now: datetime,
     neighbours: Neighbours | None = None,
     similarity: Similarity | None = None,
+    *,
     llm: LLM | None = None,
-    session: str | None = None,
-    times: Mapping[str, datetime | None] | None = None,
-    heard: Collection[str] = (),
-    conflicts: Conflicts = "newest",
     language: Literal["auto", "en", "zh"] = "auto",
     mask: Mask = str,
-) -> Evolved:
-    """Decide what becomes of candidates, with at most one call.
+) -> Matched:
+    """Settle candidates of one talk with at most one call.
 
     Args:
-        candidates, entries, now, neighbours, similarity, session, times, heard, conflicts: As in
-            `lifecycle.match.match`.
+        ledger, candidates, neighbours, similarity: As in `match.match`.
         llm: Decides what is in doubt; None leaves it to likeness.
         language: Of the prompt; `auto` takes that of the candidates.
         mask: A text without its secrets; what the prompt shows passes through it.
     """
-    ledger = Ledger({one.id: one for one in entries}, Talk(now, session, times or {}, heard), conflicts)
     step = _Step(ledger, neighbours or by_words(ledger.entries), similarity or (lambda one, other: None), mask)
-    placed: list[tuple[int, Decision]] = []
+    made: dict[int, list[Decision]] = {}
     doubts: dict[int, Doubt] = {}
     for place, candidate in enumerate(candidates):
         before = len(ledger.decisions)
         doubt = step.doubt(candidate)
         if doubt is not None:
             doubts[place] = doubt
-        placed += [(place, one) for one in ledger.decisions[before:]]
+        made[place] = ledger.decisions[before:]
     asking = [place for place, doubt in doubts.items() if doubt.near]
-    asked = _ask([doubts[place] for place in asking], llm, language, mask) if asking and llm is not None else _Asked()
-    choices = {place: asked.choices.get(f"c{number}") for number, place in enumerate(asking, 1)}
+    choices, usage, degraded = (
+        _asked([doubts[place] for place in asking], llm, language, mask) if asking and llm else ({}, None, "")
+    )
+    by_place = {place: choices.get(f"c{number}") for number, place in enumerate(asking, 1)}
     for place, doubt in doubts.items():
         before = len(ledger.decisions)
-        step.decide(doubt, choices.get(place))
-        placed += [(place, one) for one in ledger.decisions[before:]]
-    placed.sort(key=lambda one: one[0])
-    return Evolved(
-        tuple(ledger.changes),
-        tuple(decision for _, decision in placed),
-        tuple(ledger.discarded),
-        (*ledger.proposals, *ledger.disputed()),
-        asked.usage,
-        asked.degraded,
-    )
+        step.decide(doubt, by_place.get(place))
+        made[place] += ledger.decisions[before:]
+    ledger.decisions[:] = [decision for each in made.values() for decision in each]
+    return ledger.matched(usage, degraded)
 
 
-class _Asked(NamedTuple):
-    choices: Mapping[str, Choice] = {}
-    usage: Usage | None = None
-    degraded: str = ""
+def _asked(
+    doubts: Sequence[Doubt], llm: LLM, language: Literal["auto", "en", "zh"], mask: Mask
+) -> tuple[Mapping[str, Choice], Usage | None, str]:
+    """Return the model's choices by alias, the usage, and why they are not all of it: only part can be used, or none.
 
+    Read strictly: whatever is named and not shown is refused, so that the model is asked again. If it says so again,
+    all that can be used is taken.
+    """
+    if language == "auto":
+        language = "zh" if is_chinese(" ".join(doubt.candidate.content for doubt in doubts)) else "en"
+    text, near = question(doubts, language, mask)
+    last: dict[str, Choice] = {}
 
-def _ask(doubts: Sequence[Doubt], llm: LLM, language: Literal["auto", "en", "zh"], mask: Mask) -> _Asked:
-    """The model's choices by alias; of an answer that it could not mend, all that can be used."""
-    said = " ".join(doubt.candidate.content for doubt in doubts)
-    chosen: Literal["en", "zh"] = ("zh" if is_chinese(said) else "en") if language == "auto" else language
-    asked = question(doubts, chosen, mask)
-    filled, last = form(asked, chosen)
+    def strictly(value: Any) -> Mapping[str, Choice]:
+        found, problems = read(value, near)
+        if found:
+            last.clear()
+            last.update(found)
+        if problems:
+            raise ValueError("; ".join(problems[:5]))
+        return found
+
     try:
-        reply = llm.complete(asked.messages, form=filled)
+        choices, usage = ask(llm, _DECIDE, language, text, strictly)
     except LLMFailed as error:
-        how = "only part of the language model's answer can be used" if last() else "likeness decided, not a model"
-        return _Asked(dict(last()), error.usage, f"{how}: {error}")
-    return _Asked(reply.data, reply.usage)
+        how = "only part of the language model's answer can be used" if last else "likeness decided, not a model"
+        return last, error.usage, f"{how}: {error}"
+    return choices, usage, ""
 
 
 class _Step:
-    """Deciding on candidates one after the other, each against the entries as those before it leave them."""
+    """Settles candidates one after the other, each against the entries as those before it leave them."""
 
     def __init__(self, ledger: Ledger, neighbours: Neighbours, similarity: Similarity, mask: Mask) -> None:
         self._ledger = ledger
         self._mask = mask
         self._neighbours = neighbours
         self._similarity = similarity
-        self._common = _common_words(ledger.entries.values())
+        texts = [forms(one.text) for one in ledger.entries.values() if one.superseded_by is None]
+        spread = Counter(form for text in texts for form in text)
+        self._common = frozenset(form for form, count in spread.items() if count > max(3, len(texts) // 5))
 
     def doubt(self, candidate: Candidate) -> Doubt | None:
-        """The candidate with its neighbours if it is in doubt; None if it is decided on."""
+        """Return the candidate with its neighbours if it is in doubt; None if it is settled."""
         ledger = self._ledger
         if settled(ledger, candidate, self._neighbours, self._similarity):
             return None
-        near = tuple(around(ledger, candidate, self._neighbours))
+        near = tuple(ledger.around(candidate, self._neighbours))
         if any(self._concerns(candidate, one) for one in near):
             return Doubt(candidate, tuple(one for one in near if one.id not in ledger.fresh))
         ledger.create(candidate, "near nothing that is known")
@@ -191,7 +175,7 @@ class _Step:
         return likeness(candidate.content, one.text, self._similarity(candidate.content, one.text))
 
     def decide(self, doubt: Doubt, choice: Choice | None) -> None:
-        """Decide on a candidate in doubt, by the model's choice or by likeness."""
+        """Settle a candidate in doubt, by the model's choice or by likeness."""
         if settled(self._ledger, doubt.candidate, lambda text: (), self._similarity):
             return  # by what those before it have brought
         if choice is None:
@@ -203,7 +187,7 @@ class _Step:
 
     def _by_likeness(self, doubt: Doubt) -> None:
         ledger, candidate = self._ledger, doubt.candidate
-        near = around(ledger, candidate, lambda text: doubt.near)
+        near = ledger.around(candidate, lambda text: doubt.near)
         changed = [(one, why) for one in near if (why := replaces(candidate, one)) is not None]
         if changed:
             ledger.replace(candidate, [one for one, _ in changed], changed[0][1])
@@ -236,13 +220,6 @@ class _Step:
         return near and not self._ledger.unmergeable(candidate, one, content) and turned(content, one.text) is None
 
 
-def _common_words(entries: Iterable[Entry]) -> frozenset[str]:
-    """Words that so many entries have that they say nothing, as the name of the user."""
-    texts = [forms(one.text) for one in entries if one.superseded_by is None]
-    spread = Counter(form for text in texts for form in text)
-    return frozenset(form for form, count in spread.items() if count > max(3, len(texts) // 5))
-
-
 # --- by the model's choice -----------------------------------------------------------------------
 
 
@@ -257,86 +234,69 @@ class _Chosen:
         self._choice = choice
         self._reason = choice.reason or "decided by the model"
         self._links = [id for id in choice.links if id in self._near]
-        known = ledger.current(choice.target) if choice.target in self._near and choice.target else None
-        self._target = known
+        self._target = ledger.current(choice.target) if choice.target in self._near and choice.target else None
 
     def carry_out(self) -> None:
-        """Do what was chosen, then patch the neighbours."""
-        acts: Mapping[str, Callable[[], None]] = {
-            "created": self._create,
-            "merged": self._merge,
-            "updated": self._update,
-            "strengthened": self._strengthen,
-            "discarded": self._discard,
-        }
-        acts[self._choice.action]()
-        if self._choice.action != "discarded" and self._candidate.trust != "suspect":
-            for patch in self._choice.patches:
-                if patch.id in self._near and self._ledger.current(patch.id) is not None:
-                    self._patch(patch)
+        """Carry out the choice, then patch the neighbours."""
+        action, target = self._choice.action, self._target
+        if action == "discarded" and not self._candidate.told:
+            self._ledger.discard(self._candidate, self._reason)
+            return
+        if action == "created":
+            self._create()
+        elif action == "discarded":
+            self._create("the user asked to remember it")
+            return
+        elif target is None:
+            named = self._choice.target
+            self._create(f"entry {named} is no longer held true" if named else f"{action} without a target")
+        elif action == "strengthened":
+            repeat(self._ledger, self._candidate, target, self._reason, links=self._links)
+        elif action == "merged":
+            self._merge(target)
+        else:
+            self._replace(target)
+        for patch in self._choice.patches if self._candidate.trust != "suspect" else ():
+            if patch.id in self._near and self._ledger.current(patch.id) is not None:
+                self._patch(patch)
 
     def _create(self, why: str = "") -> None:
-        """A new entry with the model's words if these are sound, else with the candidate's."""
+        """Add an entry with the model's words if these are sound, else with the candidate's."""
         text = self._choice.text if self._choice.action == "created" else ""
         sound = text and not self._unsound(text, ()) and not missing([self._candidate], text)
         sound = sound and self._ledger.saying(text) is None  # what is known already, the candidate did not say
-        candidate = replace(self._candidate, content=text) if sound else self._candidate
-        links = [*self._links, *([self._choice.target] if self._choice.target and why else [])]
         unresolved = f"unresolved: {', '.join(self._choice.unresolved)}" if self._choice.unresolved else ""
         self._ledger.create(
-            candidate,
+            replace(self._candidate, content=text) if sound else self._candidate,
             self._reason,
-            links=links,
+            links=[*self._links, *([self._choice.target] if self._choice.target and why else [])],
             contradicts=[id for id in self._choice.contradicts if id in self._near],
             detail="; ".join(filter(None, (why, unresolved))),
         )
 
-    def _strengthen(self) -> None:
-        if self._target is None:
-            self._create(self._no_target())
-        else:
-            repeat(self._ledger, self._candidate, self._target, self._reason, links=self._links)
-
-    def _merge(self) -> None:
-        if self._target is None:
-            self._create(self._no_target())
-            return
+    def _merge(self, target: Entry) -> None:
         text = self._choice.text
-        wrong = self._unsound(text, [self._target.text]) if text else "it has no text"
-        whole = len(self._target.text) <= WIDTH and self._mask(self._target.text) == self._target.text
-        wrong = wrong or ("" if whole else f"entry {self._target.id} was not shown whole")
+        wrong = self._unsound(text, [target.text]) if text else "it has no text"
+        if not wrong and (len(target.text) > WIDTH or self._mask(target.text) != target.text):
+            wrong = f"entry {target.id} was not shown whole"
         if wrong:
-            self._create(f"not merged with {self._target.id}: {wrong}")
+            self._create(f"not merged with {target.id}: {wrong}")
         else:
-            self._ledger.merge(self._candidate, self._target, text, self._reason, links=self._links)
+            self._ledger.merge(self._candidate, target, text, self._reason, links=self._links)
 
-    def _update(self) -> None:
-        """What is true now takes the place of the target, which stays in the book as what was true before."""
-        if self._target is None:
-            self._create(self._no_target())
-            return
+    def _replace(self, target: Entry) -> None:
+        """Let what is true now supersede the target."""
         text = self._choice.text or self._candidate.content
         lost = missing([self._candidate], text)
-        wrong = self._unsound(text, [self._target.text]) or (f"{lost[0]} would be lost" if lost else "")
+        wrong = self._unsound(text, [target.text]) or (f"{lost[0]} would be lost" if lost else "")
         if wrong:
-            self._create(f"does not replace {self._target.id}: {wrong}")
-            return
-        now = replace(self._candidate, content=text)
-        self._ledger.replace(now, [self._target], self._reason, links=self._links)
-
-    def _discard(self) -> None:
-        if self._candidate.told:
-            self._create("the user asked to remember it")
+            self._create(f"does not replace {target.id}: {wrong}")
         else:
-            self._ledger.discard(self._candidate, self._reason)
-
-    def _no_target(self) -> str:
-        if self._choice.target is None:
-            return f"{self._choice.action} without a target"
-        return f"entry {self._choice.target} is no longer held true"
+            now = replace(self._candidate, content=text)
+            self._ledger.replace(now, [target], self._reason, links=self._links)
 
     def _unsound(self, text: str, sources: Sequence[str]) -> str:
-        """Why a text that the model wrote cannot be stored; "" if it can."""
+        """Return why a text that the model wrote cannot be stored; "" if it can."""
         if len(text) > WIDTH:
             return f"its text has more than {WIDTH} characters"
         reason = screen(text)
@@ -347,16 +307,15 @@ class _Chosen:
         return f"{invented} is in neither" if invented else ""
 
     def _patch(self, patch: NearPatch) -> None:
-        """Tags and context of a neighbour, never its text."""
+        """Set tags and context of a neighbour, never its text."""
         entry = self._ledger.entries[patch.id]
         fields: dict[str, object] = {}
-        tags = [tag for tag in dict.fromkeys((*entry.tags, *patch.add)) if tag not in patch.remove]
-        if tuple(tags) != entry.tags and screen(" ".join(patch.add)) is None:
-            fields["tags"] = tuple(tags)
+        tags = tuple(tag for tag in dict.fromkeys((*entry.tags, *patch.add)) if tag not in patch.remove)
+        if tags != entry.tags and screen(" ".join(patch.add)) is None:
+            fields["tags"] = tags
         if patch.context and patch.context != entry.metadata.get("context") and screen(patch.context) is None:
             fields["metadata"] = {**entry.metadata, "context": patch.context}
-        if fields:
-            self._ledger.patch(patch.id, fields, f"seen anew by what was said: {self._reason}")
+        self._ledger.update(patch.id, fields, f"seen anew by what was said: {self._reason}")
 
 
 # --- decide -----------------------------------------------------------------------------------------
@@ -408,37 +367,23 @@ text：能单独读懂的一句话，不超过 150 字，沿用陈述的语言�
 因新知而需要别的标签或一句背景（context）的，最多 3 条，绝不改正文，通常没有。reason：不超过 30 字。
 """,
 }
-_DESCRIPTION: Mapping[Language, str] = {
-    "en": "What becomes of each new statement.",
-    "zh": "每条新陈述如何处理。",
-}
-_NEAR: Mapping[Language, str] = {"en": "near", "zh": "相近"}
-
-LINKS = ("related", "causes", "part_of", "contradicts")
-
-
-def _object(**properties: Any) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
-
-
-def _list(items: Mapping[str, Any]) -> dict[str, Any]:
-    return {"type": "array", "items": items}
-
-
-_TEXT = {"type": "string"}
-_MAYBE = {"type": ["string", "null"]}
-SCHEMA: Mapping[str, Any] = _object(
-    decisions=_list(
-        _object(
-            c=_TEXT,
-            action={"type": "string", "enum": ["created", "merged", "updated", "strengthened", "discarded"]},
-            target=_MAYBE,
-            text=_MAYBE,
-            links=_list(_object(to=_TEXT, type={"type": "string", "enum": list(LINKS)})),
-            patches=_list(_object(n=_TEXT, context=_MAYBE, add_tags=_list(_TEXT), remove_tags=_list(_TEXT))),
-            reason=_TEXT,
+_DECIDE = Step(
+    "decide",
+    _SYSTEM,
+    {"en": "What becomes of each new statement.", "zh": "每条新陈述如何处理。"},
+    object_of(
+        decisions=list_of(
+            object_of(
+                c=TEXT,
+                action=choice_of("created", "merged", "updated", "strengthened", "discarded"),
+                target=MAYBE,
+                text=MAYBE,
+                links=list_of(object_of(to=TEXT, type=choice_of("related", "causes", "part_of", "contradicts"))),
+                patches=list_of(object_of(n=TEXT, context=MAYBE, add_tags=list_of(TEXT), remove_tags=list_of(TEXT))),
+                reason=TEXT,
+            )
         )
-    )
+    ),
 )
 
 
@@ -484,27 +429,18 @@ class Choice(NamedTuple):
 # --- asking --------------------------------------------------------------------------------------
 
 
-class Question(NamedTuple):
-    """What is asked, and what its aliases stand for.
-
-    Attributes:
-        messages: For the model.
-        asked: The doubts that are shown, by alias; what did not fit is left to rules.
-        near: For each of these the entries shown beside it, by alias.
-    """
-
-    messages: Sequence[Message]
-    asked: Mapping[str, Doubt]
-    near: Mapping[str, Mapping[str, Entry]]
+Shown = Mapping[str, Mapping[str, Entry]]
+"""By the alias of each statement that is shown, the entries shown beside it, by theirs."""
 
 
-def question(doubts: Sequence[Doubt], language: Language, mask: Mask = str) -> Question:
-    """The prompt of one decision call: all candidates, each with as many of its neighbours as there is room for.
+def question(doubts: Sequence[Doubt], language: Language, mask: Mask = str) -> tuple[str, Shown]:
+    """Write the prompt of one decision call, and say what its aliases stand for.
 
-    What is shown of them passes through `mask`.
+    All candidates, each with as many neighbours as there is room for; what does not fit is left to rules. Texts pass
+    through `mask`.
     """
     lines: list[str] = []
-    near: dict[str, dict[str, Entry]] = {}
+    near: Shown = {}
     for most in (8, 5, 3, 1):
         lines, near = _shown(doubts, most, language, mask)
         if count_tokens("\n".join(lines)) <= PROMPT_TOKENS:
@@ -512,11 +448,7 @@ def question(doubts: Sequence[Doubt], language: Language, mask: Mask = str) -> Q
     while near and count_tokens("\n".join(lines)) > PROMPT_TOKENS:
         doubts = doubts[: len(doubts) // 2]
         lines, near = _shown(doubts, 1, language, mask)
-    messages = (
-        {"role": "system", "content": _SYSTEM[language]},
-        {"role": "user", "content": "\n".join(["<memories>", *lines, "</memories>"])},
-    )
-    return Question(messages, {f"c{place}": doubt for place, doubt in enumerate(doubts, 1)}, near)
+    return "\n".join(["<memories>", *lines, "</memories>"]), near
 
 
 def _shown(
@@ -529,45 +461,21 @@ def _shown(
         for entry in doubt.near[:most]:
             if entry.id not in aliases:
                 aliases[entry.id] = f"n{len(aliases) + 1}"
-                about = f"[{entry.category}{_tags(entry, mask)}]"
-                lines.append(f"{aliases[entry.id]} {about} {shown(entry.text, WIDTH, mask)}")
+                tags = "".join(f" #{shown(tag, 40, mask)}" for tag in entry.tags[:8])
+                lines.append(f"{aliases[entry.id]} [{entry.category}{tags}] {shown(entry.text, WIDTH, mask)}")
     for place, doubt in enumerate(doubts, 1):
         near[f"c{place}"] = {aliases[entry.id]: entry for entry in doubt.near[:most]}
-        beside = ", ".join(near[f"c{place}"]) or "-"
+        beside = f"{'near' if language == 'en' else '相近'} {', '.join(near[f'c{place}']) or '-'}"
         said = shown(doubt.candidate.content, WIDTH, mask)
-        lines.append(f"c{place} [{doubt.candidate.category}; {_NEAR[language]} {beside}] {said}")
+        lines.append(f"c{place} [{doubt.candidate.category}; {beside}] {said}")
     return lines, near
-
-
-def _tags(entry: Entry, mask: Mask) -> str:
-    return "".join(f" #{shown(tag, 40, mask)}" for tag in entry.tags[:8])
-
-
-def form(asked: Question, language: Language) -> tuple[Form[Mapping[str, Choice]], Callable[[], Mapping[str, Choice]]]:
-    """The form of the answer, and what could be read of the last one that was refused (empty: nothing).
-
-    Read strictly: whatever is named and not shown is refused, so that the model is asked again. If it says so again,
-    the second value has all that can be used.
-    """
-    last: dict[str, Choice] = {}
-
-    def strictly(value: Any) -> Mapping[str, Choice]:
-        found, problems = read(value, asked)
-        if found:
-            last.clear()
-            last.update(found)
-        if problems:
-            raise ValueError("; ".join(problems[:5]))
-        return found
-
-    return Form("decide", _DESCRIPTION[language], SCHEMA, strictly), lambda: last
 
 
 # --- reading -------------------------------------------------------------------------------------
 
 
-def read(value: Any, asked: Question) -> tuple[dict[str, Choice], list[str]]:
-    """The decisions of an answer by alias of their candidate, and what is wrong with it, in sentences."""
+def read(value: Any, near: Shown) -> tuple[dict[str, Choice], list[str]]:
+    """Return the decisions of an answer by alias of their candidate, and what is wrong with it, in sentences."""
     items = value.get("decisions") if isinstance(value, dict) else value
     if isinstance(items, dict):
         items = [items]
@@ -578,16 +486,16 @@ def read(value: Any, asked: Question) -> tuple[dict[str, Choice], list[str]]:
     taken: set[str | None] = set()
     for item in items:
         alias = _alias(item.get("c"), "c") if isinstance(item, dict) else ""
-        if alias not in asked.asked:
+        if alias not in near:
             problems.append(f"{alias or 'a decision'!r} is no statement that was shown")
         elif alias in found:
             problems.append(f"{alias} has two decisions")
         else:
-            choice = _choice(item, asked.near[alias])
+            choice = _choice(item, near[alias])
             problems += _problems(alias, choice, taken)
             taken |= {choice.target} if choice.action in ("merged", "updated") else set()
             found[alias] = choice
-    problems += [f"{alias} has no decision" for alias in asked.asked if alias not in found]
+    problems += [f"{alias} has no decision" for alias in near if alias not in found]
     return found, problems
 
 
@@ -612,17 +520,17 @@ def _choice(item: Mapping[str, Any], near: Mapping[str, Entry]) -> Choice:
         return near[alias].id if alias in near else None
 
     target = resolved(item.get("target"))
-    named = [(resolved(_field(each, "to")), _field(each, "type")) for each in _items(item.get("links"))]
+    named = [(resolved(_field(each, "to")), _field(each, "type")) for each in items_of(item.get("links"))]
     links = {to: kind for to, kind in named if to is not None}
     patches = item.get("patches", item.get("neighbor_patches"))
     return Choice(
-        action=_action(item.get("action")),
+        action=_ACTIONS.get(line_of(item.get("action"), 40).lower(), "created"),
         target=target,
-        text=_clean(item.get("text"), WIDTH + 1),
+        text=line_of(item.get("text"), WIDTH + 1),
         links=tuple(links),
         contradicts=tuple(to for to, kind in links.items() if kind == "contradicts"),
-        patches=tuple(_patches(_items(patches), resolved)),
-        reason=_clean(item.get("reason"), 200),
+        patches=tuple(_patches(items_of(patches), resolved)),
+        reason=line_of(item.get("reason"), 200),
         unresolved=tuple(unresolved),
     )
 
@@ -633,7 +541,7 @@ def _patches(items: Iterable[Any], resolved: Callable[[Any], str | None]) -> lis
         id = resolved(item.get("n")) if isinstance(item, dict) else None
         if id is not None:
             patch = NearPatch(
-                id, _clean(item.get("context"), 300), _words(item.get("add_tags")), _words(item.get("remove_tags"))
+                id, line_of(item.get("context"), 300), _words(item.get("add_tags")), _words(item.get("remove_tags"))
             )
             if any(patch[1:]) and all(id != one.id for one in found):
                 found.append(patch)
@@ -641,46 +549,29 @@ def _patches(items: Iterable[Any], resolved: Callable[[Any], str | None]) -> lis
 
 
 _ACTIONS: Mapping[str, Action] = {
-    **dict.fromkeys(("created", "create", "new", "add", "added", "新建", "新增"), "created"),
     **dict.fromkeys(("merged", "merge", "合并"), "merged"),
     **dict.fromkeys(("updated", "update", "supersede", "superseded", "replace", "replaced", "更新"), "updated"),
     **dict.fromkeys(("strengthened", "strengthen", "reinforce", "reinforced", "duplicate", "强化"), "strengthened"),
     **dict.fromkeys(("discarded", "discard", "skip", "ignore", "丢弃"), "discarded"),
 }
-
-
-def _action(value: Any) -> Action:
-    """The action meant; what is none creates, for that loses nothing."""
-    return _ACTIONS.get(value.strip().lower(), "created") if isinstance(value, str) else "created"
+"""The action meant; whatever is none of these creates, which loses nothing."""
 
 
 def _alias(value: Any, letter: str) -> str:
-    """An alias as it was shown: `n3`; a bare number is one too. "" for none."""
+    """Return an alias as it was shown: `n3`; a bare number is one too. "" for none."""
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{letter}{value}" if 0 < value < 1_000_000 else "a number"
     if not isinstance(value, str) or value.strip().lower() in ("", "null", "none", "-"):
         return ""
     word = value.strip().strip("[]()").lower()
-    return f"{letter}{word}" if word.isascii() and word.isdigit() else _clean(word, 40)
-
-
-def _items(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value] if isinstance(value, dict | str) and value else []
+    return f"{letter}{word}" if word.isascii() and word.isdigit() else line_of(word, 40)
 
 
 def _field(item: Any, name: str) -> Any:
-    """A field of a link; a link that is a bare alias is one `to` it."""
+    """Return a field of a link; a bare alias is a link `to` it."""
     return item.get(name) if isinstance(item, dict) else item if name == "to" else None
 
 
 def _words(value: Any) -> tuple[str, ...]:
-    words = [_clean(one, 41).strip("# ") for one in _items(value)]
+    words = [line_of(one, 41).strip("# ") for one in items_of(value)]
     return tuple(dict.fromkeys(word for word in words if 0 < len(word) <= 40))[:8]
-
-
-def _clean(value: Any, width: int) -> str:
-    """A text in one line that every file can hold, cut; "" for what is none."""
-    if not isinstance(value, str):
-        return ""
-    text = re.sub(r"[\x00-\x1f\x7f\u2028\u2029]+", " ", value).encode("utf-8", "replace").decode()
-    return " ".join(text.split())[:width]

@@ -1,8 +1,8 @@
 """What of a talk is worth keeping: by a model where there is one, else by rules.
 
 Pure steps: what may be shown of the talk -> one call, with the entries that are pertinent under aliases -> read item by
-item -> held against what was said (`lifecycle.ground`) -> what the user ordered and the model missed. Matching comes
-after. Texts are taken as redacted already; a talk of more than 8,000 tokens comes in stretches (`lifecycle.talk`).
+item -> held against what was said (`entries.ground`) -> what the user ordered and the model missed. Matching comes
+after. Texts are taken as redacted already; a talk of more than 8,000 tokens comes in stretches (`sessions.dialogue`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, tzinfo
 from math import log, sqrt
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from memorybook.entries import model_prompts
 from memorybook.entries.candidate import Candidate, Extraction, ForgetRequest, NoteCandidate, Skipped
@@ -65,7 +65,7 @@ def extract(
 ) -> Extraction:
     """Find what is worth keeping in these turns, English and Chinese.
 
-    Without `llm` by rules (`lifecycle.rules.by_rules`). With one: one call, and none for a talk in which nobody
+    Without `llm` by rules (`rules.by_rules`). With one: one call, and none for a talk in which nobody
     said anything to speak of. What the user told to remember or always to do is found by rules as well and added where
     the model left it out.
 
@@ -111,19 +111,14 @@ def _asked(
 ) -> tuple[Reading, Usage]:
     """The model's answer, read and held against what was said, and what it took."""
     from memorybook.entries.ground import Heard
-    from memorybook.formats.llm_messages import Form
 
     prompt = prompt_of(pieces, known=known, now=now, language=language, mask=mask)
     heard = Heard(whole, known, now, now.tzinfo, shown=prompt.aliases.known.values())
-    form = Form(
-        name="remember",
-        description=model_prompts.EXTRACT_FORM[language],
-        schema=model_prompts.EXTRACT_SCHEMA,
-        read=lambda value: held(read_reply(value, prompt.aliases), heard, pieces),
-    )
-    messages = [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}]
-    reply = llm.complete(messages, form=form)
-    return reply.data, reply.usage
+
+    def read(value: Any) -> Reading:
+        return held(read_reply(value, prompt.aliases), heard, pieces)
+
+    return model_prompts.ask(llm, model_prompts.EXTRACT, language, prompt.user, read, system=prompt.system)
 
 
 # --- the prompt ----------------------------------------------------------------------------------
@@ -153,7 +148,7 @@ def prompt_of(
 
     Entries and groups stand between markers, masked; what tries to instruct is left out.
     """
-    lines = [model_prompts.EXTRACT[language], OPEN]
+    lines = [model_prompts.EXTRACT.prompt[language], OPEN]
     groups = _groups(known, mask)
     if groups:
         lines.append(model_prompts.GROUPS[language] + ", ".join(groups))
@@ -182,7 +177,7 @@ def prompt_of(
 
 
 def _form_texts(language: model_prompts.Language) -> tuple[str, str]:
-    return model_prompts.EXTRACT_FORM[language], json.dumps(model_prompts.EXTRACT_SCHEMA)
+    return model_prompts.EXTRACT.description[language], json.dumps(model_prompts.EXTRACT.schema)
 
 
 def pertinent(known: Iterable[Entry], pieces: Sequence[dialogue.Piece]) -> list[Entry]:

@@ -8,7 +8,7 @@ stands if nothing in it is made up: its numbers, days, names and words were said
   often said long before.
 - One telling word at least is said in its turns, where these only agree to something (`yes, that one`) in those beside
   them; most words are said somewhere in the talk or known.
-- What it affirms is not denied there, and what it denies not affirmed (`lifecycle.polarity`).
+- What it affirms is not denied there, and what it denies not affirmed.
 - Its trust is the lowest of the turns that hold its words, whichever it names. What it ascribes to somebody and
   only a tool or a document says does not stand.
 
@@ -27,11 +27,10 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from memorybook.entries.alike import Unit, forms, is_held, units
 from memorybook.entries.candidate import Candidate
-from memorybook.entries.changed import replaces
-from memorybook.entries.combine import Said, names_in, squeezed, weekdays
 from memorybook.entries.read_reply import trust_of
+from memorybook.entries.replaces import replaces
+from memorybook.entries.same import Said, Unit, forms, is_held, names_in, squeezed, units, weekdays
 from memorybook.model import TRUST_ORDER, Entry, Trust, Turn
 from memorybook.sessions.dialogue import is_worded
 from memorybook.text.days.readers import Named, Span, among, meant, named

@@ -1,11 +1,12 @@
-"""What happened to a book, and why it holds what it holds: the journal and the transcripts, read for people."""
+"""Describe what happened to a book, explain its entries, and undo operations."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields
+from datetime import UTC, datetime
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +25,6 @@ from memorybook.text.merge import merge_text
 from memorybook.validate import count_of, read_place, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from memorybook.book.book import Book
     from memorybook.book.transaction import Outcome
     from memorybook.context import Context
@@ -36,12 +35,13 @@ MOST_TEXT = 300
 """Characters of a text that an account of a change shows."""
 
 _TURN = re.compile(r"turn:([^\s,;]+)")
+_OF_LINES = ("append", "drop", "put", "item", "turns", "edit")
 _QUIET = frozenset({"scored", "last_activated", "unknown", "id"})
 _SAID = "said: "
 
 
 def history(context: Context, id: str | None = None, *, limit: int | None = 20) -> History:
-    """What was done, newest first.
+    """List operations, newest first.
 
     Args:
         id: Only what changed this entry, document (`daily/2026-02-24.md`) or session (`session:UUID`), or this one
@@ -60,13 +60,12 @@ def history(context: Context, id: str | None = None, *, limit: int | None = 20) 
     target: str | None = id or None
     if target is not None and not found:
         found, target = _otherwise(context.book, target, wanted), None
-    shown = found[:limit]
-    told = tuple(Happened(each, tuple(_told(each, target)), undone.get(each.id)) for each in shown)
-    return History(told, len(found) > len(shown))
+    shown = tuple(_happened(each, target, undone) for each in found[:limit])
+    return History(shown, len(found) > len(shown))
 
 
 def _otherwise(book: Book, id: str, limit: int | None) -> list[Operation]:
-    """The operation of that id, or those of the session of that uuid or name; none of an entry nobody changed."""
+    """Return the operation of that id, or those of a session; none for an entry that nobody changed."""
     with suppress(NotFound):
         return [book.journal.operation(id)]
     name = id.removeprefix("session:")
@@ -82,18 +81,18 @@ def _otherwise(book: Book, id: str, limit: int | None) -> list[Operation]:
 # --- changes in words ----------------------------------------------------------------------------
 
 
-def _told(operation: Operation, target: str | None = None) -> Iterator[str]:
-    for change in operation.changes:
-        if target is None or change.target == target:
-            yield told(change)
+def _happened(operation: Operation, target: str | None, undone: Mapping[str, str]) -> Happened:
+    """Describe an operation and those of its changes that are of the target."""
+    shown = (told(change) for change in operation.changes if target in (None, change.target))
+    return Happened(operation, tuple(shown), undone.get(operation.id))
 
 
 def told(change: Applied) -> str:
-    """What a change did, in one line such as `e7d2k1: score 0.6 → 0.68, hits 1 → 2 (remembered)`."""
+    """Describe a change in one line such as `e7d2k1: score 0.6 → 0.68, hits 1 → 2 (remembered)`."""
     why = f" ({_cut(change.reason)})" if change.reason and change.reason != "(purged)" else ""
     if change.purged:
         return f"{change.kind} {change.target}: purged{why}"
-    if change.kind in ("append", "drop", "put", "item", "turns", "edit"):
+    if change.kind in _OF_LINES:
         return f"{_line_told(change)}{why}"
     before, after = _entry(change.before), _entry(change.after)
     if before is None and after is not None:
@@ -108,14 +107,11 @@ def told(change: Applied) -> str:
 
 def _line_told(change: Applied) -> str:
     before, after = change.before, change.after
-    if change.kind == "turns":
+    if change.kind in ("turns", "edit"):
         count = (before or after or "").count('"position":')
-        session = short(change.target.removeprefix("session:"))
-        return f"{'-' if after is None else '+'} {count} turn{'s' * (count != 1)} of session {session}"
-    if change.kind == "edit":
-        count = (before or "").count('"position":')
-        what = f"{count} turn{'s' * (count != 1)}" if count else "title and summary"
-        return f"~ {what} of session {short(change.target.removeprefix('session:'))}"
+        what = f"{count} turn{'s' * (count != 1)}" if count or change.kind == "turns" else "title and summary"
+        sign = "~" if change.kind == "edit" else "-" if after is None else "+"
+        return f"{sign} {what} of session {short(change.target.removeprefix('session:'))}"
     if change.kind == "item":
         section, _, text = (after or before or "").partition("\n")
         return f"{'-' if after is None else '+'} {change.target}, {section}: {_cut(text)}"
@@ -125,9 +121,7 @@ def _line_told(change: Applied) -> str:
         if after:
             return f"~ {change.target}: {_cut(before or '')} -> {_cut(after)}"
         return f"- {change.target}: {_cut(before or '')}" if after is not None else f"- {change.target}, all of it"
-    if before is None:
-        return f"+ {change.target}, written"
-    return f"~ {change.target}, rewritten"
+    return f"+ {change.target}, written" if before is None else f"~ {change.target}, rewritten"
 
 
 def _differences(before: Entry, after: Entry) -> Iterator[str]:
@@ -152,13 +146,9 @@ def _value(value: Any) -> str:
 
 
 def _entry(text: str | None) -> Entry | None:
-    """The entry that the journal kept; None if there is none, or it cannot be read."""
-    from datetime import UTC, datetime
-
-    if not text:
-        return None
+    """Return the entry that the journal kept; None if there is none, or it cannot be read."""
     with suppress(ValueError):
-        return memory_md.parse_entry(text, modified=datetime(1970, 1, 1, tzinfo=UTC))
+        return memory_md.parse_entry(text, modified=datetime(1970, 1, 1, tzinfo=UTC)) if text else None
     return None
 
 
@@ -171,9 +161,9 @@ def _cut(text: str, most: int = MOST_TEXT) -> str:
 
 
 def why(context: Context, id: str) -> Why:
-    """Why an entry is in the book: what it rests on, what made it, and which prompts it entered.
+    """Explain an entry: what it rests on, what made and changed it, and which prompts it entered.
 
-    It tells of entries that are gone, too, as long as the journal does.
+    Entries that are gone are explained as long as the journal knows them.
 
     Raises:
         NotFound: Neither the book nor the journal knows an entry of that id.
@@ -183,7 +173,8 @@ def why(context: Context, id: str) -> Why:
     entries = {entry.id: entry for entry in book.entries()}
     entry = entries.get(id)
     operations = list(reversed(book.journal.operations(target=id)))
-    if entry is None and not any(map(_is_of_entry(id), operations)):
+    changes = (change for operation in operations for change in operation.changes if change.target == id)
+    if entry is None and all(change.kind in _OF_LINES for change in changes):
         raise locale.error(NotFound, "problems.no_entry_ever", name=repr(id))
     undone = book.journal.undone()
     by = entry.superseded_by if entry is not None else None
@@ -195,7 +186,7 @@ def why(context: Context, id: str) -> Why:
         id=id,
         known=known(book, [entry])[0] if entry is not None else None,
         rests_on=tuple(_grounds(book, id, entry, [each for each in operations if each.id not in undone])),
-        story=tuple(Happened(each, tuple(_told(each, id)), undone.get(each.id)) for each in operations),
+        story=tuple(_happened(each, id, undone) for each in operations),
         supersedes=texts(each.id for each in entries.values() if each.superseded_by == id),
         contradicts=texts(entry.contradicts if entry is not None else ()),
         superseded_by=texts([by])[0] if by is not None else None,
@@ -203,13 +194,8 @@ def why(context: Context, id: str) -> Why:
     )
 
 
-def _is_of_entry(id: str) -> Any:
-    kinds = ("append", "drop", "put", "item", "turns", "edit")
-    return lambda operation: any(c.target == id and c.kind not in kinds for c in operation.changes)
-
-
 def _grounds(book: Book, id: str, entry: Entry | None, operations: Iterable[Operation]) -> Iterator[Ground]:
-    """Each turn or line once, with the words that were quoted from it."""
+    """Yield each turn or line once, with the words quoted from it."""
     grounds: dict[tuple[str, str], str] = {}
     for operation in operations:
         for change in operation.changes:
@@ -222,16 +208,15 @@ def _grounds(book: Book, id: str, entry: Entry | None, operations: Iterable[Oper
                 for source in sources or ([""] if quote else []):
                     key = (source, operation.session or "")
                     grounds[key] = grounds.get(key) or quote
-    if entry is not None and entry.source:
-        for source in _sources(entry.source):
-            if not any(source == told for told, _ in grounds):
-                grounds[source, entry.session or ""] = ""
+    for source in _sources(entry.source or "") if entry is not None else ():
+        if all(source != told for told, _ in grounds):
+            grounds[source, (entry and entry.session) or ""] = ""
     for (source, session), quote in grounds.items():
         yield _ground(book, source, session, quote)
 
 
 def _quote(reason: str) -> str:
-    """The words that a reason quotes, without the turns named after them; "" if it quotes none."""
+    """Return the words that a reason quotes, without the turns named after them; "" for none."""
     return re.sub(r"(?: turn:\S+)+$", "", reason.removeprefix(_SAID)) if reason.startswith(_SAID) else ""
 
 
@@ -258,12 +243,12 @@ def _ground(book: Book, source: str, session: str, quote: str) -> Ground:
 
 
 def _turn(book: Book, name: str, session: str) -> Turn | None:
-    """The turn of that id in that session; of another, if it is the only one."""
-    turns: Sequence[Turn] = ()
+    """Return the turn of that id in that session, or in another if it is the only one."""
     with suppress(NotFound):
         turns = turns_of(book, name)
-    of_session = [turn for turn in turns if turn.session == session]
-    return next(iter(of_session or (turns if len(turns) == 1 else ())), None)
+        of_session = [turn for turn in turns if turn.session == session]
+        return next(iter(of_session or (turns if len(turns) == 1 else ())), None)
+    return None
 
 
 def _standing(book: Book, path: str, start: int, end: int) -> str | None:
@@ -315,7 +300,7 @@ def undo(context: Context, operation_id: str, *, dry_run: bool = False) -> Undon
 
 
 def _loss_undone(context: Context, *, dry_run: bool) -> Undone:
-    """Put back into MEMORY.md what another program took away, but for what was forgotten since.
+    """Restore what another program took out of MEMORY.md, except what was forgotten since.
 
     Raises:
         NotFound: Nothing was.
@@ -354,7 +339,7 @@ def _loss_undone(context: Context, *, dry_run: bool) -> Undone:
 
 
 def _remains(context: Context, undone: Operation) -> Iterator[str]:
-    """What stays of a file whose session was imported, as each of its sessions is an operation of its own."""
+    """Say what stays of an imported file, as each of its sessions is an operation of its own."""
     if undone.door != BY_IMPORT or undone.session is None:
         return
     with suppress(NotFound, Conflict):  # no turns are kept, or none any more

@@ -23,7 +23,7 @@ class Mask:
         self.count = 0
 
     def text(self, text: str) -> str:
-        """The text without its secrets."""
+        """Return the text without its secrets."""
         if not self._settings.enabled:
             return text
         clean = redact(text, self._settings.patterns)
@@ -31,11 +31,11 @@ class Mask:
         return clean.text
 
     def words(self, words: Sequence[str]) -> tuple[str, ...]:
-        """Tags or names without the secrets in them."""
+        """Return tags or names without the secrets in them."""
         return tuple(map(self.text, words))
 
     def json(self, value: Any) -> Any:
-        """A JSON value without the secrets in it."""
+        """Return a JSON value without the secrets in it."""
         if not self._settings.enabled:
             return value
         clean = redact_json(value, self._settings.patterns)

@@ -1,14 +1,17 @@
-"""What a model is told when it extracts, in English and Chinese, and the forms it fills in.
-
-And how a memory is shown in any prompt: `shown`.
-"""
+"""How a model is asked to fill in a form (`ask`), how prompts show a memory (`shown`), and the extraction's prompt."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from memorybook.text.sentences import compiled
+
+if TYPE_CHECKING:
+    from memorybook.formats.llm_messages import Usage
+    from memorybook.protocols import LLM
+
+T = TypeVar("T")
 
 Language = Literal["en", "zh"]
 
@@ -17,7 +20,7 @@ Mask = Callable[[str], str]
 
 
 def shown(text: str, width: int, mask: Mask) -> str:
-    """A memory as a prompt shows it: without its secrets, in one line that ends no block of data, cut if it is long.
+    """Return a memory as prompts show it: masked, cut, in one line that cannot end a block of data.
 
     A person may have written a secret into the book with an editor; it is masked before a cut can halve it.
     """
@@ -25,21 +28,90 @@ def shown(text: str, width: int, mask: Mask) -> str:
 
 
 def one_line(text: str) -> str:
-    """A text in one line that any wire can send."""
+    """Return a text in one line that any wire can send."""
     return " ".join(text.split()).encode("utf-8", "replace").decode()
 
 
 def cut(line: str, width: int) -> str:
-    """A line of at most `width` characters."""
+    """Cut a line to `width` characters."""
     return line if len(line) <= width else f"{line[: width - 1].rstrip()}…"
 
 
 def unfenced(text: str) -> str:
-    """A text that cannot write the markers between which it stands as data."""
+    """Return a text that cannot write the markers between which it stands as data."""
     return compiled(r"(?i)<(?=\s*/?\s*(?:known|talk|memory|memories|instruction)\b)").sub("< ", text)
 
 
-EXTRACT: Mapping[Language, str] = {
+# --- asking --------------------------------------------------------------------------------------
+
+
+class Step(NamedTuple):
+    """A step that asks a model to fill in a form.
+
+    Attributes:
+        name: Of the form.
+        prompt: What to do, in both languages.
+        description: What the form is, in both languages.
+        schema: JSON Schema of the answer.
+    """
+
+    name: str
+    prompt: Mapping[Language, str]
+    description: Mapping[Language, str]
+    schema: Mapping[str, Any]
+
+
+def ask(
+    llm: LLM, step: Step, language: Language, shown: str, read: Callable[[Any], T], *, system: str | None = None
+) -> tuple[T, Usage]:
+    """Ask a model to fill in the form of a step; return what `read` makes of the answer, and the usage.
+
+    `read` raises ValueError for an answer that cannot be used; the model is then asked once more, with the reason.
+    `system` takes the place of the step's prompt. Raises LLMFailed.
+    """
+    from memorybook.formats.llm_messages import Form
+
+    form = Form(step.name, step.description[language], step.schema, read)
+    prompt = step.prompt[language] if system is None else system
+    reply = llm.complete([{"role": "system", "content": prompt}, {"role": "user", "content": shown}], form=form)
+    return reply.data, reply.usage
+
+
+TEXT: Mapping[str, Any] = {"type": "string"}
+MAYBE: Mapping[str, Any] = {"type": ["string", "null"]}
+
+
+def choice_of(*words: str) -> dict[str, Any]:
+    """Return the schema of one of these words."""
+    return {"type": "string", "enum": list(words)}
+
+
+def list_of(items: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of a list."""
+    return {"type": "array", "items": items}
+
+
+def object_of(**properties: Any) -> dict[str, Any]:
+    """Return the schema of an object with just these fields, all of them given."""
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def items_of(value: Any) -> list[Any]:
+    """Return the items of a list; a single object or text is one."""
+    return value if isinstance(value, list) else [value] if isinstance(value, dict | str) and value else []
+
+
+def line_of(value: Any, width: int) -> str:
+    """Return a text in one line that every file can hold, cut; "" for what is no text."""
+    if not isinstance(value, str):
+        return ""
+    text = compiled(r"[\x00-\x1f\x7f\u2028\u2029]+").sub(" ", value)
+    return " ".join(text.encode("utf-8", "replace").decode().split())[:width]
+
+
+# --- extraction ----------------------------------------------------------------------------------
+
+_EXTRACT: Mapping[Language, str] = {
     "en": """\
 You keep the long-term memory of an assistant. From the conversation you take what will be worth knowing later, \
 for a reader who sees nothing else of it.
@@ -112,47 +184,24 @@ summary：2～5 句，谈了什么。decisions、open_questions：定下的和�
 
 KNOWN: Mapping[Language, str] = {"en": "Known:", "zh": "已知："}
 GROUPS: Mapping[Language, str] = {"en": "Groups in use: ", "zh": "已有分组："}
-EXTRACT_FORM: Mapping[Language, str] = {
-    "en": "What of the conversation is worth remembering.",
-    "zh": "对话中值得记住的内容。",
-}
-
-_TEXT: Mapping[str, Any] = {"type": "string"}
-
-
-def _list() -> dict[str, Any]:
-    return {"type": "array", "items": _TEXT}
-
-
-def _object(**properties: Any) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
-EXTRACT_SCHEMA: Mapping[str, Any] = _object(
-    summary=_TEXT,
-    decisions=_list(),
-    open_questions=_list(),
-    candidates={
-        "type": "array",
-        "items": _object(
-            content=_TEXT,
-            category=_TEXT,
-            importance=_TEXT,
-            tags=_TEXT,
-            entities=_list(),
-            group=_TEXT,
-            turns=_list(),
-            quote=_TEXT,
-            reinforces=_TEXT,
-            contradicts=_TEXT,
-            expires_at=_TEXT,
+EXTRACT = Step(
+    "remember",
+    _EXTRACT,
+    {"en": "What of the conversation is worth remembering.", "zh": "对话中值得记住的内容。"},
+    object_of(
+        summary=TEXT,
+        decisions=list_of(TEXT),
+        open_questions=list_of(TEXT),
+        candidates=list_of(
+            object_of(
+                **dict.fromkeys(("content", "category", "importance", "tags"), TEXT),
+                entities=list_of(TEXT),
+                group=TEXT,
+                turns=list_of(TEXT),
+                **dict.fromkeys(("quote", "reinforces", "contradicts", "expires_at"), TEXT),
+            )
         ),
-    },
-    forget={"type": "array", "items": _object(turn=_TEXT, text=_TEXT, known=_TEXT)},
+        forget=list_of(object_of(turn=TEXT, text=TEXT, known=TEXT)),
+    ),
 )
 """What each field takes stands in the prompt alone: said here as well, it would leave room for fewer known entries."""

@@ -11,7 +11,6 @@ from memorybook.validate import lines_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from memorybook.book.book import Book
     from memorybook.model import Entry, Turn
     from memorybook.search.types import Answer, Hit, Passage, Query
 
@@ -52,7 +51,7 @@ def _turn(book: Book, name: str) -> Said:
 
 
 def turn_of(book: Book, name: str) -> Turn:
-    """The one turn that `ID` or `SESSION/ID` names, UUIDs by their beginning too. Raises NotFound, Conflict."""
+    """Return the one turn that `ID` or `SESSION/ID` names, UUIDs by their beginning too. Raises NotFound, Conflict."""
     try:
         found = turns_of(book, name) or _by_beginning(book, name)
     except NotFound:
@@ -70,7 +69,7 @@ def turn_of(book: Book, name: str) -> Turn:
 
 
 def _by_beginning(book: Book, name: str) -> Sequence[Turn]:
-    """The turns of a short name, see `Transcripts.short_names`."""
+    """Find the turns of a short name, see `Transcripts.short_names`."""
     cuts = [place for place, char in enumerate(name) if char == "/"]
     parts = [("", name), *((name[:cut], name[cut + 1 :]) for cut in cuts)]
     places = [place for session, turn in parts for place in book.transcripts.beginning_with(turn, session)]
@@ -78,7 +77,7 @@ def _by_beginning(book: Book, name: str) -> Sequence[Turn]:
 
 
 def turns_of(book: Book, name: str) -> Sequence[Turn]:
-    """The turns, one per session, that `ID` or `SESSION/ID` names; either may hold slashes. NotFound: no session."""
+    """Find the turns, one per session, that `ID` or `SESSION/ID` names. Raises NotFound for an unknown session."""
     found = book.transcripts.find(name)
     cuts = [place for place, char in enumerate(name) if char == "/"]
     unknown = []
@@ -102,26 +101,24 @@ def entries(book: Book, *, category: str | None, group: str | None, state: str |
         raise InvalidInput(f"limit {limit} is below 1")
 
     inside = None if group is None else folder_of(group)
-
-    def wanted(entry: Entry) -> bool:
-        return (
-            (category is None or entry.category == category)
-            and (inside is None or (inside != "" and folder_of(entry.group or "").startswith(inside)))
-            and (state is None or entry.state == state)
-        )
-
-    found = known(book, filter(wanted, book.entries()))
-    found.sort(key=lambda each: each.strength, reverse=True)
+    wanted = [
+        entry
+        for entry in book.entries()
+        if category in (None, entry.category)
+        and state in (None, entry.state)
+        and (inside is None or (inside != "" and folder_of(entry.group or "").startswith(inside)))
+    ]
+    found = sorted(known(book, wanted), key=lambda each: each.strength, reverse=True)
     return Listed(tuple(found[:limit]), len(found))
 
 
 def folder_of(group: str) -> str:
-    """A group as it is looked for: `Work / API` and `work/api/` are one, in which `work/api/v2/` is."""
+    """Normalise a group for comparing: `Work / API` and `work/api/` are one, in which `work/api/v2/` is."""
     return "".join(f"{name}/" for part in group.split("/") if (name := part.strip().casefold()))
 
 
 def known(book: Book, entries: Iterable[Entry]) -> list[Known]:
-    """Entries with their strength today and their access counts."""
+    """Return entries with their strength today and their access counts."""
     entries = list(entries)
     counts = book.access_counts(entry.id for entry in entries)
     return [Known(entry, book.strength(entry), counts.get(entry.id, 0)) for entry in entries]
@@ -131,7 +128,7 @@ def known(book: Book, entries: Iterable[Entry]) -> list[Known]:
 
 
 def renewed(book: Book, asked: Query, answer: Answer, *, limit: int) -> Answer:
-    """The answer with what is true now before what it replaced, and as relevant.
+    """Put what is true now before what it replaced, and as relevant.
 
     So it is for entries, and for turns of which nothing else is remembered. What a filter of the query leaves out is
     not brought back.
@@ -153,7 +150,7 @@ def renewed(book: Book, asked: Query, answer: Answer, *, limit: int) -> Answer:
 
 
 def _held(passage: Passage, entries: Mapping[str, Entry]) -> Entry | None:
-    """The entry that a passage is; of a turn one that rests on it, if none of those is true any more."""
+    """Return the entry of a passage; of a turn one that rests on it, if none of those is true any more."""
     if passage.source != "turn":
         return entries.get(passage.entry or "")
     source = f"turn:{passage.turn}"
@@ -162,7 +159,7 @@ def _held(passage: Passage, entries: Mapping[str, Entry]) -> Entry | None:
 
 
 def _now(entry: Entry | None, entries: Mapping[str, Entry]) -> Entry | None:
-    """What is true in place of an entry; None if that is the entry itself, or is gone."""
+    """Return what is true in place of an entry; None if that is the entry itself, or is gone."""
     seen: set[str] = set()
     while entry is not None and entry.superseded_by is not None and entry.id not in seen:
         seen.add(entry.id)

@@ -10,6 +10,7 @@ from itertools import takewhile
 from typing import Any, NamedTuple, cast
 
 from memorybook.entries.candidate import Candidate, ForgetRequest, Importance
+from memorybook.entries.model_prompts import items_of, line_of
 from memorybook.model import CATEGORIES, CATEGORY_ALIASES, TRUST_ORDER, Category, Discarded, Entry, Trust, Turn
 from memorybook.text.tokens import normalise
 
@@ -55,16 +56,18 @@ def read_reply(value: Any, aliases: Aliases) -> Reading:
     fields = _fields(value)
     candidates: list[Candidate] = []
     discarded: list[Discarded] = []
-    for item in _items(fields.get("candidates")):
+    for item in items_of(fields.get("candidates")):
         try:
             candidates.append(_candidate(item, aliases))
         except _Bad as reason:
-            discarded.append(Discarded(text=_label(item), reason=str(reason), quote=_line(_get(item, "quote"), 200)))
+            content = item.get("content") if isinstance(item, dict) else item
+            label = line_of(content, 200) if isinstance(content, str) else type(content).__name__
+            discarded.append(Discarded(text=label, reason=str(reason), quote=line_of(_first(item, "quote"), 200)))
     reading = Reading(
         tuple(candidates),
         tuple(discarded),
         tuple(_forget(fields.get("forget"), aliases)),
-        _line(fields.get("summary"), 2_000),
+        line_of(fields.get("summary"), 2_000),
         _lines(fields.get("decisions"), 20, 300),
         _lines(fields.get("open_questions"), 20, 300),
     )
@@ -74,7 +77,7 @@ def read_reply(value: Any, aliases: Aliases) -> Reading:
 
 
 def _fields(value: Any) -> Mapping[str, Any]:
-    """The answer as an object; a bare list is one of candidates."""
+    """Return the answer as an object; a bare list is one of candidates."""
     if isinstance(value, list):
         value = {"candidates": value}
     if not isinstance(value, dict):
@@ -90,15 +93,6 @@ def _fields(value: Any) -> Mapping[str, Any]:
     return cast(Mapping[str, Any], value)
 
 
-def _items(value: Any) -> list[Any]:
-    """The candidates of a list; a single object is one."""
-    return value if isinstance(value, list) else [value] if value else []
-
-
-def _get(item: Any, name: str) -> Any:
-    return item.get(name) if isinstance(item, dict) else None
-
-
 # --- one candidate -------------------------------------------------------------------------------
 
 
@@ -106,7 +100,7 @@ def _candidate(item: Any, aliases: Aliases) -> Candidate:
     if not isinstance(item, dict):
         raise _Bad("is not an object")
     content = _content(item.get("content"))
-    quote = _line(item.get("quote"), 1_000)
+    quote = line_of(item.get("quote"), 1_000)
     turns = _turns(_first(item, "turns", "source_turns", "turn"), quote, aliases)
     contradicts = _known(item.get("contradicts"), aliases)
     reinforces = tuple(id for id in _known(item.get("reinforces"), aliases) if id not in contradicts)
@@ -127,7 +121,7 @@ def _candidate(item: Any, aliases: Aliases) -> Candidate:
 
 
 def _as_known(content: str, names: Any, aliases: Aliases) -> str:
-    """The known statement in full where a candidate copies it as it was shown, without its date or cut."""
+    """Return the known statement in full where a candidate copies it without its date, or cut."""
     copied = normalise(content).rstrip("…")
     for name in _names(names, "m"):
         if copied in normalise(aliases.known[name].text):
@@ -135,14 +129,12 @@ def _as_known(content: str, names: Any, aliases: Aliases) -> str:
     return content
 
 
-def _first(item: Mapping[str, Any], *names: str) -> Any:
-    return next((item[name] for name in names if item.get(name) is not None), None)
+def _first(item: Any, *names: str) -> Any:
+    return next((item[name] for name in names if isinstance(item, dict) and item.get(name) is not None), None)
 
 
 def _content(value: Any) -> str:
-    if not isinstance(value, str):
-        raise _Bad("has no content")
-    text = _clean(value)
+    text = line_of(value, 1_000_000)
     if not re.search(r"\w", text):
         raise _Bad("has no content")
     if len(text) > CONTENT:
@@ -151,7 +143,7 @@ def _content(value: Any) -> str:
 
 
 def _turns(value: Any, quote: str, aliases: Aliases) -> tuple[Turn, ...]:
-    """The turns named; where none is, those that hold the quote."""
+    """Find the turns named; where none is, those that hold the quote."""
     found = {turn.id: turn for name in _names(value, "t") for turn in aliases.turns.get(name, ())}
     if not found and len(quote) >= 6:
         wanted = normalise(quote)
@@ -164,7 +156,7 @@ def _turns(value: Any, quote: str, aliases: Aliases) -> tuple[Turn, ...]:
 
 
 def _known(value: Any, aliases: Aliases) -> tuple[str, ...]:
-    """Ids of the entries named, all of which were shown."""
+    """Return ids of the entries named, all of which were shown."""
     names = _names(value, "m")
     for name in names:
         if name not in aliases.known:
@@ -173,7 +165,7 @@ def _known(value: Any, aliases: Aliases) -> tuple[str, ...]:
 
 
 def _names(value: Any, letter: str) -> list[str]:
-    """The aliases in a list, a text such as `t1, t2`, or a number."""
+    """Read the aliases in a list, a text such as `t1, t2`, or a number."""
     if isinstance(value, list):
         return [name for one in value if not isinstance(one, list) for name in _names(one, letter)]
     if isinstance(value, int) and not isinstance(value, bool):
@@ -184,7 +176,7 @@ def _names(value: Any, letter: str) -> list[str]:
     parts = [part for part in re.split(r"[\s,;，、；\[\]()\"'`]+", bare) if part]
     named = list(takewhile(lambda part: part[-1].isdigit(), parts))
     parts = named or parts  # after its alias a model may copy what stands there
-    return [f"{letter}{part}" if part.isascii() and part.isdigit() else _clean(part)[:40] for part in parts]
+    return [f"{letter}{part}" if part.isascii() and part.isdigit() else line_of(part, 40) for part in parts]
 
 
 def _is_nothing(value: str) -> bool:
@@ -196,7 +188,7 @@ _NOTHING = frozenset(("", "-", "none", "null", "nil", "n/a", "na", "no", "nothin
 
 
 def trust_of(turns: Iterable[Turn]) -> Trust:
-    """How far what rests on these turns is trusted: as the user if they said any of it, else as who did."""
+    """Return the trust of what rests on these turns: the user's if they said any of it, else the lowest."""
     doors: set[Trust] = {_DOORS.get(turn.role, "agent") for turn in turns}
     return "user" if "user" in doors else min(doors, key=TRUST_ORDER.index, default="agent")
 
@@ -205,7 +197,7 @@ _DOORS: Mapping[str, Trust] = {"user": "user", "": "user", "assistant": "agent",
 
 
 def category_of(value: Any) -> Category:
-    """The category meant; `fact` where none is near."""
+    """Return the category meant; `fact` where none is near."""
     if not isinstance(value, str):
         return "fact"
     word = re.sub(r"[\s-]+", "_", value.strip().lower()[:40])
@@ -232,7 +224,7 @@ _CATEGORY_WORDS: Mapping[str, Category] = {
 
 
 def _importance(value: Any) -> Importance:
-    """`high`, `medium` or `low`, or a number 0..1; one above that is read as of 1..10."""
+    """Read `high`, `medium`, `low` or a number 0..1; one above that is of 1..10."""
     if isinstance(value, str):
         try:
             value = float(value)
@@ -252,10 +244,10 @@ _IMPORTANCES: Mapping[str, Importance] = {
 
 
 def _group(value: Any) -> str | None:
-    """A path of at most three names, `work/api`; None if there is none."""
+    """Read a path of at most three names, `work/api`; None if there is none."""
     if not isinstance(value, str) or _is_nothing(value):
         return None
-    parts = [" ".join(part.split()) for part in re.split(r"[/／>]", _clean(value))]
+    parts = [" ".join(part.split()) for part in re.split(r"[/／>]", line_of(value, 1_000))]
     path = "/".join([part for part in parts if re.search(r"\w", part)][:3])
     return path if path and len(path) <= 60 else None
 
@@ -273,19 +265,19 @@ def _day(value: Any) -> date | None:
 
 
 def _forget(value: Any, aliases: Aliases) -> Iterator[ForgetRequest]:
-    """Requests whose turn was shown; entries that were not shown are left out of them."""
-    for item in _items(value):
-        text = _line(_get(item, "text"), 500)
-        turns = [turn for name in _names(_get(item, "turn"), "t") for turn in aliases.turns.get(name, ())]
+    """Yield requests whose turn was shown, without entries that were not."""
+    for item in items_of(value):
+        text = line_of(_first(item, "text"), 500)
+        turns = [turn for name in _names(_first(item, "turn"), "t") for turn in aliases.turns.get(name, ())]
         if text and turns:
-            names = [name for name in _names(_get(item, "known"), "m") if name in aliases.known]
+            names = [name for name in _names(_first(item, "known"), "m") if name in aliases.known]
             yield ForgetRequest(
                 text=text, turn_id=turns[0].id, ids=tuple(dict.fromkeys(aliases.known[name].id for name in names))
             )
 
 
 def _bounded(reading: Reading) -> Reading:
-    """Said twice, kept once; and at most `MOST` candidates."""
+    """Keep each statement once, and at most `MOST` candidates."""
     merged = merged_by_text(reading.candidates)
     order = sorted(range(len(merged)), key=lambda place: -merged[place].score)
     kept = set(order[:MOST])
@@ -299,7 +291,7 @@ def _bounded(reading: Reading) -> Reading:
 
 
 def merged_by_text(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Candidates with those of equal normalised text as one, which rests on all their turns."""
+    """Merge candidates of equal normalised text into one that rests on all their turns."""
     merged: dict[str, Candidate] = {}
     for one in candidates:
         key = normalise(one.content)
@@ -325,28 +317,11 @@ def _joined(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
 
 
 def _lines(value: Any, limit: int, width: int) -> tuple[str, ...]:
-    """The texts of a list (or of one text with commas), each in one line; longer ones are left out."""
+    """Read the texts of a list, or of one text with commas, each in one line; longer ones are left out."""
     if isinstance(value, str):
         value = re.split(r"[,，、;；\n]|\s+(?=#)", value) if width < 200 else [value]
     if not isinstance(value, list):
         return ()
-    lines = [_line(one, width + 1) for one in value[: limit * 4]]
+    lines = [line_of(one, width + 1) for one in value[: limit * 4]]
     said = (line for line in lines if re.search(r"\w", line) and len(line) <= width and not _is_nothing(line))
     return tuple(dict.fromkeys(said))[:limit]
-
-
-def _line(value: Any, width: int) -> str:
-    """A text in one line, cut; "" for what is none."""
-    return _clean(value)[:width] if isinstance(value, str) else ""
-
-
-def _clean(text: str) -> str:
-    """A text in one line that every file can hold."""
-    text = re.sub(r"[\x00-\x1f\x7f\u2028\u2029]+", " ", text)
-    return " ".join(text.encode("utf-8", "replace").decode().split())
-
-
-def _label(item: Any) -> str:
-    """What of a candidate can be shown of one that was set aside."""
-    content = item.get("content") if isinstance(item, dict) else item
-    return _line(content, 200) if isinstance(content, str) else type(content).__name__

@@ -1,4 +1,4 @@
-"""What waits for a person's word: automatic writes that are proposed instead, listed, accepted, rejected.
+"""The review queue: automatic writes that wait for a person, listed, accepted, rejected.
 
 A proposal keeps, beside each change, how the entry stood that it is about. What changed since is not carried out on
 the strength of an old reason: it is shown as stale and worked out anew. What a person rejected does not come again
@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook import locale
 from memorybook.book import fade
 from memorybook.book.transaction import Result, statement
 from memorybook.book.undo import Group
-from memorybook.entries.merge_plan import Proposed
+from memorybook.entries.match import Proposed
 from memorybook.errors import Conflict, InvalidInput, NotFound, Unavailable
 from memorybook.forget.tombstones import phrases, tombstones_of, turn_key, unlabelled
 from memorybook.formats import changes_json, session_md
@@ -33,14 +34,14 @@ from memorybook.model import (
     Reinforce,
     Remove,
     RemoveTurns,
-    SessionSummary,
     Supersede,
     Update,
 )
-from memorybook.results import moment
+from memorybook.results import moment, to_json
 from memorybook.sessions.recall_types import short
 from memorybook.text.screen import screen
 from memorybook.text.tokens import digest, text_digest
+from memorybook.validate import count_of
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -48,9 +49,6 @@ if TYPE_CHECKING:
     from memorybook.book.book import Book
     from memorybook.context import Context
     from memorybook.protocols import Transcripts
-
-
-_NEW = (Add, Append, Put)
 
 
 class Submitted(NamedTuple):
@@ -80,18 +78,8 @@ class Waiting(NamedTuple):
 
     def json(self) -> dict[str, Any]:
         """`{"id", "kind", "reason", "time", "state", "stale", "told", "changes", "operation"}`."""
-        proposal = self.proposal
-        return {
-            "id": proposal.id,
-            "kind": proposal.kind,
-            "reason": proposal.reason,
-            "time": moment(proposal.time),
-            "state": proposal.state,
-            "stale": self.stale,
-            "told": list(self.told),
-            "changes": [dict(change) for change in proposal.changes],
-            "operation": proposal.operation,
-        }
+        time = moment(self.proposal.time)
+        return {**to_json(self.proposal), "time": time, "stale": self.stale, "told": list(self.told)}
 
 
 class Review(NamedTuple):
@@ -145,7 +133,7 @@ def propose_or_apply(
     proposed: Iterable[Proposed] = (),
     door: str | None = None,
 ) -> Submitted:
-    """The one way of automatic writes: carried out at once, or proposed if the setting wants a person's word.
+    """Apply automatic writes, or propose them if the setting wants a person's word.
 
     With `require_user_confirmation` the changes wait in the review queue, those that belong together in one proposal;
     what was left out, and what the model used, is journalled all the same.
@@ -166,7 +154,7 @@ def propose_or_apply(
 def propose_or_apply_each(
     context: Context, groups: Sequence[Group], *, kind: str, door: str | None = None
 ) -> list[Submitted]:
-    """As `propose_or_apply`, for several groups as `Book.apply_each` takes them."""
+    """Apply or propose several groups, as `Book.apply_each` takes them."""
     book, door = context.book, door or context.door
     if not context.config.require_user_confirmation:
         return [Submitted(result) for result in book.apply_each(groups, actor=context.actor, door=door, kind=kind)]
@@ -177,7 +165,7 @@ def propose_or_apply_each(
 
 
 def propose(context: Context, proposed: Iterable[Proposed], *, session: str | None = None) -> tuple[str, ...]:
-    """Put proposals into the queue; ids of those that wait there now.
+    """Put proposals into the queue; return ids of those that wait there now.
 
     What waits there already keeps its id. What a person rejected before is left out.
     """
@@ -204,7 +192,7 @@ def propose(context: Context, proposed: Iterable[Proposed], *, session: str | No
 
 
 def review(context: Context, *, kind: str | None = None, state: str = "open", limit: int | None = None) -> Review:
-    """What waits for a person's word, oldest first.
+    """List proposals, oldest first.
 
     Args:
         kind: Only of this kind.
@@ -216,22 +204,16 @@ def review(context: Context, *, kind: str | None = None, state: str = "open", li
     """
     if state not in ("open", "accepted", "rejected", "withdrawn"):
         raise InvalidInput(f"state {state!r} is none of open, accepted, rejected, withdrawn")
-    if limit is not None and limit < 1:
-        raise InvalidInput(f"limit {limit} is below 1")
+    limit = count_of(limit)
     _check_kind(context, kind)
-    found = context.book.journal.proposals(state=state)
-    wanted = [each for each in found if kind is None or each.kind == kind]
-    entries = {entry.id: entry for entry in context.book.entries()}
-    book, transcripts = context.book, context.book.transcripts
-    shown = tuple(
-        Waiting(
-            each,
-            tuple(told(each.changes, entries, transcripts)),
-            stale(book, each, entries) if state == "open" else "",
-        )
-        for each in wanted[:limit]
-    )
-    return Review(shown, Counter(each.kind for each in wanted))
+    book = context.book
+    wanted = [each for each in book.journal.proposals(state=state) if kind is None or each.kind == kind]
+    entries = {entry.id: entry for entry in book.entries()}
+    shown: list[Waiting] = []
+    for each in wanted[:limit]:
+        why = stale(book, each, entries) if state == "open" else ""
+        shown.append(Waiting(each, tuple(told(each.changes, entries, book.transcripts)), why))
+    return Review(tuple(shown), Counter(each.kind for each in wanted))
 
 
 # --- deciding ------------------------------------------------------------------------------------
@@ -269,7 +251,7 @@ def accept(context: Context, ids: Sequence[str] = (), *, kind: str | None = None
 
 
 def _apart(proposals: Iterable[Proposal]) -> tuple[list[Proposal], list[Proposal]]:
-    """Proposals of which no two name the same entry or document, and the rest: these must see what those did."""
+    """Part proposals that share no entry or document from the rest, which must see what those did."""
     apart: list[Proposal] = []
     rest: list[Proposal] = []
     named: set[str] = set()
@@ -283,7 +265,7 @@ def _apart(proposals: Iterable[Proposal]) -> tuple[list[Proposal], list[Proposal
 def _carried_out(
     context: Context, proposals: Sequence[Proposal], entries: Mapping[str, Entry]
 ) -> tuple[list[tuple[str, str | None]], list[tuple[Proposal, str]]]:
-    """Ids with operations of those that were carried out, each by one; and those that could not be, with why."""
+    """Carry out proposals, each as an operation; return ids with operations, and what failed, with why."""
     book = context.book
     groups = [
         Group(_session(each), list(map(changes_json.parse, each.changes)), bury=tombstones(context, each, entries))
@@ -296,10 +278,12 @@ def _carried_out(
             return [], [(proposals[0], str(error))]
         each_alone = [_carried_out(context, [proposal], entries) for proposal in proposals]
         return [one for done, _ in each_alone for one in done], [one for _, failed in each_alone for one in failed]
-    operations = [result.operation.id if result.operation else None for result in results]
-    for proposal, operation in zip(proposals, operations, strict=True):
+    done = []
+    for proposal, result in zip(proposals, results, strict=True):
+        operation = result.operation.id if result.operation else None
         book.journal.decide(proposal.id, "accepted", time=book.now(), operation=operation)
-    return [(proposal.id, operation) for proposal, operation in zip(proposals, operations, strict=True)], []
+        done.append((proposal.id, operation))
+    return done, []
 
 
 def _session(proposal: Proposal) -> str | None:
@@ -310,8 +294,9 @@ def withdraw(context: Context, proposal: Proposal, why: str) -> tuple[str, ...]:
     """Take back a proposal that no longer fits; what it says that is new is proposed anew. Ids of these."""
     book = context.book
     book.journal.decide(proposal.id, "withdrawn", time=book.now())
-    left = fitting(book, proposal, {entry.id: entry for entry in book.entries()})
-    if not any(isinstance(change, _NEW) for change in left):
+    against = _against(book, proposal, {entry.id: entry for entry in book.entries()})
+    left = [changes_json.parse(each) for each, why in zip(proposal.changes, against, strict=True) if not why]
+    if not any(isinstance(change, Add | Append | Put) for change in left):
         return ()
     rest = Proposed(proposal.kind, tuple(left), f"{proposal.reason} ({why})")
     return propose(context, [rest], session=_session(proposal))
@@ -364,12 +349,10 @@ def _chosen(context: Context, ids: Sequence[str], kind: str | None, every: bool)
 
 def _check_kind(context: Context, kind: str | None) -> None:
     """Refuse a kind that no proposal can have."""
-    if kind is None:
-        return
     from memorybook.entries import tidy_proposals
 
     kinds = tuple(dict.fromkeys((*tidy_proposals.KINDS, *KINDS)))
-    if kind not in kinds and not context.book.journal.proposals(state=None, kind=kind):
+    if kind not in (None, *kinds) and not context.book.journal.proposals(state=None, kind=kind):
         raise InvalidInput(f"kind {kind!r} is none of {', '.join(kinds)}")
 
 
@@ -397,12 +380,12 @@ KINDS = (*(kind for kind, _ in _KINDS), FORGET, "doubtful")
 
 
 def key(changes: Iterable[Change], entries: Mapping[str, Entry]) -> str:
-    """What makes these changes the same proposal as others; see `key_of`."""
+    """Return the key of changes that are not kept yet, see `key_of`."""
     return key_of([kept(change, entries, None) for change in changes])
 
 
 def key_of(changes: Sequence[Mapping[str, Any]]) -> str:
-    """What makes two proposals the same: they do the same to entries that are as they were, or say the same anew."""
+    """Return the key of a proposal: equal ones do the same to unchanged entries, or add the same text."""
     named = {change["entry"]["id"]: digest(change["entry"]["text"]) for change in changes if change.get("do") == "add"}
     return text_digest(repr(sorted(_key(change, named) for change in changes)))
 
@@ -424,7 +407,7 @@ def _key(change: Mapping[str, Any], named: Mapping[str, str]) -> str:
 
 
 def kept(change: Change, entries: Mapping[str, Entry], session: str | None, kind: str = "") -> dict[str, Any]:
-    """The change as it is kept: with the session it belongs to, and how the entry stands that it is about."""
+    """Return the change as it is kept: with its session, and a stamp of the entry it is about."""
     shown = changes_json.render(change)
     if session is not None and "session" not in shown:
         shown["session"] = session
@@ -434,7 +417,7 @@ def kept(change: Change, entries: Mapping[str, Entry], session: str | None, kind
 
 
 def _stamp(change: Change, entry: Entry, kind: str) -> str:
-    """How an entry stands, as far as a change depends on it: the same on every day that it only fades."""
+    """Return a digest of what a change depends on in an entry; fading alone does not change it."""
     said = (entry.text, entry.category, entry.archived, entry.pinned, entry.superseded_by, entry.expires)
     if isinstance(change, Reinforce | Supersede) or kind == FORGET:
         return text_digest(repr(said))
@@ -444,7 +427,7 @@ def _stamp(change: Change, entry: Entry, kind: str) -> str:
 
 
 def proposals_of(changes: Iterable[Change], verb: str) -> Iterator[Proposed]:
-    """The changes in proposals of their own, but for those that belong together."""
+    """Yield a proposal for each group of changes that belong together."""
     for group in _together(changes):
         kind = next((name for name, of in _KINDS if any(isinstance(change, of) for change in group)), "forget")
         reasons = "; ".join(dict.fromkeys(change.reason for change in group if change.reason))
@@ -452,20 +435,18 @@ def proposals_of(changes: Iterable[Change], verb: str) -> Iterator[Proposed]:
 
 
 def _together(changes: Iterable[Change]) -> list[list[Change]]:
-    """Changes that name the same entries, each group in order."""
+    """Group changes that name the same entries, each group in order."""
     groups: list[tuple[set[str], list[Change]]] = []
     for change in changes:
         ids = _ids(change)
-        mine: tuple[set[str], list[Change]] = (set(ids), [])
-        for group in [group for group in groups if group[0] & ids]:
-            groups.remove(group)
-            mine = (mine[0] | group[0], mine[1] + group[1])
-        groups.append((mine[0], [*mine[1], change]))
+        joined = [group for group in groups if group[0] & ids]
+        groups = [group for group in groups if not group[0] & ids]
+        groups.append((ids.union(*(group[0] for group in joined)), [*(c for _, mine in joined for c in mine), change]))
     return [group for _, group in groups]
 
 
 def _ids(change: Change) -> set[str]:
-    """The entries that a change is about."""
+    """Return ids of the entries that a change is about."""
     if isinstance(change, Add):
         return {change.entry.id}
     if not isinstance(change, _ABOUT_ENTRIES):
@@ -477,7 +458,7 @@ def _ids(change: Change) -> set[str]:
 
 
 def tombstones(context: Context, proposal: Proposal, entries: Mapping[str, Entry]) -> set[str]:
-    """What must not come back once this is carried out; to be asked before. Empty but for what is to be forgotten."""
+    """Return what must not come back once this is carried out; empty but for requests to forget. Ask before."""
     if proposal.kind != FORGET:
         return set()
     changes = list(map(changes_json.parse, proposal.changes))
@@ -499,7 +480,7 @@ def tombstones(context: Context, proposal: Proposal, entries: Mapping[str, Entry
 def told(
     changes: Sequence[Mapping[str, Any]], entries: Mapping[str, Entry], transcripts: Transcripts | None = None
 ) -> Iterator[str]:
-    """The changes in words; of turns that would go their own words, too, if the transcripts are given."""
+    """Describe changes; with the transcripts, quote the turns that would go."""
     said = {id: entry.text for id, entry in entries.items()}
     said |= {change["entry"]["id"]: change["entry"]["text"] for change in changes if change.get("do") == "add"}
     for change in changes:
@@ -512,7 +493,8 @@ def told(
         elif kind == "supersede":
             yield f"{id} is no longer true: {text} (now: {_line(said.get(change['by'], '(gone)'))})"
         elif kind == "update":
-            yield f"{id}, {', '.join(_fields(change))}: {text}"
+            fields = {name.replace("_", " "): value for name, value in change["fields"].items() if name not in _PASSING}
+            yield f"{id}, {', '.join(f'{name} → {_value(value)}' for name, value in fields.items())}: {text}"
         elif kind in ("archive", "remove", "reinforce"):
             yield f"{kind} {id}: {text}"
         elif kind == "drop":
@@ -530,7 +512,7 @@ def told(
 
 
 def _turns_told(change: Mapping[str, Any], transcripts: Transcripts | None) -> Iterator[str]:
-    """The first of the turns that would go, by their ids, and how many more."""
+    """Quote the first of the turns that would go, and count the rest."""
     session, ids = change["session"], change.get("turn_ids")
     try:
         if transcripts is None:
@@ -548,27 +530,24 @@ def _turns_told(change: Mapping[str, Any], transcripts: Transcripts | None) -> I
 
 
 def _page_told(path: str, before: str, after: str) -> Iterator[str]:
-    """What is written, in a line; of a summary what it is called, what it no longer says, and what it says now."""
+    """Describe a page that is written; of a summary its title, and what it no longer says and says now."""
     if not path.startswith("sessions/"):
         yield f"write {path}: {_line(after)}"
         return
     old, new = session_md.parse(before), session_md.parse(after)
-    was, says = dict.fromkeys(_says(old)), dict.fromkeys(_says(new))
+    was, says = (
+        dict.fromkeys(
+            (
+                *phrases(page.summary),
+                *(f"decided: {each}" for each in page.decisions),
+                *(f"open: {each}" for each in page.open_questions),
+            )
+        )
+        for page in (old, new)
+    )
     yield f"{'change' if before else 'write'} {path}: {_line(new.title or new.name)}"
     yield from (f"- {_line(row)}" for row in was if row not in says)
     yield from (f"+ {_line(row)}" for row in says if row not in was)
-
-
-def _says(summary: SessionSummary) -> Iterator[str]:
-    yield from phrases(summary.summary)
-    yield from (f"decided: {each}" for each in summary.decisions)
-    yield from (f"open: {each}" for each in summary.open_questions)
-
-
-def _fields(change: Mapping[str, Any]) -> Iterator[str]:
-    for name, value in change["fields"].items():
-        if name not in _PASSING:
-            yield f"{name.replace('_', ' ')} → {_value(value)}"
 
 
 def _value(value: Any) -> str:
@@ -588,14 +567,12 @@ def _line(text: str, most: int = 300) -> str:
 
 
 def stale(book: Book, proposal: Proposal, entries: Mapping[str, Entry]) -> str:
-    """Why a proposal no longer fits what stands there now; "" if it does."""
-    added = _added(book, proposal, entries)
-    against = (_against(book, change, proposal, added, entries) for change in proposal.changes)
-    return next(filter(None, against), "")
+    """Return why a proposal no longer fits what stands there now; "" if it does."""
+    return next(filter(None, _against(book, proposal, entries)), "")
 
 
 def overruled(proposal: Proposal, forgets: Iterable[tuple[Proposal, set[str]]]) -> str:
-    """Why a proposal must not be carried out beside later ones to forget, given with their tombstones; "" if it may."""
+    """Return why a later request to forget, given with its tombstones, stands against a proposal; "" if none."""
     if proposal.kind == FORGET:
         return ""
     shown = ((changes_json.parse(each), each.get("session") or "") for each in proposal.changes)
@@ -604,17 +581,17 @@ def overruled(proposal: Proposal, forgets: Iterable[tuple[Proposal, set[str]]]) 
     return "" if all(map(brings.isdisjoint, later)) else "it is to be forgotten"
 
 
-def fitting(book: Book, proposal: Proposal, entries: Mapping[str, Entry]) -> list[Change]:
-    """The changes of a proposal that fit what stands there now."""
-    added = _added(book, proposal, entries)
-    fits = [each for each in proposal.changes if not _against(book, each, proposal, added, entries)]
-    return [changes_json.parse(each) for each in fits]
+def _against(book: Book, proposal: Proposal, entries: Mapping[str, Entry]) -> Iterator[str]:
+    """Yield for each change of a proposal what stands against it; "" if nothing does."""
+    adding = [change for change in proposal.changes if change.get("do") == "add"]
+    added = {one["entry"]["id"] for one in adding if not _misfit(book, one, proposal, set(), entries)}
+    return (_misfit(book, change, proposal, added, entries) for change in proposal.changes)
 
 
-def _against(
+def _misfit(
     book: Book, shown: Mapping[str, Any], proposal: Proposal, added: set[str], entries: Mapping[str, Entry]
 ) -> str:
-    """What stands against a change; "" if nothing does."""
+    """Return why a change does not fit, given the ids that its proposal can still add; "" if it does."""
     try:
         change = changes_json.parse(shown)
     except ValueError as error:
@@ -625,7 +602,9 @@ def _against(
     if _forgotten_since(book, tuple(brings), proposal.time):
         return "it was forgotten since"
     if isinstance(change, Put):
-        standing = _text(book, change.path)
+        standing = ""
+        with suppress(NotFound):
+            standing = book.documents.read(change.path).text
         return "" if change.made_from in (None, standing) else f"{change.path} was changed since"
     if not isinstance(change, _ABOUT_ENTRIES):
         return ""
@@ -648,7 +627,7 @@ def _forgotten_since(book: Book, digests: Sequence[str], time: datetime) -> bool
 
 
 def _says_and_rests_on(change: Change, session: str) -> Iterator[str]:
-    """Tombstones that stand against a change: of what it says, and of the turns of its session in which it was said."""
+    """Yield the tombstones that would stand against a change: of its text, and of the turns it rests on."""
     if isinstance(change, Add):
         source = change.entry.source or ""
         yield digest(change.entry.text)
@@ -661,16 +640,3 @@ def _says_and_rests_on(change: Change, session: str) -> Iterator[str]:
         said = (*phrases(page.summary), *page.decisions, *page.open_questions)
         yield from (digest(form) for text in said for form in (text, unlabelled(text)))
         yield from (turn_key(page.session, turn) for turn in page.turn_ids)
-
-
-def _text(book: Book, path: str) -> str:
-    try:
-        return book.documents.read(path).text
-    except NotFound:
-        return ""
-
-
-def _added(book: Book, proposal: Proposal, entries: Mapping[str, Entry]) -> set[str]:
-    """Ids of the entries that a proposal can still add."""
-    adding = [change for change in proposal.changes if change.get("do") == "add"]
-    return {change["entry"]["id"] for change in adding if not _against(book, change, proposal, set(), entries)}

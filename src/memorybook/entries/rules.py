@@ -1,6 +1,6 @@
 """What is worth keeping of a talk, found by rules: the extractor that needs no LLM.
 
-Per turn: the speaker's own prose -> its sentences -> what each is (`lifecycle.cues`) -> a candidate, a note, a request
+Per turn: the speaker's own prose -> its sentences -> what each is (`entries.cues`) -> a candidate, a note, a request
 to forget, or nothing. A sentence that hangs on the one before it is kept with it, a correction with what it corrects.
 Texts are taken as redacted already.
 """
@@ -16,7 +16,6 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from memorybook.entries.candidate import Audience, Candidate, Extraction, ForgetRequest, NoteCandidate, Skipped
-from memorybook.entries.changed import has_value_like, mended, subject_of, swapped_in
 from memorybook.entries.cues import (
     FOR_GOOD,
     STANDING,
@@ -32,6 +31,7 @@ from memorybook.entries.cues import (
     taken_back,
     without_lead,
 )
+from memorybook.entries.replaces import has_value_like, mended, subject_of, swapped_in
 from memorybook.forget.order_patterns import PRIVATE
 from memorybook.forget.order_text import ASKED, asked_to_forget, leaves_out, parted, pointed
 from memorybook.model import Session, Trust, Turn

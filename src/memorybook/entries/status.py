@@ -1,4 +1,4 @@
-"""Looking after a book: making one, watching it, telling its state."""
+"""Make a book, watch it, describe its state."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def init(context: Context) -> dict[str, Any]:
 
 
 def _git_hint(root: str) -> str:
-    """What a person who keeps the book under git should know; "" outside a checkout."""
+    """Return a hint for who keeps the book under git; "" outside a checkout."""
     folder = root
     while not os.path.lexists(os.path.join(folder, ".git")):
         folder, child = os.path.dirname(folder), folder
@@ -107,7 +107,7 @@ def _count(context: Context, shown: dict[str, Any]) -> None:
 
 
 def _queue(context: Context, shown: dict[str, Any]) -> None:
-    """What waits: sessions that could not be remembered, with the reason, and proposals for a person's word."""
+    """Count what waits: sessions that could not be remembered, with the reason, and proposals."""
     from memorybook.sessions.ingest import set_aside
     from memorybook.sessions.waiting_sessions import parked, waiting
 

@@ -13,11 +13,9 @@ from memorybook.book.transaction import Result
 from memorybook.book.undo import ATTEMPTS
 from memorybook.entries.candidate import Candidate
 from memorybook.entries.mask import Mask
-from memorybook.entries.match import settle
-from memorybook.entries.merge_plan import Action, Ledger, Talk
+from memorybook.entries.match import Action, Alike, Ledger, Near, Talk, match
 from memorybook.entries.read import known
 from memorybook.entries.review import propose_or_apply
-from memorybook.entries.similar_entries import Alike, Near
 from memorybook.entries.task_value import Task, weigh
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.forget.tombstones import remembered, unnamed
@@ -42,7 +40,7 @@ class Kept(NamedTuple):
     """What became of one memory of a task.
 
     Attributes:
-        action: `created`, `strengthened`, `merged`, `updated` or `proposed`, see `lifecycle.ledger.Action`.
+        action: `created`, `strengthened`, `merged`, `updated` or `proposed`, see `match.Action`.
         text: What it says.
         reason: Why, in a few words.
         known: The entry that says it, as it stands or (for `proposed`) would; None if there is none yet.
@@ -279,8 +277,7 @@ def _matched(context: Context, candidates: Iterable[Candidate], session: str | N
     near, alike = Near(context, entries), Alike(context)
     talk = Talk(context.book.now(), session, heard=heard(context, session) if session else ())
     ledger = Ledger(entries, talk, context.config.conflicts)
-    for candidate in candidates:
-        settle(ledger, replace(candidate, turn_ids=()), near, alike)
+    match(ledger, (replace(candidate, turn_ids=()) for candidate in candidates), near, alike)
     return ledger
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from memorybook.entries.candidate import Candidate, Importance
 from memorybook.entries.ground import ground, stands_in
-from memorybook.entries.model_prompts import Language
+from memorybook.entries.model_prompts import TEXT, Language, Step, ask, choice_of, list_of, object_of
 from memorybook.entries.read_reply import Aliases, Reading, merged_by_text, read_reply, trust_of
 from memorybook.entries.rules import by_rules, entities_of
 from memorybook.errors import LLMFailed
@@ -73,9 +73,9 @@ def weigh(
     language: Literal["auto", "en", "zh"] = "auto",
     zone: tzinfo | None = None,
 ) -> Verdict:
-    """Judge a task: in one call, or without `llm`, or where that fails, by rules (`lifecycle.lessons`).
+    """Judge a task: in one call, or without `llm`, or where that fails, by rules.
 
-    What the model writes is held against the task's texts (`lifecycle.ground`). A task that failed leaves its error
+    What the model writes is held against the task's texts (`entries.ground`). A task that failed leaves its error
     behind as an experience worth 0.6, whatever the judge says. Where a model was asked and nothing usable came of it,
     the outcome of the task waits for a person's word.
 
@@ -247,52 +247,35 @@ importance：high | medium | low。quote：任务中的原文。entities：其�
 """,
 }
 
-_FORM: Mapping[Language, str] = {
-    "en": "Whether the task taught anything worth remembering, and what.",
-    "zh": "任务有没有教会什么值得记住的东西，是什么。",
-}
-_TEXTS: Mapping[str, Any] = {"type": "array", "items": {"type": "string"}}
-_MEMORY: Mapping[str, Any] = {
-    "content": {"type": "string"},
-    "category": {"type": "string", "enum": list(CATEGORIES)},
-    "importance": {"type": "string", "enum": ["high", "medium", "low"]},
-    "tags": _TEXTS,
-    "entities": _TEXTS,
-    "quote": {"type": "string"},
-}
-_ANSWER: Mapping[str, Any] = {
-    "should_store": {"type": "boolean"},
-    "score": {"type": "number"},
-    "reasoning": {"type": "string"},
-    "memories": {
-        "type": "array",
-        "items": {
-            "type": "object",
-            "properties": _MEMORY,
-            "required": list(_MEMORY),
-            "additionalProperties": False,
-        },
+_JUDGE = Step(
+    "judge_task",
+    PROMPT,
+    {
+        "en": "Whether the task taught anything worth remembering, and what.",
+        "zh": "任务有没有教会什么值得记住的东西，是什么。",
     },
-}
-SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "properties": _ANSWER,
-    "required": list(_ANSWER),
-    "additionalProperties": False,
-}
+    object_of(
+        should_store={"type": "boolean"},
+        score={"type": "number"},
+        reasoning=TEXT,
+        memories=list_of(
+            object_of(
+                content=TEXT,
+                category=choice_of(*CATEGORIES),
+                importance=choice_of("high", "medium", "low"),
+                tags=list_of(TEXT),
+                entities=list_of(TEXT),
+                quote=TEXT,
+            )
+        ),
+    ),
+)
 
 
 def _by_model(task: Task, llm: LLM, language: Language) -> Verdict:
-    from memorybook.formats.llm_messages import Form
-
     turns = turns_of(task)
-    form = Form(
-        name="judge_task", description=_FORM[language], schema=SCHEMA, read=lambda value: read_verdict(value, turns)
-    )
-    messages = [{"role": "system", "content": PROMPT[language]}, {"role": "user", "content": shown(task, language)}]
-    reply = llm.complete(messages, form=form)
-    verdict: Verdict = reply.data
-    return verdict._replace(usage=reply.usage)
+    verdict, usage = ask(llm, _JUDGE, language, shown(task, language), lambda value: read_verdict(value, turns))
+    return verdict._replace(usage=usage)
 
 
 def shown(task: Task, language: Language) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook.entries.cues import find
-from memorybook.entries.merge_plan import Proposed
+from memorybook.entries.match import Proposed
 from memorybook.forget.cutting import cut
 from memorybook.forget.finder import Finder
 from memorybook.forget.found import Found, TurnKey, together

@@ -299,7 +299,7 @@ def statement_key(text: str) -> str:
     >>> statement_key("I'm allergic to hazelnuts.") == statement_key("The user is allergic to hazelnuts")
     True
     """
-    from memorybook.entries.alike import denies
+    from memorybook.entries.same import denies
 
     text = text.replace("’", "'").replace("用户", "我")
     known = words_of(text)

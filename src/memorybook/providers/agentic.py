@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from memorybook import validate
 from memorybook.book.undo import ATTEMPTS
 from memorybook.entries.candidate import Candidate
-from memorybook.entries.evolve import Evolved, evolve
+from memorybook.entries.evolve import evolve
 from memorybook.entries.extract import entities_of
 from memorybook.entries.mask import Mask
+from memorybook.entries.match import Alike, Ledger, Matched, Near, Talk
 from memorybook.entries.review import Submitted, propose_or_apply
 from memorybook.entries.rules import by_rules
-from memorybook.entries.similar_entries import Alike, Near
 from memorybook.errors import NotFound
 from memorybook.forget.tombstones import remembered, unnamed
 from memorybook.model import Add, Turn
@@ -97,17 +97,10 @@ class Agentic(Tiered):
         book = context.book
         entries = {entry.id: entry for entry in book.entries()}
         llm = context.metered()
-        found = evolve(
-            [candidate],
-            entries.values(),
-            now=book.now(),
-            neighbours=Near(context, entries),
-            similarity=Alike(context),
-            llm=llm,
-            conflicts=context.config.conflicts,
-            language=context.config.language,
-            mask=Mask(context).text,
-        )
+        near, alike = Near(context, dict(entries)), Alike(context)
+        ledger = Ledger(entries, Talk(book.now()), context.config.conflicts)
+        language, mask = context.config.language, Mask(context).text
+        found = evolve(ledger, [candidate], near, alike, llm=llm, language=language, mask=mask)
         used = llm.usage if llm is not None and llm.usage.calls else None
         submitted = propose_or_apply(
             context,
@@ -120,7 +113,7 @@ class Agentic(Tiered):
         return _decision(found, submitted, waits=context.config.require_user_confirmation)
 
 
-def _decision(found: Evolved, submitted: Submitted, *, waits: bool) -> Evolution:
+def _decision(found: Matched, submitted: Submitted, *, waits: bool) -> Evolution:
     """Return the decision, with the id under which the entry stands; `waits` if none of it was carried out."""
     first, *others = found.decisions
     notes = [f"{first.reason}; {first.detail}" if first.detail else first.reason]

@@ -41,7 +41,7 @@ class How(NamedTuple):
     Attributes:
         llm: The model to ask; None is the memory's own.
         model: Of the configured server, which model to ask instead; "" is the configured one.
-        evolving: Whether new statements meet their neighbours (`lifecycle.evolve`).
+        evolving: Whether new statements meet their neighbours (`entries.evolve`).
         door: Where it came in; "" is the door of the memory.
     """
 

@@ -17,11 +17,9 @@ from memorybook.book.undo import ATTEMPTS, Group
 from memorybook.entries.candidate import Candidate, Extraction, ForgetRequest, NoteCandidate
 from memorybook.entries.extract import extract
 from memorybook.entries.mask import Mask
-from memorybook.entries.match import account, settle
-from memorybook.entries.merge_plan import Decision, Ledger, Proposed, Talk
+from memorybook.entries.match import Alike, Decision, Ledger, Near, Proposed, Talk, match
 from memorybook.entries.review import Submitted, propose, propose_or_apply_each
 from memorybook.entries.rules import by_rules
-from memorybook.entries.similar_entries import Alike, Near
 from memorybook.errors import Conflict, NotFound, Unavailable
 from memorybook.exchange.export import renew
 from memorybook.forget.forget_requests import Orders, asked, asked_to_remember, said_before, unasked
@@ -196,12 +194,7 @@ def _planned(
         entries.pop(id, None)
     now = None if door == BY_IMPORT else context.book.now()
     kept, buried = _unforgotten(context, found, work.fresh, orders, now=now)
-    talk = _talk(context, work)
-    matched = (
-        _evolved(context, work, kept, entries, talk, near, alike)
-        if evolving
-        else _matched(context, kept, entries, talk, near, alike)
-    )
+    matched = _matched(context, work, kept, entries, near, alike, evolving)
     noted = [_note(context, note) for note in kept.notes]
     skipped = [Discarded(text=text, reason=reason) for text, reason in (*work.stored.skipped, *found.skipped)]
     return matched._replace(
@@ -282,41 +275,24 @@ def _talk(context: Context, work: Work) -> Talk:
 
 
 def _matched(
-    context: Context, found: Extraction, entries: dict[str, Entry], talk: Talk, near: Near, alike: Alike
-) -> Plan:
-    ledger = Ledger(entries, talk, context.config.conflicts)
-    for candidate in found.candidates:
-        settle(ledger, candidate, near, alike)
-    matched = account(ledger)
-    return Plan(matched.changes, matched.discarded, matched.proposals, matched.decisions)
-
-
-def _evolved(
     context: Context,
     work: Work,
     found: Extraction,
-    entries: Mapping[str, Entry],
-    talk: Talk,
+    entries: dict[str, Entry],
     near: Near,
     alike: Alike,
+    evolving: bool,
 ) -> Plan:
-    from memorybook.entries.evolve import evolve
+    """Plan what becomes of the candidates: by rules, or if `evolving` by the model where there is one."""
+    ledger = Ledger(dict(entries) if evolving else entries, _talk(context, work), context.config.conflicts)
+    if evolving:
+        from memorybook.entries.evolve import evolve
 
-    evolved = evolve(
-        found.candidates,
-        entries.values(),
-        now=talk.now,
-        neighbours=near,
-        similarity=alike,
-        llm=work.llm,
-        session=talk.session,
-        times=talk.times,
-        heard=talk.heard,
-        conflicts=context.config.conflicts,
-        language=context.config.language,
-        mask=Mask(context).text,
-    )
-    return Plan(evolved.changes, evolved.discarded, evolved.proposals, evolved.decisions, degraded=evolved.degraded)
+        language, mask = context.config.language, Mask(context).text
+        matched = evolve(ledger, found.candidates, near, alike, llm=work.llm, language=language, mask=mask)
+    else:
+        matched = match(ledger, found.candidates, near, alike)
+    return Plan(matched.changes, matched.discarded, matched.proposals, matched.decisions, degraded=matched.degraded)
 
 
 def _note(context: Context, candidate: NoteCandidate) -> Append:

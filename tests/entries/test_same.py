@@ -1,3 +1,5 @@
+"""Whether texts make the same statement, and what one of them lacks."""
+
 from __future__ import annotations
 
 from itertools import combinations
@@ -6,8 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from known import known
-from memorybook.entries.alike import by_words, denies, differs, likeness, overlap, same_fact, same_statement, words
+from known import known, told
+from memorybook.entries.same import (
+    by_words,
+    denies,
+    differs,
+    likeness,
+    lowest,
+    missing,
+    overlap,
+    same_fact,
+    same_statement,
+    weekdays,
+    words,
+)
+from memorybook.model import Trust
 
 FIVE_FACTS = [
     ["My dog is called Rex", "The user has a dog named Rex", "Rex is the name of the user's dog"],
@@ -178,3 +193,73 @@ def test_the_same_value_of_the_same_thing_is_one_fact(one: str, other: str) -> N
 @pytest.mark.parametrize(("one", "other"), OTHER_FACTS)
 def test_another_thing_or_value_is_another_fact(one: str, other: str) -> None:
     assert not same_fact(one, other)
+
+
+# --- what one text lacks of another ------
+
+
+@pytest.mark.parametrize(
+    ("parent", "text", "lost"),
+    [
+        ("Ann pays 300 euros", "Ann pays three hundred euros", ()),
+        ("Ann pays 300 euros", "Ann pays some euros", ("the number '300'",)),
+        ("每月定投 2000 元", "每月定投两千元", ()),
+        ("每月定投 2500 元", "每月定投三千元", ("the number '2500'",)),
+        ("The release is on 2026-07-03", "The release is on July 3, 2026", ()),
+        ("The release is on 2026-07-03", "The release is on July 3", ("the date '2026-07-03'",)),
+        ("7 月 3 日发版", "2026 年 7 月 3 日发版", ()),
+        ("We meet on Fridays", "We meet every week", ("the day 'Fridays'",)),
+        ("每周三游泳", "每周四游泳", ("the day '周三'",)),
+        ("每周日游泳", "星期天游泳", ()),
+        ("Deploys go through Jenkins", "Deploys go through CI", ("the name 'Jenkins'",)),
+        ("Martin moved to the new office", "Somebody moved to the new office", ("the name 'Martin'",)),
+        ("The config is in src/main.py", "The config is in a file", ("the name 'src/main.py'",)),
+        ("数据库用 PostgreSQL 16", "数据库用 MySQL 16", ("the name 'PostgreSQL'",)),
+        ("The branch is called “release/next”", "There is a branch", ("the name 'release/next'",)),
+        ("He works at Door Dash", "He works at DoorDash", ()),
+        ("", "anything", ()),
+    ],
+)
+def test_what_a_text_lacks_of_another_is_named(parent: str, text: str, lost: tuple[str, ...]) -> None:
+    assert missing([parent], text)[: len(lost) or None] == lost
+
+
+def test_a_name_that_only_stands_in_a_longer_one_is_lost() -> None:
+    assert missing([known("a", "The cake is for Ann", entities=("Ann",))], "The cake is for Anna") == (
+        "the name 'Ann'",
+    )
+
+
+def test_chinese_names_are_known_as_entities() -> None:
+    candidate = told("小满对芒果过敏", entities=("小满",))
+    assert missing([candidate], "孩子对芒果过敏") == ("the name '小满'",)
+    assert missing([candidate], "小满不能吃芒果") == ()
+
+
+def test_an_entity_that_stands_nowhere_in_its_text_is_no_loss() -> None:
+    assert missing([told("likes tea", entities=("Ann",))], "likes tea") == ()
+
+
+def test_both_parents_count() -> None:
+    lost = missing([known("a", "Ann has 2 cats and 3 dogs"), told("Ann has 5 fish")], "Ann has 2 cats and 5 fish")
+    assert lost == ("the number '3'",)
+
+
+@given(st.text(max_size=80))
+def test_a_text_lacks_nothing_of_itself(text: str) -> None:
+    assert missing([text], text) == ()
+
+
+def test_days_of_the_week_are_numbered_from_monday() -> None:
+    assert [day for day, _ in weekdays("Mon, tuesdays, Wed, Thurs, 周五, 礼拜六, 星期天")] == list(range(7))
+    assert weekdays("Monetary sundry frisbee") == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "lower"),
+    [("user", "agent", "agent"), (None, "user", "user"), ("suspect", None, "suspect"), (None, None, None)],
+)
+def test_the_lower_trust_wins_and_a_persons_hand_is_the_highest(
+    one: Trust | None, other: Trust | None, lower: Trust | None
+) -> None:
+    assert lowest(one, other) == lowest(other, one) == lower

@@ -1,4 +1,4 @@
-"""What rules can tell of a statement that is no longer true: few cases, all of them plain.
+"""Whether a statement replaces or corrects a known one, as far as rules can tell: few cases, all of them plain.
 
 A firm statement of an attribute that has one value (I work at X, 我住在 X, my editor is X, prefers A over B), a change
 that names what it was before (from A to B, 从 A 换成 B), a todo that is done, and a correction: it names what is not
@@ -15,9 +15,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from memorybook.entries.alike import arrivals, denies, sequence, speaker_of, words
 from memorybook.entries.candidate import Candidate
-from memorybook.entries.combine import squeezed
+from memorybook.entries.same import arrivals, denies, sequence, speaker_of, squeezed, words
 from memorybook.model import Entry
 from memorybook.text.days.readers import named
 from memorybook.text.sentences import compiled, is_chinese
@@ -40,12 +39,12 @@ _MOST = 600
 
 
 def replaces(candidate: Candidate, entry: Entry) -> str | None:
-    """Why an entry is no longer true by what was said, as far as rules can tell; None if they cannot."""
+    """Return why an entry is no longer true by what was said; None if rules cannot tell."""
     if not _is_firm(candidate.content):
         return None
-    if entry.category == "todo" and _is_done(candidate, entry):
+    if entry.category == "todo" and candidate.category != "todo" and _is_done(candidate.content, entry.text):
         return "the todo is done"
-    if _is_changed(candidate.content, entry):
+    if any(_names_old(about, old, new, entry) for about, old, new in _moves(candidate.content)):
         return "says what it was changed from"
     if corrects(candidate.content, candidate.quote, entry.text):
         return "corrects it"
@@ -56,15 +55,12 @@ def replaces(candidate: Candidate, entry: Entry) -> str | None:
 
 
 def rivals(entries: dict[str, Entry]) -> Callable[[Candidate], list[Entry]]:
-    """Finds entries held true that give another value to what a candidate says, with however few words in common.
+    """Return a function that finds current entries giving another value to what a candidate claims, by claim alone.
 
     New entries may be put in meanwhile.
     """
     claimed: dict[tuple[str, str], dict[str, list[Claim]]] = {}
     arrived = arrivals(entries)
-
-    def is_held(id: str) -> bool:
-        return id in entries and entries[id].superseded_by is None
 
     def saying_otherwise(candidate: Candidate) -> list[Entry]:
         new = claims(candidate.content)
@@ -77,9 +73,9 @@ def rivals(entries: dict[str, Entry]) -> Callable[[Candidate], list[Entry]]:
             id: entries[id]
             for claim in new
             for id, known in claimed.get(claim[:2], {}).items()
-            if is_held(id) and any(_conflict(claim, old) for old in known)
+            if id in entries and any(_conflict(claim, old) for old in known)
         }
-        return list(found.values())
+        return [one for one in found.values() if one.superseded_by is None]
 
     return saying_otherwise
 
@@ -146,7 +142,7 @@ _CLAIMS: tuple[tuple[str, str], ...] = (
 
 @lru_cache(maxsize=20_000)
 def claims(text: str) -> tuple[Claim, ...]:
-    """What a text firmly says of attributes that have one value; of a long text its beginning."""
+    """Return what the beginning of a text firmly says of attributes that have one value."""
     text = " ".join(text[:_MOST].replace("’", "'").split())
     return tuple(_claims(text)) if _is_firm(text) else ()
 
@@ -181,12 +177,8 @@ _TWO_HOMES = (
 _OPEN = ("prefer", "favo", "main", "primary", "default", "native", "current", "e-mail", "email", "nickname")
 """Beginnings of English attributes of which any word may be the value; of others a name, a number or `a …`."""
 
-_PLACES = (
-    "北京 上海 天津 重庆 广州 深圳 杭州 南京 苏州 成都 武汉 西安 长沙 郑州 青岛 宁波 厦门 福州 济南 合肥 昆明 大连 沈阳"
-    " 哈尔滨 长春 石家庄 太原 南昌 南宁 贵阳 兰州 海口 无锡 佛山 东莞 珠海 温州 香港 澳门 台北 广东 浙江 江苏 四川 国内"
-    " 国外 海外 家里 外地 本地 老家 这里 那里 这边 那边"
-).split()
-"""Where somebody may work whoever employs them."""
+_PLACES = frozenset("广东 浙江 江苏 四川 国内 国外 海外 家里 外地 本地 老家 这里 那里 这边 那边".split())
+"""Where somebody may work whoever employs them, besides towns."""
 
 _TOWNS = frozenset(
     (
@@ -212,12 +204,6 @@ _TOWNS = frozenset(
 """Towns of which nobody takes one for a part of another."""
 
 
-def _are_towns(one: str, other: str) -> bool:
-    """Whether both are towns that rules know, in the same script: 杭州 and Hangzhou are one."""
-    first, second = (value.removesuffix("市").removesuffix(" city") for value in (one, other))
-    return first in _TOWNS and second in _TOWNS and first.isascii() == second.isascii()
-
-
 _NO_VALUE = r"(?:很|太|非常|比较|最|越|一?个|不|没|还|也|都|挺|蛮|真)"
 
 
@@ -225,7 +211,7 @@ def _is_value(attribute: str, value: str) -> bool:
     """Whether it may be the value of that attribute, not something else that is said of it (my job is hard)."""
     if denies(value) or compiled(_NO_VALUE).match(value):
         return False
-    if attribute == "work" and (value in _PLACES or compiled(r"[市省区县镇村路街]$").search(value)):
+    if attribute == "work" and (value in _PLACES or value in _TOWNS or compiled(r"[市省区县镇村路街]$").search(value)):
         return False
     if not value.isascii() or attribute.startswith(_OPEN):
         return True
@@ -240,33 +226,20 @@ def _subject(who: str, speaker: str) -> str:
 
 
 def _conflict(new: Claim, old: Claim) -> bool:
-    if (new.subject, new.attribute) != (old.subject, old.attribute):
+    if new[:2] != old[:2]:
         return False
     if new.attribute == "prefer":
-        return _prefers_otherwise(new, old)
-    if new.attribute == "live" and not new.now and not _are_towns(new.value, old.value):
-        return False  # a town, its country, a street in it: all may be true
-    return not _within(new.value, old.value)
-
-
-def _within(one: str, other: str) -> bool:
-    """Whether two values may be one, said more or less exactly."""
-    first, second = words(one), words(other)
-    bare = squeezed(one), squeezed(other)
-    return first <= second or second <= first or bare[0] in bare[1] or bare[1] in bare[0]
-
-
-def _prefers_otherwise(new: Claim, old: Claim) -> bool:
-    """B over A after A over B, B after A over B, or one kind of a thing after another (dark mode, light mode)."""
-    if new.against and (_is(new.against, old.value) and (not old.against or _is(old.against, new.value))):
-        return True
-    if not new.against and old.against:
-        return _is(old.against, new.value)
-    return not new.against and not old.against and _is_other_kind(new.value, old.value)
-
-
-def _is(one: str, other: str) -> bool:
-    return squeezed(one) == squeezed(other)
+        now, before, not_now, not_before = map(squeezed, (new.value, old.value, new.against, old.against))
+        if not_now:  # B over A, after A, or after A over B
+            return not_now == before and not_before in ("", now)
+        return not_before == now if not_before else _is_other_kind(new.value, old.value)
+    if new.attribute == "live" and not new.now:
+        towns = [value.removesuffix("市").removesuffix(" city") for value in (new.value, old.value)]
+        if not _TOWNS.issuperset(towns) or towns[0].isascii() != towns[1].isascii():  # 杭州 and Hangzhou are one
+            return False  # a town, its country, a street in it: all may be true
+    first, second = words(new.value), words(old.value)
+    bare = squeezed(new.value), squeezed(old.value)
+    return not (first <= second or second <= first or bare[0] in bare[1] or bare[1] in bare[0])
 
 
 def _is_other_kind(one: str, other: str) -> bool:
@@ -294,14 +267,9 @@ _CHANGING = (
 )
 
 
-def _is_changed(text: str, entry: Entry) -> bool:
-    """Whether a text says that something was changed from what the entry says of the same thing."""
-    return any(_names_old(about, old, new, entry) for about, old, new in _moves(text))
-
-
 @lru_cache(maxsize=1_000)
 def _moves(text: str) -> tuple[tuple[str, str, str], ...]:
-    """What a text says was changed: what it is about, from what, to what."""
+    """Return what a text says was changed: what it is about, from what, to what."""
     found = (one for pattern in _FROM for one in compiled(pattern).finditer(text))
     return tuple((one["about"], one["old"], one["new"]) for one in found if compiled(_CHANGING).search(one[0]))
 
@@ -330,12 +298,12 @@ _DONE = (
 )
 
 
-def _is_done(candidate: Candidate, entry: Entry) -> bool:
+def _is_done(said: str, todo: str) -> bool:
     """Whether what was to be done is said to be done, or dropped."""
-    if candidate.category == "todo" or compiled(_DONE).search(candidate.content) is None or denies(candidate.content):
+    if compiled(_DONE).search(said) is None or denies(said):
         return False
-    wanted = words(_without_dates(entry.text)) - _DOING
-    return len(wanted) >= 2 and len(wanted & words(_without_dates(candidate.content))) >= 0.6 * len(wanted)
+    wanted = words(_without_dates(todo)) - _DOING
+    return len(wanted) >= 2 and len(wanted & words(_without_dates(said))) >= 0.6 * len(wanted)
 
 
 _DOING = frozenset("need todo rememb remind plan by 记 待 办 记 得 提 醒 前 之 内 定 于".split())
@@ -389,7 +357,7 @@ class _Read(NamedTuple):
 
 @lru_cache(maxsize=20_000)
 def _read(text: str) -> _Read:
-    """A text without the day that rules put behind it, names of several words as one."""
+    """Prepare a text: without the day that rules put behind it, names of several words as one."""
     text = compiled(r"\s*[（(]\d{4}-\d\d-\d\d[)）]").sub("", text[:_MOST])
     text = compiled(r"(?<=[a-z] )[A-Z]\w+(?: [A-Z]\w+)+").sub(lambda name: name[0].replace(" ", ""), text)
     denials, affirmed = tuple(_denials(text)), text
@@ -447,14 +415,14 @@ def _says_what_is_not(denial: _Denial, known: str) -> bool:
 
 
 def _new(text: str, old: frozenset[str]) -> list[str] | None:
-    """The words of a text that are not among the old ones; None if they do not stand together."""
+    """Return the words of a text that are not among the old ones; None if they do not stand together."""
     said = [word for word in sequence(text) if word not in _ASIDE]
     places = [place for place, word in enumerate(said) if word not in old]
     return None if places and places[-1] - places[0] >= len(places) else [said[place] for place in places]
 
 
 def _room(new: list[str], value: str) -> int:
-    """How many words may stand for a value: as many as it has; a Chinese one may have a character more."""
+    """Return how many words may stand for a value: as many as it has, in Chinese a character more."""
     return max(1, len(sequence(value))) + (bool(new) and new[0] > "\u3400")
 
 
@@ -484,12 +452,8 @@ def _has_another_value(content: str, known: str) -> bool:
         return False
     if [kind for kind, _ in new] != [kind for kind, _ in old] or denies(content) != denies(known):
         return False
-    said, was = (_bare(pattern.sub(" ", text)) for text in (content, known))
+    said, was = ([w for w in sequence(pattern.sub(" ", text)) if w not in _ASIDE] for text in (content, known))
     return bool(said) and said == was
-
-
-def _bare(text: str) -> list[str]:
-    return [word for word in sequence(text) if word not in _ASIDE]
 
 
 # --- it takes back a denial, or denies what was so -----------------------------------------------
@@ -509,7 +473,7 @@ def _takes_back(content: str, known: str) -> bool:
 
 
 def mended(said: str, rest: str) -> str:
-    """What was said with the value that a correction gives in place of its own; where that is not plain, both."""
+    """Put the value of a correction in the place of what it corrects; where that is not plain, return both."""
     pattern = compiled(_VALUES)
     news, olds = list(pattern.finditer(rest)), list(pattern.finditer(said))
     if (swapped := swapped_in(said, rest)) is not None:
@@ -561,22 +525,24 @@ NOW_SO = rf"{CHANGED}|了(?=[，,。！!；;\s]|$)"
 
 
 def outdated(candidate: Candidate, entries: Iterable[Entry]) -> list[Entry]:
-    """The entries whose point a statement takes up, at most two: those that share its rarest words.
+    """Find the entries whose point a statement takes up, at most two: those that share its rarest words.
 
     It says that something is not as it was, or gives another measure of the same thing: 退房十一点, 退房十二点.
     """
     if not candidate.changes or candidate.category == "todo":
         return []
     content = candidate.content
-    known = [one for one in entries if one.source not in {f"turn:{id}" for id in candidate.turn_ids}]
-    known = [one for one in known if _may_speak_of(candidate, one)]
+    own = {f"turn:{id}" for id in candidate.turn_ids}
+    known = [one for one in entries if one.source not in own and _may_speak_of(candidate, one)]
     spread = Counter(word for one in known for word in subject_of(one.text))
     parts = compiled(r"[，,；;。.!！](?!\d)").split(content)
     marked = " ; ".join(part for part in parts if compiled(NOW_SO).search(part) is not None)
     tries = [(marked, 0.5, known)] if marked else []
-    tries += [
-        (content, 0.5 if is_chinese(content) else 1.0, [one for one in known if _measures_otherwise(content, one.text)])
-    ]
+    new = _measures(content)
+    otherwise = [
+        one for one in known if any(unit in new and not new[unit] & had for unit, had in _measures(one.text).items())
+    ]  # a number of the same unit, a weekday or a time that both give, and none in common
+    tries += [(content, 0.5 if is_chinese(content) else 1.0, otherwise)]
     tries += [(content, 1.0 if is_chinese(content) else 2.0, known)] if marked else []
     for said, least, among in tries:
         point = subject_of(said)
@@ -585,12 +551,6 @@ def outdated(candidate: Candidate, entries: Iterable[Entry]) -> list[Entry]:
         if best >= least:
             return [one for one in among if scores[one.id] >= 0.9 * best][:2]
     return []
-
-
-def _measures_otherwise(new: str, old: str) -> bool:
-    """Whether two texts give a number of the same unit, a day of the week or a time, and share none."""
-    first, second = _measures(new), _measures(old)
-    return any(not first[unit] & second[unit] for unit in first.keys() & second.keys())
 
 
 def _measures(text: str) -> dict[str, set[str]]:
@@ -626,7 +586,7 @@ _OTHER = r"(?:The user's (?:\w+ )?|用户的)(?P<who>[^\s，是]{1,2}[\w-]*)(?! 
 
 @lru_cache(maxsize=20_000)
 def subject_of(text: str) -> frozenset[str]:
-    """The words by which one point is known from another: no speakers, times, numbers, words of change."""
+    """Return the words of a text that name its point: no speakers, times, numbers, words of change."""
     bare = text.removeprefix(f"{speaker_of(text)}：").removeprefix(f"{speaker_of(text)}:")
     for pattern in (NOW_SO, _NO_TOPIC):
         bare = compiled(pattern).sub(" ", bare)
