@@ -341,6 +341,26 @@ def states(sentence: str, talk: Audience) -> bool:
 _TOLD = r"(?i:(?!I\b|my\b|we\b)(?:[\w'-]+\s+){1,4}?(?:was|were|went|came|saw|said|did|got|took|made|ran|\w\w+ed)\b)"
 """How somebody tells what others did."""
 
+_ENOUGH = 8
+"""Words from which a plain statement is taken for one that tells something, whatever it says."""
+
+_SPECIFIC = (
+    r"\d|(?<=[a-z,;:'’)] )[A-Z]\w|[\u4e00-\u9fff][ “]?[A-Za-z]{2}|[零二两三四五六七八九十百千万]|一(?=[月号点米千百岁])|"
+    r"(?i:\bthe user (?:is|was|has) an?\b|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty|hundreds?|thousands?|dozen)\b|"
+    r"\bI(?:'m|\s+am|\s+was)\s+an?\b|\bI(?:'ve\s+got|\s+have)\s+an?\b|\b(?:my|the user's)\s+\w+(?:\s+\w+)?\s+(?:is|are|has|lives|works)\b|"
+    r"\bnot?\b)|(?:我|用户)[^，。]{0,2}(?:是[^我你]|有|叫|姓|住)|不"
+)
+"""What makes a short statement tell something: a number, a name, what somebody is or has, what is denied."""
+
+
+def tells_enough(text: str) -> bool:
+    """Whether a plain statement says enough to be worth keeping: at length, or something specific, or for good."""
+    text = without_lead(compiled(r"^[^\s:：]{1,20}[:：]\s*").sub("", text.replace("’", "'")))
+    return content_size(text) >= _ENOUGH or any(
+        compiled(one).search(text) for one in (_SPECIFIC, STANDING, _HOW_TO_SPEAK, DECIDED, CHANGED)
+    )
+
+
 LEANING = (
     r"(?i:(?:and|but|so|also|then|or|plus|yes|no|yep)?[,\s]*(?:it(?!\s+turn)|that|this(?!\s+(?:year|month|week|"
     r"summer|winter|term))|these|those|they|he|she|"

@@ -30,6 +30,7 @@ from memorybook.entries.cues import (
     points,
     states,
     taken_back,
+    tells_enough,
     without_lead,
 )
 from memorybook.forget.order_patterns import PRIVATE
@@ -125,11 +126,16 @@ def by_rules(
         before, asked = before if requests and len(requests) == len(heard) else turn, False
     notes = {normalise(one.text): one for one in reversed(found) if isinstance(one, NoteCandidate)}
     return Extraction(
-        candidates=tuple(_merged(one for one in found if isinstance(one, Candidate))),
+        candidates=tuple(_merged(one for one in found if isinstance(one, Candidate) and _is_worth(one))),
         notes=tuple(reversed(notes.values())),
         skipped=tuple(skipped),
         forget_requests=tuple(one for one in found if isinstance(one, ForgetRequest)),
     )
+
+
+def _is_worth(one: Candidate) -> bool:
+    """Whether a candidate says enough by itself, or was firmly said or ordered."""
+    return one.told or one.category != "fact" or one.importance == "high" or tells_enough(one.content)
 
 
 _POINTS = r"(?i:\b(?:this|that|it|these|those)\b)|[这那它]"
