@@ -206,19 +206,19 @@ _HOW_TO_SPEAK = (
 
 _NOT_MEANT = (
     # a secret, or what was one; an aside
-    r"^[(（\[]|\[REDACTED|(?:\d[ -]?){13,19}(?![\d-])|(?i:\b(?:login|password|passcode|passphrase|credentials?)\b)|"
+    r"^[(（\[]|\[REDACTED|(?:\d[ -]?){13,19}(?![\d-])|\s/\s(?=\S*\d)(?=\S*[A-Za-z])[^\s,，。]{8}|(?i:\b(?:login|password|passcode|passphrase|credentials?)\b)|"
     r"(?:密码|口令)\W*[是为]?\W*(?=\d*[A-Za-z])\w{6}|"
     # it may be so, or might
     r"(?i:\b(?:someone|somebody|something|if|unless|suppose|supposing|imagine|wish|pretend|maybe|perhaps|probably|"
     r"might|could|would(?!\s+(?:much\s+)?rather)|"
-    r"hypothetically|for\s+example|e\.g\.|wonder|whether|what\s+if|as\s+though|not\s+sure|undecided|who\s+knows)\b|"
+    r"hypothetically|for\s+example|e\.g\.|wonder|whether|what\s+if|as\s+though|not\s+sure|wanting\s+to|undecided|who\s+knows)\b|"
     r"^(?:as\s+of|for)\s+now,?\s+(?:the|it|this|all)\b|^(?:what|how)\s|^we(?:'ve|\s+have)?(?:\s+(?:all|"
     r"both))?\s+(?:agreed|settled)\s+(?:on|to)\s+(?:that|it|this)\b[^,]*$|"
     r"\b(?:haven't|have\s+not|hasn't|not|never|nothing|nobody|can't|cannot|still|n't)\s+(?:\w+\s+){0,2}?(?:decided?|"
     r"agreed?|settled?|chosen)\b|"
     r"\bdecided\s+(?:nothing|what|how|if|when|which|where)\b)|"
     r"^那?(?:我们)?就这么(?:说)?定了。?$|如果|要是|假如|假设|万一|倘若|要不(?![然要得])|也许|可能|说不定|大概|估计|"
-    r"好像|琢磨|想象|幻想|哪天|[还都]没(?:有?决)?定|没(?:定|拍板|想好|决定|敲定)|决定不了|待定|"
+    r"好像|琢磨|不[\u4e00-\u9fff]{1,2}我就|想象|幻想|哪天|[还都]没(?:有?决)?定|没(?:定|拍板|想好|决定|敲定)|决定不了|待定|"
     r"(?:考虑|打算|准备|计划)(?!.*\d)|还有[^，。]{1,4}[天周个]|"
     # in jest
     r"(?i:\b(?:lol|lmao|rofl|jk|ha(?:ha)+|joking|kidding|joke)\b)|哈哈|嘻嘻|呵呵|开(?:个|玩)|玩笑|逗你|说着玩|闹着玩|"
@@ -308,6 +308,11 @@ def plays(text: str, playing: bool) -> bool:
     if playing:
         return compiled(_FRAME_ENDS).search(text) is None
     return framed_from(text) is not None and compiled(_ROLE).search(text.replace("’", "'")) is not None
+
+
+def unmeant(text: str) -> bool:
+    """Whether something speaks against taking a sentence for what its speaker means."""
+    return compiled(_NOT_MEANT).search(without_lead(text.replace("’", "'"))) is not None
 
 
 @lru_cache(maxsize=4096)

@@ -31,6 +31,7 @@ from memorybook.entries.cues import (
     states,
     taken_back,
     tells_enough,
+    unmeant,
     without_lead,
 )
 from memorybook.forget.order_patterns import PRIVATE
@@ -50,7 +51,7 @@ from memorybook.text.sentences import (
     sentences,
     statement_in,
 )
-from memorybook.text.tokens import normalise
+from memorybook.text.tokens import normalise, query_words
 from memorybook.text.utterances import correction
 
 _Found = Candidate | NoteCandidate | ForgetRequest
@@ -203,7 +204,12 @@ class _Reading:
             cue = find(text, talk=self._context.talk, dated=self._day(text) is not None)
             if cue is not None and cue.kind in ("forget", "explicit"):
                 self._obey(sentence, text, cue)
-            elif self._is_own(sentence) and not self._is_quoted(sentence) and not taken_back(after):
+            elif (
+                self._is_own(sentence)
+                and not self._is_quoted(sentence)
+                and not taken_back(after)
+                and not self._retorts(text)
+            ):
                 rest = None if self._context.answers and compiled(_NO).match(text) else correction(text)
                 if rest is not None and self._mend(
                     " ".join([rest, *(one.text for one in listed[place + 1 :])]).strip()
@@ -216,6 +222,15 @@ class _Reading:
         """Whether a sentence gives its speaker's own words; before words for somebody else only what is to last."""
         foreign = self._context.foreign
         return foreign is None or (sentence.end <= foreign and compiled(STANDING).search(sentence.text) is not None)
+
+    def _retorts(self, text: str) -> bool:
+        """Whether a sentence takes up what somebody else just supposed, quoted or joked: banter, no statement."""
+        before = self._context.before
+        if self._context.talk == "agent" or before is None or before.speaker == self._context.turn.speaker:
+            return False
+        words = frozenset(query_words(text))
+        shared = words.intersection(query_words(before.text))
+        return 2 * len(shared) >= len(words) > 0 and (is_question(before.text) or unmeant(before.text))
 
     def _is_quoted(self, sentence: Sentence) -> bool:
         return any(start < sentence.end and sentence.start < end for start, end in self._quotes)
