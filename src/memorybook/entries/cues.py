@@ -273,8 +273,8 @@ _FRAME = (
     r"(?i:\btranslat\w+|\bhow\s+(?:do|does|would|to)\s+(?:you\s+|one\s+|I\s+)?say\b|\b(?:say|put|write)\s+(?:this|it|"
     r"that)\s+in(?:to)?\s+[A-Z]|"
     r"\bin\s+(?-i:[A-Z])[a-z]+(?:ese|ish|an|ch|ic|in)\s*(?:,?\s+please)?\s*[:,]|\bwhat's\s+the\s+(?-i:[A-Z])\w+\b|"
-    r"\brole[- ]?play|\b(?:pretend|imagine)\b|\bact\s+as\b|\byou(?:'re|\s+are|\s+play)\s+[^.!?]{1,30}?\band\s+I(?:'m|"
-    r"\s+am|\s+play)\b|"
+    r"\brole[- ]?play|\b(?:pretend|imagine)\b|\bact\s+as\b|(?:\byou(?:'re|\s+are|\s+play)|^play)\s+[^.!?]{1,30}?\band\s+I(?:'m|"
+    r"'ll\s+be|\s+am|\s+play)\b|"
     r"\bin\s+this\s+(?:game|story|scene|play)\b|\b(?:poem|story|limerick|screenplay|fan\s*fiction)\b|"
     r"\b(?:write|draft|compose|make\s+up|invent|dictate|phrase)\b[^.!?]{0,25}\b(?:letter|e-?mail|mail|message|song|"
     r"bio|speech|tweet|post|reply|toast|note\s+to|"
@@ -351,9 +351,11 @@ _ENOUGH = 8
 
 _SPECIFIC = (
     r"\d|(?<=[a-z,;:'’)] )[A-Z]\w|[\u4e00-\u9fff][ “]?[A-Za-z]{2}|[零二两三四五六七八九十百千万]|一(?=[月号点米千百岁])|"
-    r"(?i:\bthe user (?:is|was|has) an?\b|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty|hundreds?|thousands?|dozen)\b|"
-    r"\bI(?:'m|\s+am|\s+was)\s+an?\b|\bI(?:'ve\s+got|\s+have)\s+an?\b|\b(?:my|the user's)\s+\w+(?:\s+\w+)?\s+(?:is|are|has|lives|works)\b|"
-    r"\bnot?\b)|(?:我|用户)[^，。]{0,2}(?:是[^我你]|有|叫|姓|住)|不"
+    r"(?i:\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty|hundreds?|thousands?|dozen|"
+    r"not?|called)\b|^(?:(?:my|our|the\s+user's)\s|(?:I|the\s+user)(?:['’]m|\s+(?:am|is))\s+an?\s|"
+    r"(?:I\s+|the\s+user\s+\w+s\s)(?!wants?\b|needs?\b|says?\b|ha(?:s|ve)\s+(?:to|lost|got\s+to)\b|\w+ed\b)))|"
+    r"^(?:我|用户)[的们家在只是有叫姓住会用养]|[\u4e00-\u9fff]{2}是[\u4e00-\u9fff]{2}|不|[周月年]|"
+    r"[:：、]"
 )
 """What makes a short statement tell something: a number, a name, what somebody is or has, what is denied."""
 
@@ -385,7 +387,7 @@ _OWN = (
 
 _POINTING = (
     r"(?i:\b(?:for|of|with|to|on|about|into|paid)\s+(?:it|them|that)(?=\W*$|\s+(?:in|at|from|second|by|on)\b)|"
-    r"^(?:and\s+)?(?:mine|ours|next\s+one|the\s+(?:rest|others?|same)|another|other|fewer|more)\b|\bthe\s+rest\b)|"
+    r"^I\s+\w+\s+(?:it|them|him|that|those)\b|^(?:and\s+)?(?:mine|ours|next\s+one|the\s+(?:rest|others?|same)|another|other|fewer|more)\b|\bthe\s+rest\b)|"
     r"^是(?!不是)"
 )
 """What in a sentence points at another one."""
