@@ -574,8 +574,8 @@ class Clause(NamedTuple):
 def contrary(text: str, sources: Iterable[str], *, subject: str = "") -> str | None:
     """The word that a text affirms and its sources only deny, or the other way round; None if there is none.
 
-    What a text denies must stand in a clause of the sources most of which it says: a denial is often inferred (韵达丢了
-    我三单, so 不发韵达), an affirmation hardly ever. Words of `subject`, who it is about, are left out.
+    What a text denies must stand in a clause of the sources most of which it says, or that says all that it denies: a
+    denial is often inferred (韵达丢了我三单, so 不发韵达), an affirmation hardly ever. Words of `subject`, who it is about, are left out.
     """
     own, said = clauses(text), [clause for source in sources for clause in clauses(source)]
     affirmed = frozenset().union(*(one.affirmed for one in said))
@@ -585,9 +585,10 @@ def contrary(text: str, sources: Iterable[str], *, subject: str = "") -> str | N
     turned = frozenset().union(*(one.affirmed for one in own if not one.denied)) & (denied - affirmed)
     refused = frozenset().union(*(one.denied for one in own if not one.denied & denied))
     refused -= frozenset().union(*(one.affirmed for one in own))
+    whole = [one.denied for one in own if len(one.denied) > 1]
     for one in said:
         plain = one.affirmed - left
-        if not one.denied and 2 * len(plain & mine) > len(plain):
+        if not one.denied and (2 * len(plain & mine) > len(plain) or any(denial <= plain for denial in whole)):
             turned |= refused & plain
     return min(turned - left, key=lambda word: (text.lower().find(word), word), default=None)
 
