@@ -206,7 +206,8 @@ _HOW_TO_SPEAK = (
 
 _NOT_MEANT = (
     # a secret, or what was one; an aside
-    r"^[(（\[]|\[REDACTED|(?:\d[ -]?){13,19}(?![\d-])|\s/\s(?=\S*\d)(?=\S*[A-Za-z])[^\s,，。]{8}|(?i:\b(?:login|password|passcode|passphrase|credentials?)\b)|"
+    r"^[(（\[]|\[REDACTED|(?:\d[ -]?){13,19}(?![\d-])|\s/\s(?=\S*\d)(?=\S*[A-Za-z])[^\s,，。]{8}|"
+    r"(?i:\b(?:login|password|passcode|passphrase|credentials?)\b)|"
     r"(?:密码|口令)\W*[是为]?\W*(?=\d*[A-Za-z])\w{6}|"
     # it may be so, or might
     r"(?i:\b(?:someone|somebody|something|if|unless|suppose|supposing|imagine|wish|pretend|maybe|perhaps|probably|"
@@ -273,7 +274,8 @@ _FRAME = (
     r"(?i:\btranslat\w+|\bhow\s+(?:do|does|would|to)\s+(?:you\s+|one\s+|I\s+)?say\b|\b(?:say|put|write)\s+(?:this|it|"
     r"that)\s+in(?:to)?\s+[A-Z]|"
     r"\bin\s+(?-i:[A-Z])[a-z]+(?:ese|ish|an|ch|ic|in)\s*(?:,?\s+please)?\s*[:,]|\bwhat's\s+the\s+(?-i:[A-Z])\w+\b|"
-    r"\brole[- ]?play|\b(?:pretend|imagine)\b|\bact\s+as\b|(?:\byou(?:'re|\s+are|\s+play)|^play)\s+[^.!?]{1,30}?\band\s+I(?:'m|"
+    r"\brole[- ]?play|\b(?:pretend|imagine)\b|\bact\s+as\b|"
+    r"(?:\byou(?:'re|\s+are|\s+play)|^play)\s+[^.!?]{1,30}?\band\s+I(?:'m|"
     r"'ll\s+be|\s+am|\s+play)\b|"
     r"\bin\s+this\s+(?:game|story|scene|play)\b|\b(?:poem|story|limerick|screenplay|fan\s*fiction)\b|"
     r"\b(?:write|draft|compose|make\s+up|invent|dictate|phrase)\b[^.!?]{0,25}\b(?:letter|e-?mail|mail|message|song|"
@@ -350,7 +352,8 @@ _ENOUGH = 8
 """Words from which a plain statement is taken for one that tells something, whatever it says."""
 
 _SPECIFIC = (
-    r"\d|(?<=[a-z,;:'’)] )[A-Z]\w|[\u4e00-\u9fff][ “]?[A-Za-z]{2}|[零二两三四五六七八九十百千万]|一(?=[月号点米千百岁])|"
+    r"\d|(?<=[a-z,;:'’)] )[A-Z]\w|[\u4e00-\u9fff][ “]?[A-Za-z]{2}|[零二两三四五六七八九十百千万]|"
+    r"一(?=[月号点米千百岁])|"
     r"(?i:\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty|hundreds?|thousands?|dozen|"
     r"not?|called)\b|^(?:(?:my|our|the\s+user's)\s|(?:I|the\s+user)(?:['’]m|\s+(?:am|is))\s+an?\s|"
     r"(?:I|the\s+user)\s+(?!wants?\b|needs?\b|says?\b|ha(?:s|ve)\b|is\b|was\b|will\b|would\b|ca|\w+ed\b)[\w']+\s))|"
@@ -416,6 +419,8 @@ def leans(text: str, *, first: bool, alone: bool = False) -> bool:
         compiled(r"(?i:no\b|.*\b(?:it|them|him|her|one)\b)").match(text) or (is_chinese(text) and "我" not in text)
     ):
         return True
+    if compiled(r"(?i:I|my|we|our)\b(?!.*\b(?:not|n't|have|do|did|will|can|am|are)\W*$)|[我咱]").match(text):
+        return False
     return content_size(text) < 4 or not (is_chinese(text) or compiled(_OWN).match(text))
 
 

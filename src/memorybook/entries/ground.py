@@ -575,7 +575,8 @@ def contrary(text: str, sources: Iterable[str], *, subject: str = "") -> str | N
     """The word that a text affirms and its sources only deny, or the other way round; None if there is none.
 
     What a text denies must stand in a clause of the sources most of which it says, or that says all that it denies: a
-    denial is often inferred (韵达丢了我三单, so 不发韵达), an affirmation hardly ever. Words of `subject`, who it is about, are left out.
+    denial is often inferred (韵达丢了我三单, so 不发韵达), an affirmation hardly ever. Words of `subject`, who it is
+    about, are left out.
     """
     own, said = clauses(text), [clause for source in sources for clause in clauses(source)]
     affirmed = frozenset().union(*(one.affirmed for one in said))
