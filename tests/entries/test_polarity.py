@@ -8,6 +8,9 @@ from memorybook.entries.ground import clauses, contrary
 
 TURNED = [
     ("I'm allergic to penicillin.", "The user is not allergic to penicillin."),
+    ("I'm allergic to penicillin and I moved to Leeds in May.", "The user is not allergic to penicillin."),
+    ("I row on the canal and my sister keeps bees in Cork.", "The user does not row on the canal."),
+    ("我对青霉素过敏而且五月份搬到了利兹的新房子里。", "用户对青霉素不过敏。"),
     ("I don't drink coffee after noon.", "The user drinks coffee after noon."),
     ("We never deploy on Fridays.", "The team deploys on Fridays."),
     ("My daughter can swim.", "The user's daughter cannot swim."),

@@ -720,3 +720,16 @@ def test_a_decision_with_a_deadline_stays_one_and_does_not_expire(text: str, day
 def test_a_question_that_asks_for_nothing_is_passed_over(asked: str) -> None:
     found = by_rules([Turn(id="t1", session="s1", role="user", text=asked)], session=None, now=NOW)
     assert (found.candidates, found.notes, found.forget_requests) == ((), (), ())
+
+
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [
+        ("if we hired a donkey...", "we are not hiring a donkey"),
+        ('my lad says we look like "a retirement home on a day trip"', "we ARE a retirement home"),
+        ("要是咱们租条龙舟呢", "咱们租龙舟不划算"),
+    ],
+)
+def test_what_takes_up_a_guess_or_a_quote_of_somebody_else_is_no_statement(before: str, said: str) -> None:
+    turns = [Turn(id=f"t{at}", session="s", text=text, speaker="AB"[at]) for at, text in enumerate((before, said))]
+    assert by_rules(turns, session=None, now=NOW).candidates == ()

@@ -355,9 +355,9 @@ _SPECIFIC = (
     r"\d|(?<=[a-z,;:'’)] )[A-Z]\w|[\u4e00-\u9fff][ “]?[A-Za-z]{2}|[零二两三四五六七八九十百千万]|"
     r"一(?=[月号点米千百岁])|"
     r"(?i:\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty|hundreds?|thousands?|dozen|"
-    r"not?|called)\b|^(?:(?:my|our|the\s+user's)\s|(?:I|the\s+user)(?:['’]m|\s+(?:am|is))\s+an?\s|"
+    r"not?|called|ha(?:ve|s)\s+an?)\b|^(?:(?:my|our|the\s+user's)\s|(?:I|the\s+user)(?:['’]m|\s+(?:am|is))\s+an?\s|"
     r"(?:I|the\s+user)\s+(?!wants?\b|needs?\b|says?\b|ha(?:s|ve)\b|is\b|was\b|will\b|would\b|ca|\w+ed\b)[\w']+\s))|"
-    r"^(?:我|用户)[的们家在只是有叫姓住会用养]|叫(?:我|用户)|[\u4e00-\u9fff]{2}是[\u4e00-\u9fff]{2}|不|[周月年]|"
+    r"^(?:我|用户)[的们家在只是有叫姓住会用养]|叫(?:我|用户)|[姐妹哥弟爸妈爷奶]|不|[周月年]|"
     r"[:：、]"
 )
 """What makes a short statement tell something: a number, a name, what somebody is or has, what is denied."""

@@ -230,7 +230,7 @@ class _Reading:
             return False
         words = frozenset(query_words(text))
         shared = words.intersection(query_words(before.text))
-        return 2 * len(shared) >= len(words) > 0 and (is_question(before.text) or unmeant(before.text))
+        return 3 * len(shared) >= len(words) > 0 and (is_question(before.text) or unmeant(before.text))
 
     def _is_quoted(self, sentence: Sentence) -> bool:
         return any(start < sentence.end and sentence.start < end for start, end in self._quotes)
