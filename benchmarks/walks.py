@@ -3,7 +3,8 @@
 Usage: python benchmarks/walks.py [--list]
 
 Counted are the modules of memorybook of which a function runs, and those functions; what only an import runs is left
-out. `--list` names the files.
+out. The chat question is one line of a running chat, from the moment it is read until the next is asked for.
+`--list` names the files.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, cast
 
 import memorybook
 from memorybook.cli import main as command_line
@@ -39,21 +40,63 @@ FOUND = {
 }
 
 
-def passed(work: Callable[[], Any]) -> set[CodeType]:
-    """The functions of memorybook that run while `work` is done, in this thread."""
-    seen: set[CodeType] = set()
+class Profile:
+    """The functions of memorybook that run between `start` and `stop`, in this thread."""
 
-    def note(frame: FrameType, event: str, _: Any) -> None:
+    def __init__(self) -> None:
+        self.seen: set[CodeType] = set()
+
+    def start(self) -> None:
+        """Profile from here on."""
+        sys.setprofile(self._note)
+
+    def stop(self) -> None:
+        """Profile no more."""
+        sys.setprofile(None)
+
+    def _note(self, frame: FrameType, event: str, _: Any) -> None:
         code = frame.f_code
-        if event == "call" and code.co_filename.startswith(SOURCE) and code.co_name != "<module>":
-            seen.add(code)
+        if event == "call" and code.co_filename.startswith(SOURCE) and code not in self.seen and not _imports(frame):
+            self.seen.add(code)
 
-    sys.setprofile(note)
+
+def _imports(frame: FrameType | None) -> bool:
+    """Whether a frame runs because a module of memorybook is imported."""
+    while frame is not None:
+        if frame.f_code.co_name == "<module>" and frame.f_code.co_filename.startswith(SOURCE):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def passed(work: Callable[[], Any]) -> set[CodeType]:
+    """The functions that run while `work` is done."""
+    profile = Profile()
+    profile.start()
     try:
         work()
     finally:
-        sys.setprofile(None)
-    return seen
+        profile.stop()
+    return profile.seen
+
+
+class Typed:
+    """Standard input with two lines, of which the second is profiled."""
+
+    def __init__(self, profile: Profile, first: str, second: str) -> None:
+        self.buffer = self
+        self._profile, self._lines = profile, [first, second]
+
+    def isatty(self) -> bool:
+        """A pipe, so that no editor is started."""
+        return False
+
+    def readline(self, _: int) -> bytes:
+        """The next line; starts the profile with the second, and stops it when one more is asked for."""
+        self._profile.stop()
+        if len(self._lines) == 1:
+            self._profile.start()
+        return f"{self._lines.pop(0)}\n".encode() if self._lines else b""
 
 
 def walks(folder: str) -> dict[str, set[CodeType]]:
@@ -68,8 +111,10 @@ def walks(folder: str) -> dict[str, set[CodeType]]:
         found["memorize four turns"] = passed(lambda: memory.process_session_end(TALK, "release"))
     command_line(["--book", book, "sync"])
     found["cold search"] = passed(lambda: command_line(["--book", book, "search", "what tea?"]))
-    sys.stdin = io.TextIOWrapper(io.BytesIO(b"What did we say about the release last time?\n"))
-    found["chat question"] = passed(lambda: command_line(["--book", book, "chat"]))
+    chat = Profile()
+    sys.stdin = cast(Any, Typed(chat, "Hello.", "What did we say about the release last time?"))
+    command_line(["--book", book, "chat"])
+    found["chat question"] = chat.seen
     return found
 
 
