@@ -234,7 +234,7 @@ class Heard:
         if not in_turn and not any(is_held(unit, near) for unit in wanted):
             return "says nothing that stands in the turns it rests on"
         every = own if isinstance(claim, str) else self._words(range(len(self._turns)))
-        unsaid = [unit for unit in wanted if not is_held(unit, every | self._of_known)]
+        unsaid = [one for one in wanted if len(one[0]) > 1 and not is_held(one, every | self._of_known)]
         most = (MADE_UP if in_turn else MADE_UP / 2) * (len(wanted) + evidence)
         short = isinstance(claim, str) and len(wanted) < 3  # of two words one may be a name
         if len(unsaid) > most or (short and len(unsaid) == most):
