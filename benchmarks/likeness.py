@@ -15,6 +15,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,15 +24,17 @@ if not __package__:  # run as a file: `benchmarks` is a package of the checkout
 
 from benchmarks.detect import SHIPPED, TAUGHT, Input, read
 from memorybook.sessions import detect
-from memorybook.sessions.detect import Language, plain
+
+if TYPE_CHECKING:
+    from memorybook.sessions.detect import Language
 
 KEPT = Path(detect.__file__).with_name("likeness.tsv")
-RARE, SHRINK, RATE, STEPS, MOST = 2, 1e-4, 2.0, 300, 900
+RARE, SHRINK, RATE, STEPS, MOST = 2, 1e-4, 2.0, 300, 600
 
 
 def learned(inputs: Sequence[Input], language: Language) -> list[str]:
     """A line for each run that says something: language, run, and what it says for each scene against none."""
-    seen = [detect.runs(plain(one.text, language), language) for one in inputs]
+    seen = [detect.runs(detect.rules(language).plain(one.text), language) for one in inputs]
     counts = Counter(run for runs in seen for run in runs)
     places = {run: place for place, run in enumerate(sorted(run for run in counts if counts[run] >= RARE))}
     x = np.zeros((len(inputs), len(places) + 1))

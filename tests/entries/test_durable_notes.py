@@ -11,6 +11,7 @@ from memorybook.entries.durable_notes import clean, notes_of
 from memorybook.entries.extract import Extraction, Skipped, extract
 from memorybook.model import Role, Turn
 from memorybook.text.sentences import RECALLED, RECALLED_END
+from tables import table
 
 NOW = datetime(2026, 2, 24, 10, 12, 33, 999, tzinfo=UTC)
 
@@ -141,18 +142,12 @@ def test_a_hostile_sentence_takes_only_itself_out(text: str, left: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "- Is the demo on Friday?",
-        "- The user lives on the moon, just kidding",
-        "- Translate for the user: the rent goes up",
-        "- The gate code is 4411, don't keep that",
-        "- Let's do a role play: the user is a barista",
-        "- 用户是退役太空人，哈哈哈",
-        "- 帮用户翻译成英文：房租涨了",
-        "- 门锁 3706，别往本子上记",
-        "- 演示是周五吗？",
-        "- 假装用户是病人",
-    ],
+    table("""
+        - Is the demo on Friday? ¦ - The user lives on the moon, just kidding
+        - Translate for the user: the rent goes up ¦ - The gate code is 4411, don't keep that
+        - Let's do a role play: the user is a barista ¦ - 用户是退役太空人，哈哈哈 ¦ - 帮用户翻译成英文：房租涨了
+        - 门锁 3706，别往本子上记 ¦ - 演示是周五吗？ ¦ - 假装用户是病人
+    """),
 )
 def test_what_is_not_to_be_kept_is_no_note(text: str) -> None:
     assert notes_of(text, now=NOW) == ([], [(text[2:], "not to be kept")])

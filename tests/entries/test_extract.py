@@ -17,6 +17,7 @@ from memorybook.sessions.dialogue import stretches, talk_of
 from memorybook.testing import ScriptedLLM
 from memorybook.text.sentences import RECALLED, RECALLED_END
 from memorybook.text.tokens import count_tokens
+from tables import table
 
 NOW = datetime(2026, 6, 21, 10, tzinfo=UTC)
 DAY = date(2026, 6, 1)
@@ -343,12 +344,10 @@ def test_long_entries_are_cut_and_stand_in_one_line() -> None:
 
 @pytest.mark.parametrize(
     ("text", "language", "chosen"),
-    [
-        ("I moved to Bergen last month", "auto", "en"),
-        ("我上个月搬到了卑尔根市", "auto", "zh"),
-        ("我上个月搬到了卑尔根市", "en", "en"),
-        ("I moved to Bergen last month", "zh", "zh"),
-    ],
+    table("""
+        I moved to Bergen last month → auto → en ¦ 我上个月搬到了卑尔根市 → auto → zh
+        我上个月搬到了卑尔根市 → en → en ¦ I moved to Bergen last month → zh → zh
+    """),
 )
 def test_the_prompt_is_in_the_language_of_the_talk_or_of_the_setting(text: str, language: Any, chosen: Any) -> None:
     system, _ = asked(run(said(text), language=language)[1])

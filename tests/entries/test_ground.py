@@ -12,6 +12,7 @@ from memorybook.entries.candidate import Candidate
 from memorybook.entries.ground import Heard, ground, stands_in
 from memorybook.entries.same import Said, names_in
 from memorybook.model import Entry, Role, Turn
+from tables import table
 
 WEDNESDAY = datetime(2026, 3, 25, 12, tzinfo=UTC)
 
@@ -54,14 +55,12 @@ def why(content: str, *turns: str, talk: tuple[Turn, ...] = TALK, **fields: Any)
 
 @pytest.mark.parametrize(
     ("content", "turn"),
-    [
-        ("Ada Lovelace works at Hooli.", "t1"),
-        ("Ada's team moved to PostgreSQL 16 on 2026-03-24.", "t3"),
-        ("The move to Postgres took three hours and cost 2,000 euros.", "t3"),
-        ("Ada meets Dr. Bruce on Friday 2026-04-03 at 2:30 pm with 12 people.", "t5"),
-        ("Ada meets Bruce in April 2026.", "t5"),
-        ("As of 2026-03-25 Ada uses utf8mb4 and v2 of the API (src/store/db.go).", "t7"),
-    ],
+    table("""
+        Ada Lovelace works at Hooli. → t1 ¦ Ada's team moved to PostgreSQL 16 on 2026-03-24. → t3
+        The move to Postgres took three hours and cost 2,000 euros. → t3
+        Ada meets Dr. Bruce on Friday 2026-04-03 at 2:30 pm with 12 people. → t5 ¦ Ada meets Bruce in April 2026. → t5
+        As of 2026-03-25 Ada uses utf8mb4 and v2 of the API (src/store/db.go). → t7
+    """),
 )
 def test_what_was_said_is_kept(content: str, turn: str) -> None:
     assert grounded(candidate(content, turn)).doubt == ""
@@ -69,15 +68,12 @@ def test_what_was_said_is_kept(content: str, turn: str) -> None:
 
 @pytest.mark.parametrize(
     ("content", "turn"),
-    [
-        ("2026-03-24 顾怀川的妻子苏眠买了 300 元的芒果。", "c3"),
-        ("顾怀川 2026-03-18 中了 20000 元。", "c3"),
-        ("顾怀川 2026-03-18 中了 2 万元。", "c3"),
-        ("顾怀川全家 2026-04-05 去青岛。", "c3"),
-        ("锦澜纺织的验收会改到 2026-03-27 上午 10:30。", "c5"),
-        ("织桥用两台 4 核 8G 的机器。", "c5"),
-        ("织桥用 2 台机器，每台 8G。", "c5"),
-    ],
+    table("""
+        2026-03-24 顾怀川的妻子苏眠买了 300 元的芒果。 → c3 ¦ 顾怀川 2026-03-18 中了 20000 元。 → c3
+        顾怀川 2026-03-18 中了 2 万元。 → c3 ¦ 顾怀川全家 2026-04-05 去青岛。 → c3
+        锦澜纺织的验收会改到 2026-03-27 上午 10:30。 → c5 ¦ 织桥用两台 4 核 8G 的机器。 → c5
+        织桥用 2 台机器，每台 8G。 → c5
+    """),
 )
 def test_what_was_said_in_chinese_is_kept(content: str, turn: str) -> None:
     assert grounded(candidate(content, turn), CHINESE).doubt == ""
@@ -85,21 +81,17 @@ def test_what_was_said_in_chinese_is_kept(content: str, turn: str) -> None:
 
 @pytest.mark.parametrize(
     ("content", "turn", "reason"),
-    [
-        ("The move took 5 hours.", "t3", "the number '5'"),
-        ("The move took five hours.", "t3", "the number 'five'"),
-        ("The move cost 20,000 euros.", "t3", "the number '20,000'"),
-        ("The team moved to PostgreSQL 17.", "t3", "the number '17'"),
-        ("Ada meets Bruce at 15:45.", "t5", "the number '15:45'"),
-        ("The team moved on 2026-03-21.", "t3", "the date '2026-03-21'"),
-        ("The team moved in November 2025.", "t3", "the date 'November 2025'"),
-        ("Ada meets Bruce on 10 April.", "t5", "the date '10 April'"),
-        ("John Doe works at Hooli.", "t1", "the name 'Doe'"),
-        ("Martin works at Hooli.", "t1", "the name 'Martin'"),
-        ("Ada works at Initech.", "t1", "the name 'Initech'"),
-        ("Ada uses latin1 everywhere.", "t7", "the name 'latin1'"),
-        ('Ada wrote "The Mythical Man-Month".', "t1", "the name 'Mythical'"),
-    ],
+    table("""
+        The move took 5 hours. → t3 → the number '5' ¦ The move took five hours. → t3 → the number 'five'
+        The move cost 20,000 euros. → t3 → the number '20,000'
+        The team moved to PostgreSQL 17. → t3 → the number '17' ¦ Ada meets Bruce at 15:45. → t5 → the number '15:45'
+        The team moved on 2026-03-21. → t3 → the date '2026-03-21'
+        The team moved in November 2025. → t3 → the date 'November 2025'
+        Ada meets Bruce on 10 April. → t5 → the date '10 April' ¦ John Doe works at Hooli. → t1 → the name 'Doe'
+        Martin works at Hooli. → t1 → the name 'Martin' ¦ Ada works at Initech. → t1 → the name 'Initech'
+        Ada uses latin1 everywhere. → t7 → the name 'latin1'
+        Ada wrote "The Mythical Man-Month". → t1 → the name 'Mythical'
+    """),
 )
 def test_what_nobody_said_is_set_aside_and_named(content: str, turn: str, reason: str) -> None:
     assert why(content, turn) == f"{reason} stands in no turn that it rests on"
@@ -107,17 +99,13 @@ def test_what_nobody_said_is_set_aside_and_named(content: str, turn: str, reason
 
 @pytest.mark.parametrize(
     ("content", "turn", "reason"),
-    [
-        ("苏眠买了 500 元的芒果。", "c3", "the number '500'"),
-        ("苏眠买了五百元的芒果。", "c3", "the number '五百'"),
-        ("顾怀川中了 3 万元。", "c3", "the number '3 万'"),
-        ("顾怀川全家 2026-04-15 去青岛。", "c3", "the date '2026-04-15'"),
-        ("顾怀川全家 9 月 5 日去青岛。", "c3", "the date '9 月 5 日'"),
-        ("用户叫张三。", "c1", "the name '张三'"),
-        ("邹凯在青梭科技做后端。", "c1", "the name '邹凯'"),
-        ("苏眠读了《百年孤独》。", "c3", "the words '百年孤独'"),
-        ("织桥改用 MongoDB。", "c5", "the name 'MongoDB'"),
-    ],
+    table("""
+        苏眠买了 500 元的芒果。 → c3 → the number '500' ¦ 苏眠买了五百元的芒果。 → c3 → the number '五百'
+        顾怀川中了 3 万元。 → c3 → the number '3 万' ¦ 顾怀川全家 2026-04-15 去青岛。 → c3 → the date '2026-04-15'
+        顾怀川全家 9 月 5 日去青岛。 → c3 → the date '9 月 5 日' ¦ 用户叫张三。 → c1 → the name '张三'
+        邹凯在青梭科技做后端。 → c1 → the name '邹凯' ¦ 苏眠读了《百年孤独》。 → c3 → the words '百年孤独'
+        织桥改用 MongoDB。 → c5 → the name 'MongoDB'
+    """),
 )
 def test_what_nobody_said_in_chinese_is_set_aside(content: str, turn: str, reason: str) -> None:
     assert why(content, turn, talk=CHINESE) == f"{reason} stands in no turn that it rests on"
@@ -197,14 +185,11 @@ def test_a_last_day_that_nobody_spoke_of_is_taken_out(expires: date, kept: bool)
 
 @pytest.mark.parametrize(
     ("quote", "text"),
-    [
-        ("it took 3 hours", "We moved, it took 3 hours."),
-        ("IT TOOK  3 hours!", "We moved — it took 3 hours"),
-        ("We moved … 3 hours", "We moved, it took 3 hours."),
-        ("We moved ... 3 hours", "We moved, it took 3 hours."),
-        ("“先插 consumed_event”", "先插consumed_event，再 ack"),
-        ("全角ＡＢＣ", "全角ABC"),
-    ],
+    table("""
+        it took 3 hours → We moved, it took 3 hours. ¦ IT TOOK  3 hours! → We moved — it took 3 hours
+        We moved … 3 hours → We moved, it took 3 hours. ¦ We moved ... 3 hours → We moved, it took 3 hours.
+        “先插 consumed_event” → 先插consumed_event，再 ack ¦ 全角ＡＢＣ → 全角ABC
+    """),
 )
 def test_a_quote_may_differ_in_what_does_not_matter(quote: str, text: str) -> None:
     assert stands_in(quote, text)
@@ -289,16 +274,13 @@ def test_people_and_short_forms_are_known_by_what_they_come_from() -> None:
 
 @pytest.mark.parametrize(
     ("heard", "content"),
-    [
-        ("开了一个半小时的会", "会开了 1.5 小时。"),
-        ("得分四点五", "得分 4.5。"),
-        ("涨了三成", "涨了 30%。"),
-        ("住了半年", "住了 6 个月。"),
-        ("We talked for half an hour", "They talked for 30 minutes."),
-        ("the party is at half past nine", "The party is at 9:30."),
-        ("I asked Ada, Bob and Cyd to come", "Three people were asked to come: Ada, Bob and Cyd."),
-        ("我请了小满、陶然和卢坤", "请了三个人：小满、陶然和卢坤。"),
-    ],
+    table("""
+        开了一个半小时的会 → 会开了 1.5 小时。 ¦ 得分四点五 → 得分 4.5。 ¦ 涨了三成 → 涨了 30%。
+        住了半年 → 住了 6 个月。 ¦ We talked for half an hour → They talked for 30 minutes.
+        the party is at half past nine → The party is at 9:30.
+        I asked Ada, Bob and Cyd to come → Three people were asked to come: Ada, Bob and Cyd.
+        我请了小满、陶然和卢坤 → 请了三个人：小满、陶然和卢坤。
+    """),
 )
 def test_numbers_that_are_said_without_saying_them(heard: str, content: str) -> None:
     assert grounded(candidate(content, "h"), (said(heard, "h"),)).doubt == ""
@@ -448,13 +430,11 @@ PRICES = (
 
 @pytest.mark.parametrize(
     ("text", "turn"),
-    [
-        ("外稿稿费每千字 300 元，含图另加 100 元。", "p1"),
-        ("The rent is 900 a month.", "p2"),
-        ("Ruben never wants to use caffeine gels again.", "p3"),
-        ("The user's flat has a balcony.", "p2"),
-        ("谷雨对芒果过敏，嘴唇会肿。", "p1"),
-    ],
+    table("""
+        外稿稿费每千字 300 元，含图另加 100 元。 → p1 ¦ The rent is 900 a month. → p2
+        Ruben never wants to use caffeine gels again. → p3 ¦ The user's flat has a balcony. → p2
+        谷雨对芒果过敏，嘴唇会肿。 → p1
+    """),
 )
 def test_what_the_prompt_had_shown_is_not_said_again(text: str, turn: str) -> None:
     for reinforces in ((), ("e9",)):

@@ -5,45 +5,40 @@ from __future__ import annotations
 import pytest
 
 from memorybook.entries.ground import clauses, contrary
+from tables import table
 
-TURNED = [
-    ("I'm allergic to penicillin.", "The user is not allergic to penicillin."),
-    ("I don't drink coffee after noon.", "The user drinks coffee after noon."),
-    ("We never deploy on Fridays.", "The team deploys on Fridays."),
-    ("My daughter can swim.", "The user's daughter cannot swim."),
-    ("I stopped smoking in 2019.", "The user has smoked since 2019."),
-    ("Leo can't have nuts.", "Leo can have nuts."),
-    ("The tests must not run in parallel.", "The tests must run in parallel."),
-    ("Lamb is over, it's fish now.", "The dog eats lamb."),
-    ("我对青霉素过敏。", "用户对青霉素不过敏。"),
-    ("我下午不喝咖啡。", "用户下午喝咖啡。"),
-    ("周五别部署。", "周五可以部署。"),
-    ("女儿会游泳。", "用户的女儿不会游泳。"),
-    ("白酒戒了。", "用户爱喝白酒。"),
-    ("香菜我一点都吃不了。", "用户吃香菜。"),
-    ("每周六清一遍 downloads，但 /movies 一个字节都不许动", "每周六清理 /movies 目录。"),
-    ("团购那群我退了，别再拉我。", "用户在团购群，可以再拉他。"),
-]
+TURNED = table("""
+        I'm allergic to penicillin. → The user is not allergic to penicillin.
+        I'm allergic to penicillin and I moved to Leeds in May. → The user is not allergic to penicillin.
+        I row on the canal and my sister keeps bees in Cork. → The user does not row on the canal.
+        我对青霉素过敏而且五月份搬到了利兹的新房子里。 → 用户对青霉素不过敏。
+        I don't drink coffee after noon. → The user drinks coffee after noon.
+        We never deploy on Fridays. → The team deploys on Fridays.
+        My daughter can swim. → The user's daughter cannot swim.
+        I stopped smoking in 2019. → The user has smoked since 2019. ¦ Leo can't have nuts. → Leo can have nuts.
+        The tests must not run in parallel. → The tests must run in parallel.
+        Lamb is over, it's fish now. → The dog eats lamb. ¦ 我对青霉素过敏。 → 用户对青霉素不过敏。
+        我下午不喝咖啡。 → 用户下午喝咖啡。 ¦ 周五别部署。 → 周五可以部署。 ¦ 女儿会游泳。 → 用户的女儿不会游泳。
+        白酒戒了。 → 用户爱喝白酒。 ¦ 香菜我一点都吃不了。 → 用户吃香菜。
+        每周六清一遍 downloads，但 /movies 一个字节都不许动 → 每周六清理 /movies 目录。
+        团购那群我退了，别再拉我。 → 用户在团购群，可以再拉他。
+    """)
 
-AGREEING = [
-    ("I gave up smoking in 2019", "The user no longer smokes since 2019."),
-    ("No meetings before ten, please.", "The user doesn't want meetings before ten."),
-    ("Don't forget that I'm allergic to penicillin.", "The user is allergic to penicillin."),
-    ("I drink tea, not coffee.", "The user drinks tea and no coffee."),
-    ("I can't stand cilantro.", "The user dislikes cilantro."),
-    ("Nothing lands on main before lint is green", "Code lands on main only once lint is green."),
-    ("I never said I don't like jazz, I love jazz.", "The user loves jazz."),
-    ("We picked Lisbon. No wait, Seville.", "The user goes to Seville instead of Lisbon."),
-    ("never touch the semicolons", "Marguerite wants her semicolons left alone."),
-    ("别忘了我对青霉素过敏", "用户对青霉素过敏。"),
-    ("咖啡戒了，改喝茶", "用户不再喝咖啡，改喝茶。"),
-    ("不要在周五部署", "周五不部署。"),
-    ("我不是不喜欢猫，是对猫过敏", "用户对猫过敏。"),
-    ("没有特殊情况不加班", "用户一般不加班。"),
-    ("词汇不用百词斩了，换成 Anki", "用户背词汇从百词斩换成 Anki。"),
-    ("韵达丢了我三单，以后只发中通", "只发中通，不发韵达。"),
-    ("能不能换周三晚上", "排练改到周三晚上。"),
-]
+AGREEING = table("""
+        I gave up smoking in 2019 → The user no longer smokes since 2019.
+        No meetings before ten, please. → The user doesn't want meetings before ten.
+        Don't forget that I'm allergic to penicillin. → The user is allergic to penicillin.
+        I drink tea, not coffee. → The user drinks tea and no coffee.
+        I can't stand cilantro. → The user dislikes cilantro.
+        Nothing lands on main before lint is green → Code lands on main only once lint is green.
+        I never said I don't like jazz, I love jazz. → The user loves jazz.
+        We picked Lisbon. No wait, Seville. → The user goes to Seville instead of Lisbon.
+        never touch the semicolons → Marguerite wants her semicolons left alone.
+        别忘了我对青霉素过敏 → 用户对青霉素过敏。 ¦ 咖啡戒了，改喝茶 → 用户不再喝咖啡，改喝茶。
+        不要在周五部署 → 周五不部署。 ¦ 我不是不喜欢猫，是对猫过敏 → 用户对猫过敏。
+        没有特殊情况不加班 → 用户一般不加班。 ¦ 词汇不用百词斩了，换成 Anki → 用户背词汇从百词斩换成 Anki。
+        韵达丢了我三单，以后只发中通 → 只发中通，不发韵达。 ¦ 能不能换周三晚上 → 排练改到周三晚上。
+    """)
 
 
 @pytest.mark.parametrize(("said", "text"), TURNED)

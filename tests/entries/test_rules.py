@@ -14,6 +14,7 @@ from memorybook.entries.extract import Candidate, Extraction, entities_of, extra
 from memorybook.entries.rules import by_rules, stand_alone
 from memorybook.model import Role, Session, Turn
 from memorybook.text.sentences import RECALLED, RECALLED_END, is_question, sentences, statement_in
+from tables import table
 
 DATA = Path(os.environ.get("MEMORYBOOK_DATA") or Path(__file__).parents[3] / "shared" / "data")
 NOW = datetime(2026, 6, 21, 10, tzinfo=UTC)  # a Sunday
@@ -266,15 +267,11 @@ def test_an_unknown_speakers_words_are_left_as_they_are() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "Don't forget to take breaks and dance it out!",
-        "Remember, just do it every single time",
-        "Forget about the store for one evening.",
-        "I love your painting so much!",
-        "I love how you always help them.",
-        "It's my favorite for birthdays and special days.",
-        "That's why you should always trust yourself.",
-    ],
+    table("""
+        Don't forget to take breaks and dance it out! ¦ Remember, just do it every single time
+        Forget about the store for one evening. ¦ I love your painting so much! ¦ I love how you always help them.
+        It's my favorite for birthdays and special days. ¦ That's why you should always trust yourself.
+    """),
 )
 def test_people_do_not_command_the_book_and_admiring_is_no_preference(text: str) -> None:
     found = found_in(said(text, role="", speaker="Gina"))
@@ -303,12 +300,10 @@ def test_events_become_notes_dated_by_their_turn(text: str, note: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "I feel great!",
-        "Here's a picture from last week I took.",
-        "If I went there yesterday, I would know.",
-        "I ran today",
-    ],
+    table("""
+        I feel great! ¦ Here's a picture from last week I took. ¦ If I went there yesterday, I would know.
+        I ran today
+    """),
 )
 def test_not_every_mention_of_a_time_is_a_note(text: str) -> None:
     assert found_in(said(text, role="", speaker="Ann")).notes == ()
@@ -316,31 +311,17 @@ def test_not_every_mention_of_a_time_is_a_note(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "Forget that I use Vim.",
-        "Please forget everything I said about the headhunter.",
-        "Could you forget what I said about the headhunter?",
-        "Forget what I said about the headhunter, will you.",
-        "I'd like you to forget what I said about the headhunter.",
-        "能不能忘掉猎头的事？",
-        "请忘记猎头的事",
-        "Don't save that, please, to your memory",
-        "I don't want you to remember I'm allergic to nuts.",
-        "别再记得我的生日",
-        "忘记我住在上海",
-        "忘掉我之前说的猎头那事，当我没讲过",
-        "这个别记，我随口说的",
-        "我下周要离职，别把这个记下来。",
-        "我喜欢绿茶，不过别把这件事记下来。",
-        "你不要把这个记住",
-        "不必记住我的生日是六月七日。",
-        "我讨厌香菜，这事别往外记",
-        "我搬到上海了，别记在本子里",
-        "Don't write down that I'm leaving my job.",
-        "I'm quitting next week — don't note that down.",
-        "I'd rather you didn't remember that I'm pregnant.",
-        "Off the record: I am leaving my job.",
-    ],
+    table("""
+        Forget that I use Vim. ¦ Please forget everything I said about the headhunter.
+        Could you forget what I said about the headhunter? ¦ Forget what I said about the headhunter, will you.
+        I'd like you to forget what I said about the headhunter. ¦ 能不能忘掉猎头的事？ ¦ 请忘记猎头的事
+        Don't save that, please, to your memory ¦ I don't want you to remember I'm allergic to nuts.
+        别再记得我的生日 ¦ 忘记我住在上海 ¦ 忘掉我之前说的猎头那事，当我没讲过 ¦ 这个别记，我随口说的
+        我下周要离职，别把这个记下来。 ¦ 我喜欢绿茶，不过别把这件事记下来。 ¦ 你不要把这个记住
+        不必记住我的生日是六月七日。 ¦ 我讨厌香菜，这事别往外记 ¦ 我搬到上海了，别记在本子里
+        Don't write down that I'm leaving my job. ¦ I'm quitting next week — don't note that down.
+        I'd rather you didn't remember that I'm pregnant. ¦ Off the record: I am leaving my job.
+    """),
 )
 def test_a_command_to_forget_or_not_to_keep_is_reported_and_not_stored(text: str) -> None:
     found = found_in(text)
@@ -411,17 +392,11 @@ def test_what_was_told_to_be_remembered_is_not_what_is_left_out_beside_it(text: 
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "Don't save that file in the root.",
-        "Don't keep that branch.",
-        "You don't need to keep that server running.",
-        "You needn't put it down to bad luck.",
-        "用密码管理器，不用记密码",
-        "不要保存这个文件",
-        "别记错了日子",
-        "别存侥幸心理",
-        "不要记录日志",
-    ],
+    table("""
+        Don't save that file in the root. ¦ Don't keep that branch. ¦ You don't need to keep that server running.
+        You needn't put it down to bad luck. ¦ 用密码管理器，不用记密码 ¦ 不要保存这个文件 ¦ 别记错了日子
+        别存侥幸心理 ¦ 不要记录日志
+    """),
 )
 def test_what_is_not_to_be_done_with_files_is_no_order_not_to_keep_what_is_said(text: str) -> None:
     found = found_in(text)
@@ -548,17 +523,10 @@ def test_prose_is_cut_into_sentences(text: str, parts: list[str]) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "How are you?",
-        "Is this right",
-        "Remind me what the gate code is",
-        "Remind me when the talk is",
-        "会议在哪",
-        "JWT 过期时间你怎么看",
-        "在吗",
-        "重写要几天",
-        "这样行不行",
-    ],
+    table("""
+        How are you? ¦ Is this right ¦ Remind me what the gate code is ¦ Remind me when the talk is ¦ 会议在哪
+        JWT 过期时间你怎么看 ¦ 在吗 ¦ 重写要几天 ¦ 这样行不行
+    """),
 )
 def test_questions_are_seen_without_a_question_mark(text: str) -> None:
     assert is_question(text)
@@ -585,29 +553,24 @@ def test_any_talk_is_read_without_an_error(texts: list[str]) -> None:
 
 @pytest.mark.parametrize(
     ("text", "alone"),
-    [
-        ("I row on Sundays.", "The user rows on Sundays."),
-        ("I've used Go for my work", "The user has used Go for their work"),
-        ("I'll teach myself", "The user will teach themselves"),
-        ("I am here and I'm happy, I was sad", "The user is here and they are happy, they were sad"),
-        ("I study at home, it helps me", "The user studies at home, it helps them"),
-        ("I watch birds", "User: I watch birds"),
-        ("I went home", "The user went home"),
-        ("We use Go", "We use Go"),
-        ("it suits me", "User: It suits me"),
-        ("我妈住院了，我自己也累，我们都累，自我安慰", "用户的妈住院了，用户自己也累，我们都累，自我安慰"),
-        ("以后叫我老王", "以后叫用户老王"),
-        ("以后叫我老板，大家都喊我老师", "以后叫用户老板，大家都喊用户老师"),
-        ("以后叫我爸爸就行，称呼我老师也可以", "以后叫用户爸爸就行，称呼用户老师也可以"),
-        ("叫我老婆接电话，喊我妈妈吃饭", "叫用户的老婆接电话，喊用户的妈妈吃饭"),
-        ("我老是忘事，我老了，告诉我老实话", "用户老是忘事，用户老了，告诉用户老实话"),
-        ("我老家在河南，我老同学来了", "用户的老家在河南，用户的老同学来了"),
-        ("我先生姓李，我先生气了", "用户的先生姓李，用户先生气了"),
-        ("我女性朋友多，我子女在国外", "用户女性朋友多，用户的子女在国外"),
-        ("我俩周六去，俺在济南工作", "我俩周六去，用户在济南工作"),
-        ("给我妈打电话，帮我订票，跟我说中文", "给用户的妈打电话，帮用户订票，跟用户说中文"),
-        ("我家老二上学，我领导一个团队", "用户家老二上学，用户领导一个团队"),
-    ],
+    table("""
+        I row on Sundays. → The user rows on Sundays. ¦ I've used Go for my work → The user has used Go for their work
+        I'll teach myself → The user will teach themselves
+        I am here and I'm happy, I was sad → The user is here and they are happy, they were sad
+        I study at home, it helps me → The user studies at home, it helps them ¦ I watch birds → User: I watch birds
+        I went home → The user went home ¦ We use Go → We use Go ¦ it suits me → User: It suits me
+        我妈住院了，我自己也累，我们都累，自我安慰 → 用户的妈住院了，用户自己也累，我们都累，自我安慰
+        以后叫我老王 → 以后叫用户老王 ¦ 以后叫我老板，大家都喊我老师 → 以后叫用户老板，大家都喊用户老师
+        以后叫我爸爸就行，称呼我老师也可以 → 以后叫用户爸爸就行，称呼用户老师也可以
+        叫我老婆接电话，喊我妈妈吃饭 → 叫用户的老婆接电话，喊用户的妈妈吃饭
+        我老是忘事，我老了，告诉我老实话 → 用户老是忘事，用户老了，告诉用户老实话
+        我老家在河南，我老同学来了 → 用户的老家在河南，用户的老同学来了
+        我先生姓李，我先生气了 → 用户的先生姓李，用户先生气了
+        我女性朋友多，我子女在国外 → 用户女性朋友多，用户的子女在国外
+        我俩周六去，俺在济南工作 → 我俩周六去，用户在济南工作
+        给我妈打电话，帮我订票，跟我说中文 → 给用户的妈打电话，帮用户订票，跟用户说中文
+        我家老二上学，我领导一个团队 → 用户家老二上学，用户领导一个团队
+    """),
 )
 def test_the_users_words_are_put_in_the_third_person_where_safe(text: str, alone: str) -> None:
     assert stand_alone(text, "") == alone
@@ -720,6 +683,19 @@ def test_a_decision_with_a_deadline_stays_one_and_does_not_expire(text: str, day
 def test_a_question_that_asks_for_nothing_is_passed_over(asked: str) -> None:
     found = by_rules([Turn(id="t1", session="s1", role="user", text=asked)], session=None, now=NOW)
     assert (found.candidates, found.notes, found.forget_requests) == ((), (), ())
+
+
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [
+        ("if we hired a donkey...", "we are not hiring a donkey"),
+        ('my lad says we look like "a retirement home on a day trip"', "we ARE a retirement home"),
+        ("要是咱们租条龙舟呢", "咱们租龙舟不划算"),
+    ],
+)
+def test_what_takes_up_a_guess_or_a_quote_of_somebody_else_is_no_statement(before: str, said: str) -> None:
+    turns = [Turn(id=f"t{at}", session="s", text=text, speaker="AB"[at]) for at, text in enumerate((before, said))]
+    assert by_rules(turns, session=None, now=NOW).candidates == ()
 
 
 @pytest.mark.parametrize(

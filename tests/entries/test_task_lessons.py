@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memorybook.entries.task_value import MOST, Task, failure, is_trouble, learnt, turns_of
+from tables import table
 
 
 def said(task: Task) -> list[tuple[str, str]]:
@@ -13,22 +14,20 @@ def said(task: Task) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(
     ("goal", "result", "category"),
-    [
-        ("Fix the login test", "The root cause was an expired token in the fixture.", "experience"),
-        ("Fix the login test", "It was fixed by refreshing the token before each run.", "experience"),
-        ("Fix the login test", "Restarting didn't help because the cache was kept on disk.", "experience"),
-        ("Pick a database", "Chose Postgres over MySQL because of its JSON support.", "decision"),
-        ("Move the queue", "Switched the queue from Redis to RabbitMQ.", "decision"),
-        ("Style the page", "The user prefers dark colours and large type.", "preference"),
-        ("Release it", "Next time make sure to run the migration before the deploy.", "workflow"),
-        ("Release it", "The migration must be run before the deploy.", "workflow"),
-        ("修复登录测试", "根因是夹具里的令牌过期。", "experience"),
-        ("修复登录测试", "通过每次刷新令牌解决了这个问题。", "experience"),
-        ("选数据库", "最终选用 Postgres，因为支持 JSON。", "decision"),
-        ("改页面样式", "用户更喜欢深色和大字。", "preference"),
-        ("发布", "以后发布要先跑迁移再部署。", "workflow"),
-        ("发布", "必须先跑迁移脚本，部署才会成功。", "workflow"),
-    ],
+    table("""
+        Fix the login test → The root cause was an expired token in the fixture. → experience
+        Fix the login test → It was fixed by refreshing the token before each run. → experience
+        Fix the login test → Restarting didn't help because the cache was kept on disk. → experience
+        Pick a database → Chose Postgres over MySQL because of its JSON support. → decision
+        Move the queue → Switched the queue from Redis to RabbitMQ. → decision
+        Style the page → The user prefers dark colours and large type. → preference
+        Release it → Next time make sure to run the migration before the deploy. → workflow
+        Release it → The migration must be run before the deploy. → workflow
+        修复登录测试 → 根因是夹具里的令牌过期。 → experience
+        修复登录测试 → 通过每次刷新令牌解决了这个问题。 → experience
+        选数据库 → 最终选用 Postgres，因为支持 JSON。 → decision ¦ 改页面样式 → 用户更喜欢深色和大字。 → preference
+        发布 → 以后发布要先跑迁移再部署。 → workflow ¦ 发布 → 必须先跑迁移脚本，部署才会成功。 → workflow
+    """),
 )
 def test_a_result_says_what_was_learnt_under_its_goal(goal: str, result: str, category: str) -> None:
     colon = ": " if goal.isascii() else "："
@@ -37,19 +36,13 @@ def test_a_result_says_what_was_learnt_under_its_goal(goal: str, result: str, ca
 
 @pytest.mark.parametrize(
     "result",
-    [
-        "Renamed a.txt to b.txt. Done.",
-        "All 214 tests pass, nothing was left to do.",
-        "Shall we always run the migration first?",
-        "Refactored it; always nice to see green tests.",
-        "You should always keep receipts for seven years.",
-        "They have to agree on the scope before hiring.",
-        "他们以后会先讨论再投票。",
-        "Deployed to staging as build 412.",
-        "文件已经改名，任务完成。",
-        "要不要以后都先跑迁移？",
-        "没决定用哪个。",
-    ],
+    table("""
+        Renamed a.txt to b.txt. Done. ¦ All 214 tests pass, nothing was left to do.
+        Shall we always run the migration first? ¦ Refactored it; always nice to see green tests.
+        You should always keep receipts for seven years. ¦ They have to agree on the scope before hiring.
+        他们以后会先讨论再投票。 ¦ Deployed to staging as build 412. ¦ 文件已经改名，任务完成。
+        要不要以后都先跑迁移？ ¦ 没决定用哪个。
+    """),
 )
 def test_what_is_no_lesson_is_left(result: str) -> None:
     assert said(Task("Do the chore", result)) == []

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import memorybook
 from benchmarks import detect as measured
 from memorybook.sessions.detect import BIAS, READ, detect, plain, resembles, runs
+from tables import table
 
 WEIGHTS = Path(memorybook.__file__).parent / "sessions" / "likeness.tsv"
 TODAY = date(2023, 5, 12)  # a Friday
@@ -59,30 +60,20 @@ RELATED = (
     "登录模块相关的内容 和发票相关的内容找一下 跟小程序有关的讨论 与供应商相关的聊天记录 所有跟备份有关的对话"
     " 翻出和年假相关的内容"
 ).split()
-OLD_STUFF_EN = (
-    "let's dig up the past",
-    "go through the old stuff again",
-    "rake over the old accounts",
-    "bring up the old business again",
-    "go over our old notes",
-    "look through the old talks",
-)
-THAT_TIME_EN = (
-    "the time with the quote",
-    "that time we priced the roof",
-    "the time you drafted the offer",
-    "that session on rent, what was the outcome",
-    "the day we signed the lease, how much did we give way",
-    "the time about the interview",
-)
-RELATED_EN = (
-    "anything related to the login module we talked about",
-    "what we have related to invoices",
-    "our talks related to the mini app",
-    "everything we said concerning suppliers",
-    "all our conversations related to backups",
-    "what in our chats relates to vacation",
-)
+OLD_STUFF_EN = table("""
+        let's dig up the past ¦ go through the old stuff again ¦ rake over the old accounts
+        bring up the old business again ¦ go over our old notes ¦ look through the old talks
+    """)
+THAT_TIME_EN = table("""
+        the time with the quote ¦ that time we priced the roof ¦ the time you drafted the offer
+        that session on rent, what was the outcome ¦ the day we signed the lease, how much did we give way
+        the time about the interview
+    """)
+RELATED_EN = table("""
+        anything related to the login module we talked about ¦ what we have related to invoices
+        our talks related to the mini app ¦ everything we said concerning suppliers
+        all our conversations related to backups ¦ what in our chats relates to vacation
+    """)
 
 
 @pytest.mark.parametrize("text", [*THAT_TIME, *RELATED, *THAT_TIME_EN, *RELATED_EN])

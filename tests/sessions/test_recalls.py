@@ -20,6 +20,7 @@ from memorybook.model import Session, Turn
 from memorybook.search.snippets import CLOSE, OPEN
 from memorybook.testing import HashEmbedder
 from memorybook.text.sentences import without_recalled
+from tables import table
 
 NOW = datetime(2026, 2, 24, 10, 0, tzinfo=UTC)
 
@@ -364,13 +365,11 @@ def test_a_page_that_a_person_edited_is_what_is_told(book: Memory) -> None:
 
 @pytest.mark.parametrize(
     ("text", "scene", "session"),
-    [
-        ("What did we decide about the roses?", "topic", "garden"),
-        ("之前我们聊过新公寓的房租，是多少来着", "topic", "搬家"),
-        ("上周二咱们聊了些什么", "session", "搬家"),
-        ("What did we talk about on 10 February 2026?", "session", "boat"),
-        ("Have I ever told you where I keep the boat?", "history", "boat"),
-    ],
+    table("""
+        What did we decide about the roses? → topic → garden ¦ 之前我们聊过新公寓的房租，是多少来着 → topic → 搬家
+        上周二咱们聊了些什么 → session → 搬家 ¦ What did we talk about on 10 February 2026? → session → boat
+        Have I ever told you where I keep the boat? → history → boat
+    """),
 )
 def test_what_a_text_asks_for_is_recalled(talks: Memory, text: str, scene: str, session: str) -> None:
     found = talks.recollect(text, current="now")
@@ -381,20 +380,14 @@ def test_what_a_text_asks_for_is_recalled(talks: Memory, text: str, scene: str, 
 
 @pytest.mark.parametrize(
     ("text", "sessions"),
-    [
-        ("What did we talk about this month?", "搬家 boat garden"),
-        ("这个月我们都聊了什么", "搬家 boat garden"),
-        ("What did we talk about last in February?", "搬家 boat garden"),
-        ("最近我们聊了什么", "搬家 boat garden"),
-        ("summarize our last two conversations", "搬家 boat"),
-        ("回顾一下最近两次对话", "搬家 boat"),
-        ("What did we decide last week?", "搬家"),
-        ("过去三周我们聊了什么", "搬家 boat garden"),
-        ("What did we talk about since the 10th?", "搬家 boat"),
-        ("咱们前两次聊了什么", "搬家 boat"),
-        ("上次我们聊了什么", "搬家"),
-        ("上上次我们聊了什么", "boat"),
-    ],
+    table("""
+        What did we talk about this month? → 搬家 boat garden ¦ 这个月我们都聊了什么 → 搬家 boat garden
+        What did we talk about last in February? → 搬家 boat garden ¦ 最近我们聊了什么 → 搬家 boat garden
+        summarize our last two conversations → 搬家 boat ¦ 回顾一下最近两次对话 → 搬家 boat
+        What did we decide last week? → 搬家 ¦ 过去三周我们聊了什么 → 搬家 boat garden
+        What did we talk about since the 10th? → 搬家 boat ¦ 咱们前两次聊了什么 → 搬家 boat ¦ 上次我们聊了什么 → 搬家
+        上上次我们聊了什么 → boat
+    """),
 )
 def test_words_that_name_days_or_a_number_mean_all_their_sessions_and_words_of_order_one(
     talks: Memory, text: str, sessions: str

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybook.sessions.session_order import Listed, pick
+from tables import table
 
 TODAY = date(2023, 5, 12)  # a Friday
 SESSIONS = [
@@ -28,32 +29,15 @@ def picked(words: str) -> str | None:
 
 @pytest.mark.parametrize(
     ("words", "expected"),
-    [
-        ("last time", "today"),
-        ("What did we talk about last time?", "today"),
-        ("the session before this one", "today"),
-        ("where did we leave off / where were we", "today"),
-        ("previous", "today"),
-        ("上次", "today"),
-        ("上一次我们聊到哪儿了", "today"),
-        ("最近一次会话", "today"),
-        ("the time before last", "evening"),
-        ("two sessions ago", "evening"),
-        ("last but one", "evening"),
-        ("second to last chat", "evening"),
-        ("上上次", "evening"),
-        ("上上个会话", "evening"),
-        ("倒数第二次", "evening"),
-        ("last but two", "morning"),
-        ("上上上次", "morning"),
-        ("first", "oldest"),
-        ("our very first chat", "oldest"),
-        ("第一次", "oldest"),
-        ("最早的那次聊天", "oldest"),
-        ("the second session", "april"),
-        ("the 3rd session", "sunday"),
-        ("第二次聊天时咱们谈了什么", "april"),
-    ],
+    table("""
+        last time → today ¦ What did we talk about last time? → today ¦ the session before this one → today
+        where did we leave off / where were we → today ¦ previous → today ¦ 上次 → today
+        上一次我们聊到哪儿了 → today ¦ 最近一次会话 → today ¦ the time before last → evening
+        two sessions ago → evening ¦ last but one → evening ¦ second to last chat → evening ¦ 上上次 → evening
+        上上个会话 → evening ¦ 倒数第二次 → evening ¦ last but two → morning ¦ 上上上次 → morning ¦ first → oldest
+        our very first chat → oldest ¦ 第一次 → oldest ¦ 最早的那次聊天 → oldest ¦ the second session → april
+        the 3rd session → sunday ¦ 第二次聊天时咱们谈了什么 → april
+    """),
 )
 def test_words_of_order(words: str, expected: str) -> None:
     assert picked(words) == expected
@@ -61,21 +45,12 @@ def test_words_of_order(words: str, expected: str) -> None:
 
 @pytest.mark.parametrize(
     ("words", "expected"),
-    [
-        ("earlier today's session", "today"),
-        ("yesterday's chat", "evening"),
-        ("yesterday morning", "morning"),
-        ("the first chat of yesterday", "morning"),
-        ("昨天第二次聊天", "evening"),
-        ("昨天上午那段", "morning"),
-        ("last Sunday's chat", "sunday"),
-        ("周末那次", "sunday"),
-        ("over the weekend", "sunday"),
-        ("四月底有一次聊到很晚", "april"),
-        ("the 28th", "april"),
-        ("4月1号", "oldest"),
-        ("what did we do on 4/28/2023", "april"),
-    ],
+    table("""
+        earlier today's session → today ¦ yesterday's chat → evening ¦ yesterday morning → morning
+        the first chat of yesterday → morning ¦ 昨天第二次聊天 → evening ¦ 昨天上午那段 → morning
+        last Sunday's chat → sunday ¦ 周末那次 → sunday ¦ over the weekend → sunday ¦ 四月底有一次聊到很晚 → april
+        the 28th → april ¦ 4月1号 → oldest ¦ what did we do on 4/28/2023 → april
+    """),
 )
 def test_words_of_time(words: str, expected: str) -> None:
     assert picked(words) == expected

@@ -14,6 +14,7 @@ from memorybook.model import Role, Session, Turn
 from memorybook.sessions.dialogue import ECHOES, echo_key
 from memorybook.sessions.summarize import TITLE_LENGTH, cut_at_sentence, summarize, title_of
 from memorybook.text.sentences import RECALLED, RECALLED_END
+from tables import table
 
 DATA = Path(os.environ.get("MEMORYBOOK_DATA") or Path(__file__).parents[3] / "shared" / "data")
 SESSION = Session(uuid="s", name="S1")
@@ -98,15 +99,11 @@ def test_what_only_says_that_it_is_looked_up_or_not_known_is_no_line_and_the_que
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "Let me check the logs: the crane broke at nine.",
-        "One moment in Oslo was the best of the trip.",
-        "I don't know anybody in Lisbon.",
-        "我查了一下，港口的起重机能吊四十吨。",
-        "我找到了一份在杭州的新工作。",
-        "我周五去看看住院的奶奶。",
-        "I'll see my dentist in Oslo on Friday.",
-    ],
+    table("""
+        Let me check the logs: the crane broke at nine. ¦ One moment in Oslo was the best of the trip.
+        I don't know anybody in Lisbon. ¦ 我查了一下，港口的起重机能吊四十吨。 ¦ 我找到了一份在杭州的新工作。
+        我周五去看看住院的奶奶。 ¦ I'll see my dentist in Oslo on Friday.
+    """),
 )
 def test_what_only_begins_like_looking_something_up_is_told(text: str) -> None:
     assert summarize(talk(text), session=SESSION).summary.endswith(text)

@@ -182,7 +182,7 @@ _TASK = (
     r"(?i:(?:(?:please|now|then|so|and|also|but|just|ok|okay|well|first|right)[,\s]+)*(?:"
     r"(?:(?:can|could|would|will)\s+you|let\s+(?:me|us|'s)|let's|lets|help|I(?:'d\s+like|\s+(?:want|need)\s+(?:you|"
     r"to\s+know|help)))\b|"
-    r"(?:add|answer|ask|be|book|build|buy|call|change|check|choose|clean|come|compare|consider|continue|count|create|"
+    r"(?:add|answer|ask|be|book|build|buy|call(?!\s+me\s+(?-i:[A-Z]))|change|check|choose|clean|come|compare|consider|continue|count|create|"
     r"delete|deploy|describe|"
     r"do|draft|explain|find|fix|forget|get|give|go|guess|help|hurry|ignore|implement|install|migrate|keep|list|look|"
     r"make|mind|move|note|open|order|pick|plan|print|"
@@ -206,19 +206,20 @@ _HOW_TO_SPEAK = (
 
 _NOT_MEANT = (
     # a secret, or what was one; an aside
-    r"^[(（\[]|\[REDACTED|(?:\d[ -]?){13,19}(?![\d-])|(?i:\b(?:login|password|passcode|passphrase|credentials?)\b)|"
+    r"^[(（\[]|\[REDACTED|(?:\d[ -]?){13,19}(?![\d-])|\s/\s(?=\S*\d)(?=\S*[A-Za-z])[^\s,，。]{8}|"
+    r"(?i:\b(?:login|password|passcode|passphrase|credentials?)\b)|"
     r"(?:密码|口令)\W*[是为]?\W*(?=\d*[A-Za-z])\w{6}|"
     # it may be so, or might
     r"(?i:\b(?:someone|somebody|something|if|unless|suppose|supposing|imagine|wish|pretend|maybe|perhaps|probably|"
     r"might|could|would(?!\s+(?:much\s+)?rather)|"
-    r"hypothetically|for\s+example|e\.g\.|wonder|whether|what\s+if|as\s+though|not\s+sure|undecided|who\s+knows)\b|"
+    r"hypothetically|for\s+example|e\.g\.|wonder|whether|what\s+if|as\s+though|not\s+sure|wanting\s+to|undecided|who\s+knows)\b|"
     r"^(?:as\s+of|for)\s+now,?\s+(?:the|it|this|all)\b|^(?:what|how)\s|^we(?:'ve|\s+have)?(?:\s+(?:all|"
     r"both))?\s+(?:agreed|settled)\s+(?:on|to)\s+(?:that|it|this)\b[^,]*$|"
-    r"\b(?:haven't|have\s+not|hasn't|not|never|nothing|nobody|can't|cannot|still|n't)\s+(?:\w+\s+){0,2}?(?:decided?|"
+    r"\b(?:haven't|have\s+not|hasn't|not|never|no(?:thing|body)(?:'s)?|can't|cannot|still|n't)\s+(?:\w+\s+){0,2}?(?:decided?|"
     r"agreed?|settled?|chosen)\b|"
     r"\bdecided\s+(?:nothing|what|how|if|when|which|where)\b)|"
     r"^那?(?:我们)?就这么(?:说)?定了。?$|如果|要是|假如|假设|万一|倘若|要不(?![然要得])|也许|可能|说不定|大概|估计|"
-    r"好像|琢磨|想象|幻想|哪天|[还都]没(?:有?决)?定|没(?:定|拍板|想好|决定|敲定)|决定不了|待定|"
+    r"好像|琢磨|不[\u4e00-\u9fff]{1,2}我就|想象|幻想|哪天|[还都]没(?:有?决)?定|没(?:定|拍板|想好|决定|敲定)|决定不了|待定|"
     r"(?:考虑|打算|准备|计划)(?!.*\d)|还有[^，。]{1,4}[天周个]|"
     # in jest
     r"(?i:\b(?:lol|lmao|rofl|jk|ha(?:ha)+|joking|kidding|joke)\b)|哈哈|嘻嘻|呵呵|开(?:个|玩)|玩笑|逗你|说着玩|闹着玩|"
@@ -231,7 +232,7 @@ _NOT_MEANT = (
     r"swears?|insists?|jokes?)\b|\b(?:his|her|their)\s+words\b|\b(?:allegedly|supposedly|apparently)\b|\breads:)|"
     r"(?:他们?|她们?|人家|有人|别人|网上|[同网朋室]友|同[事学]|老板|客户|领导|邻居|[奶爷爸妈哥姐弟妹姨婆姑]|弟媳|"
     r"亲戚|猎头|销售|广告[里上]?)[^，,。]{0,8}?"
-    r"(?:说(?!好|定)|讲(?!课)|认为|问|写的?是|喊|念叨|觉得)|我[^，,。我]{1,4}[说讲问]|原话|据说|听说|吹[吧牛]|书上|"
+    r"(?:说(?!好|定)|讲(?!课)|认为|问|写的?是|喊|念叨|觉得)|我[^，,。我会]{1,4}[说讲问]|原话|据说|听说|吹[吧牛]|书上|"
     r"文章里|发来的|通知[：:]|人工智能|(?i:\bAI\s+assistants?\b)|"
     # a mood, an opinion, talk about the talk
     r"(?i:\b(?:I|we)\s+(?:just\s+|really\s+|don't\s+|do\s+not\s+|can't\s+|still\s+)*(?:think|guess|feel|hope|want\s+to|bet|"
@@ -243,7 +244,7 @@ _NOT_MEANT = (
     r"^(?:I|we)\s+(?:\w+\s+)?(?:like|love|hate)\s+(?:that|this|it|these|those|you|your|how|what|the\s+\w+\s*(?:idea|"
     r"one|plan|way|look|sound)?[.!]*$)|"
     r"\b(?:thank(?:s|\s+you)|never\s+mind|you\s+(?:won't|wouldn't)\s+believe|can\s+you\s+imagine)\b)|"
-    r"我(?:觉得|感觉|希望|想要?(?!起)|怕|担心|猜|记得|忘|[来去再先](?![自电])|试试)|心情|[唉哎]|吐[个]?槽|难过|开心|"
+    r"我(?:觉得|感觉|希望|想要?(?!起)|怕|担心|猜|记得|忘|[来去再先](?![自电年])|试试)|心情|[唉哎]|吐[个]?槽|难过|开心|"
     r"高兴|无聊|好累|谢谢|多谢|喜欢你|爱你|作为一[个名]|是\s*(?i:ai)\b|"
     r"(?:记住|知道|明白|懂|收到|忘)了[。！!]?$|忘[记了]|跟你(?:讲|说)(?:个|件)|期待|加油"
 )
@@ -273,8 +274,9 @@ _FRAME = (
     r"(?i:\btranslat\w+|\bhow\s+(?:do|does|would|to)\s+(?:you\s+|one\s+|I\s+)?say\b|\b(?:say|put|write)\s+(?:this|it|"
     r"that)\s+in(?:to)?\s+[A-Z]|"
     r"\bin\s+(?-i:[A-Z])[a-z]+(?:ese|ish|an|ch|ic|in)\s*(?:,?\s+please)?\s*[:,]|\bwhat's\s+the\s+(?-i:[A-Z])\w+\b|"
-    r"\brole[- ]?play|\b(?:pretend|imagine)\b|\bact\s+as\b|\byou(?:'re|\s+are|\s+play)\s+[^.!?]{1,30}?\band\s+I(?:'m|"
-    r"\s+am|\s+play)\b|"
+    r"\brole[- ]?play|\b(?:pretend|imagine)\b|\bact\s+as\b|"
+    r"(?:\byou(?:'re|\s+are|\s+play)|^play)\s+[^.!?]{1,30}?\band\s+I(?:'m|"
+    r"'ll\s+be|\s+am|\s+play)\b|"
     r"\bin\s+this\s+(?:game|story|scene|play)\b|\b(?:poem|story|limerick|screenplay|fan\s*fiction)\b|"
     r"\b(?:write|draft|compose|make\s+up|invent|dictate|phrase)\b[^.!?]{0,25}\b(?:letter|e-?mail|mail|message|song|"
     r"bio|speech|tweet|post|reply|toast|note\s+to|"
@@ -283,7 +285,7 @@ _FRAME = (
     r"翻译|翻成|[翻译]一[下句段]|译成|[英日法德韩俄][文语][^，。]{0,6}[说讲写]|角色扮演|扮演|假装|"
     r"[你您]来?[当演扮][^，。]{1,8}(?:[，,]|我来?[当演扮])|练口语|玩个?游戏|"
     r"(?:写|编|拟|起草)(?:一?[封篇个首段份条])?[^，。；]{0,6}(?:信|邮件|诗|故事|日记|小说|自我介绍|检讨|发言稿|情书|"
-    r"请假条|文案)|[替帮][我忙]回[他她]|念给你"
+    r"请假条|文案)|给[^，。；]{1,4}[回发][^，。；]{0,4}[：:]|[替帮][我忙]回[他她]|念给你"
 )
 """What frames a turn as words for somebody else: a translation, a letter, a role."""
 
@@ -310,11 +312,16 @@ def plays(text: str, playing: bool) -> bool:
     return framed_from(text) is not None and compiled(_ROLE).search(text.replace("’", "'")) is not None
 
 
+def unmeant(text: str) -> bool:
+    """Whether something speaks against taking a sentence for what its speaker means."""
+    return compiled(_NOT_MEANT).search(without_lead(text.replace("’", "'"))) is not None
+
+
 @lru_cache(maxsize=4096)
 def states(sentence: str, talk: Audience) -> bool:
     """Whether a sentence that asks nothing states how things are, for its speaker and for longer than now."""
     text = without_lead(sentence.replace("’", "'"))
-    if content_size(text) < 3 and not compiled(r"我|\d").search(text):
+    if content_size(text) < 3 and not compiled(r"(?i)我|\d|^I(?:'m| am)\b").search(text):
         return False
     stands = compiled(STANDING).search(text) is not None or compiled(_HOW_TO_SPEAK).search(text) is not None
     decided = compiled(DECIDED).search(text) is not None
@@ -341,6 +348,29 @@ def states(sentence: str, talk: Audience) -> bool:
 _TOLD = r"(?i:(?!I\b|my\b|we\b)(?:[\w'-]+\s+){1,4}?(?:was|were|went|came|saw|said|did|got|took|made|ran|\w\w+ed)\b)"
 """How somebody tells what others did."""
 
+_ENOUGH = 8
+"""Words from which a plain statement is taken for one that tells something, whatever it says."""
+
+_SPECIFIC = (
+    r"\d|(?<=[a-z,;:'’)] )[A-Z]\w|[\u4e00-\u9fff][ “]?[A-Za-z]{2}|[零二两三四五六七八九十百千万]|"
+    r"一(?=[月号点米千百岁])|"
+    r"(?i:\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty|hundreds?|thousands?|dozen|"
+    r"not?|called|ha(?:ve|s)\s+an?)\b|^(?:(?:my|our|the\s+user's)\s|(?:I|the\s+user)(?:['’]m|\s+(?:am|is))\s+an?\s|"
+    r"(?:I|the\s+user)\s+(?!wants?\b|needs?\b|says?\b|ha(?:s|ve)\b|is\b|was\b|will\b|would\b|ca|\w+ed\b)[\w']+\s))|"
+    r"^(?:我|用户)[的们家在只是有叫姓住会用养]|叫(?:我|用户)|[姐妹哥弟爸妈爷奶]|不|[周月年]|"
+    r"[:：、]"
+)
+"""What makes a short statement tell something: a number, a name, what somebody is or has, what is denied."""
+
+
+def tells_enough(text: str) -> bool:
+    """Whether a plain statement says enough to be worth keeping: at length, or something specific, or for good."""
+    text = without_lead(compiled(r"^[^\s:：]{1,20}[:：]\s*").sub("", text.replace("’", "'")))
+    return content_size(text) >= _ENOUGH or any(
+        compiled(one).search(text) for one in (_SPECIFIC, STANDING, _HOW_TO_SPEAK, DECIDED, CHANGED)
+    )
+
+
 LEANING = (
     r"(?i:(?:and|but|so|also|then|or|plus|yes|no|yep)?[,\s]*(?:it(?!\s+turn)|that|this(?!\s+(?:year|month|week|"
     r"summer|winter|term))|these|those|they|he|she|"
@@ -360,7 +390,7 @@ _OWN = (
 
 _POINTING = (
     r"(?i:\b(?:for|of|with|to|on|about|into|paid)\s+(?:it|them|that)(?=\W*$|\s+(?:in|at|from|second|by|on)\b)|"
-    r"^(?:and\s+)?(?:mine|ours|next\s+one|the\s+(?:rest|others?|same)|another|other|fewer|more)\b|\bthe\s+rest\b)|"
+    r"^I\s+\w+\s+(?:it|them|him|that|those)\b|^(?:and\s+)?(?:mine|ours|next\s+one|the\s+(?:rest|others?|same)|another|other|fewer|more)\b|\bthe\s+rest\b)|"
     r"^是(?!不是)"
 )
 """What in a sentence points at another one."""
@@ -389,6 +419,8 @@ def leans(text: str, *, first: bool, alone: bool = False) -> bool:
         compiled(r"(?i:no\b|.*\b(?:it|them|him|her|one)\b)").match(text) or (is_chinese(text) and "我" not in text)
     ):
         return True
+    if compiled(r"(?i:I|my|we|our)\b(?!.*\b(?:not|n't|have|do|did|will|can|am|are)\W*$)|[我咱]").match(text):
+        return False
     return content_size(text) < 4 or not (is_chinese(text) or compiled(_OWN).match(text))
 
 
@@ -424,7 +456,7 @@ _FILED: tuple[tuple[Category, Importance, str], ...] = (
         "preference",
         "medium",
         r"(?i:\b(?:prefer\w*|favou?rite|dislike|hate|can't\s+stand|rather|(?:like|love|enjoy)s?\s+\w|allergic\s+to|"
-        r"fan\s+of|n't\s+(?:like|eat|drink)|"
+        r"fan\s+of|(?:do|does)n't\s+(?:like|eat|drink)|"
         r"(?:eat|drink)s?\s+no\w*|no\s+longer\s+(?:eat|drink)s?|can\s+(?:now\s+)?(?:eat|drink)|avoid)\b)|喜欢|偏好|"
         r"偏爱|讨厌|(?<!不)习惯|受不了|爱[吃喝看听]|不[吃喝沾碰]|宁愿|口味|戒",
     ),
@@ -445,7 +477,7 @@ _FILED: tuple[tuple[Category, Importance, str], ...] = (
 
 _FIRM = (
     r"(?i:\b(?:name(?:'s|\s+is)|I'm\s+called|birthday|allergic|diabetic|vegan|vegetarian|coeliac|pregnant)\b)|"
-    r"我(?:的名字)?叫|过敏|生日|糖尿病|怀孕"
+    r"我(?:的名字)?叫|过敏|生日|糖尿病|怀孕|吃素|素食"
 )
 """Facts that matter however lightly they are said."""
 

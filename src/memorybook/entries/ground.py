@@ -233,7 +233,7 @@ class Heard:
         if not in_turn and not any(is_held(unit, near) for unit in wanted):
             return "says nothing that stands in the turns it rests on"
         every = own if isinstance(claim, str) else self._words(range(len(self._turns)))
-        unsaid = [unit for unit in wanted if not is_held(unit, every | self._of_known)]
+        unsaid = [one for one in wanted if len(one[0]) > 1 and not is_held(one, every | self._of_known)]
         most = (MADE_UP if in_turn else MADE_UP / 2) * (len(wanted) + evidence)
         short = isinstance(claim, str) and len(wanted) < 3  # of two words one may be a name
         if len(unsaid) > most or (short and len(unsaid) == most):
@@ -573,8 +573,9 @@ class Clause(NamedTuple):
 def contrary(text: str, sources: Iterable[str], *, subject: str = "") -> str | None:
     """The word that a text affirms and its sources only deny, or the other way round; None if there is none.
 
-    What a text denies must stand in a clause of the sources most of which it says: a denial is often inferred (韵达丢了
-    我三单, so 不发韵达), an affirmation hardly ever. Words of `subject`, who it is about, are left out.
+    What a text denies must stand in a clause of the sources most of which it says, or that says all that it denies: a
+    denial is often inferred (韵达丢了我三单, so 不发韵达), an affirmation hardly ever. Words of `subject`, who it is
+    about, are left out.
     """
     own, said = clauses(text), [clause for source in sources for clause in clauses(source)]
     affirmed = frozenset().union(*(one.affirmed for one in said))
@@ -584,9 +585,10 @@ def contrary(text: str, sources: Iterable[str], *, subject: str = "") -> str | N
     turned = frozenset().union(*(one.affirmed for one in own if not one.denied)) & (denied - affirmed)
     refused = frozenset().union(*(one.denied for one in own if not one.denied & denied))
     refused -= frozenset().union(*(one.affirmed for one in own))
+    whole = [one.denied for one in own if len(one.denied) > 1]
     for one in said:
         plain = one.affirmed - left
-        if not one.denied and 2 * len(plain & mine) > len(plain):
+        if not one.denied and (2 * len(plain & mine) > len(plain) or any(denial <= plain for denial in whole)):
             turned |= refused & plain
     return min(turned - left, key=lambda word: (text.lower().find(word), word), default=None)
 

@@ -29,6 +29,8 @@ from memorybook.entries.cues import (
     points,
     states,
     taken_back,
+    tells_enough,
+    unmeant,
     without_lead,
 )
 from memorybook.entries.replaces import has_value_like, mended, subject_of, swapped_in
@@ -49,7 +51,7 @@ from memorybook.text.sentences import (
     sentences,
     statement_in,
 )
-from memorybook.text.tokens import normalise
+from memorybook.text.tokens import normalise, query_words
 from memorybook.text.utterances import correction, undated
 
 _Found = Candidate | NoteCandidate | ForgetRequest
@@ -125,11 +127,16 @@ def by_rules(
         before, asked = before if requests and len(requests) == len(heard) else turn, False
     notes = {normalise(one.text): one for one in reversed(found) if isinstance(one, NoteCandidate)}
     return Extraction(
-        candidates=tuple(_merged(one for one in found if isinstance(one, Candidate))),
+        candidates=tuple(_merged(one for one in found if isinstance(one, Candidate) and _is_worth(one))),
         notes=tuple(reversed(notes.values())),
         skipped=tuple(skipped),
         forget_requests=tuple(one for one in found if isinstance(one, ForgetRequest)),
     )
+
+
+def _is_worth(one: Candidate) -> bool:
+    """Whether a candidate says enough by itself, or was firmly said or ordered."""
+    return one.told or one.category != "fact" or one.importance == "high" or tells_enough(one.content)
 
 
 _POINTS = r"(?i:\b(?:this|that|it|these|those)\b)|[这那它]"
@@ -197,7 +204,12 @@ class _Reading:
             cue = find(text, talk=self._context.talk, dated=self._day(text) is not None)
             if cue is not None and cue.kind in ("forget", "explicit"):
                 self._obey(sentence, text, cue)
-            elif self._is_own(sentence) and not self._is_quoted(sentence) and not taken_back(after):
+            elif (
+                self._is_own(sentence)
+                and not self._is_quoted(sentence)
+                and not taken_back(after)
+                and not self._retorts(text)
+            ):
                 rest = None if self._context.answers and compiled(_NO).match(text) else correction(text)
                 if rest is not None and self._mend(
                     " ".join([rest, *(one.text for one in listed[place + 1 :])]).strip()
@@ -210,6 +222,15 @@ class _Reading:
         """Whether a sentence gives its speaker's own words; before words for somebody else only what is to last."""
         foreign = self._context.foreign
         return foreign is None or (sentence.end <= foreign and compiled(STANDING).search(sentence.text) is not None)
+
+    def _retorts(self, text: str) -> bool:
+        """Whether a sentence takes up what somebody else just supposed, quoted or joked: banter, no statement."""
+        before = self._context.before
+        if self._context.talk == "agent" or before is None or before.speaker == self._context.turn.speaker:
+            return False
+        words = frozenset(query_words(text))
+        shared = words.intersection(query_words(before.text))
+        return 3 * len(shared) >= len(words) > 0 and (is_question(before.text) or unmeant(before.text))
 
     def _is_quoted(self, sentence: Sentence) -> bool:
         return any(start < sentence.end and sentence.start < end for start, end in self._quotes)

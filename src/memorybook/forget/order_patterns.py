@@ -114,7 +114,7 @@ _START_LEFT = _START_EN.replace(",;:.!，：；。", ",;.!，；。")
 _POLITE_EN = r"(?:(?:can|could|would|will)\s+you\s+(?:kindly\s+)?|I(?:'d\s+like|\s+want)\s+you\s+to\s+)?(?:please\s+)?"
 _FORGET_EN = (
     r"I\s+(?:don't|do\s+not)\s+want\s+you\s+to\s+remember\s+(?:that|this|it|what|any|my|I)\b|"
-    r"forget\s+(?:about\s+|(?:that|what|everything|the|my|it|all)\b)|stop\s+remembering\b|"
+    r"forget\s+(?:about\s+|(?:that|what|everything|the|my|it|all|I)\b)|stop\s+remembering\b|"
     r"(?:delete|remove|erase)\b.*\b(?:memory|memories|remember(?:ed)?)\b|"
     r"(?:delete|remove|erase)\s+(?:what|everything|all)\s+(?:that\s+)?(?:you\s+know|"
     r"I\s+(?:just\s+)?told\s+you)\s+about\b"

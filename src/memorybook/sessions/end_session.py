@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from memorybook.entries.mask import Mask
 from memorybook.errors import BudgetSpent, ConfigError, Conflict, InvalidInput, LLMFailed, NotFound, Unavailable
 from memorybook.formats import changes_json
-from memorybook.formats.llm_messages import Usage
 from memorybook.model import Session, Turn
 from memorybook.results import Left, Memorized
 from memorybook.sessions.dialogue import stretches
@@ -255,14 +254,10 @@ def _told(work: Work, brought: Written) -> Memorized:
         summary=brought.summary,
         operation=operation.id if operation else None,
         proposals=submitted.proposals,
-        usage=_usage(work),
+        usage=getattr(work.llm, "usage", None) or (work.found.usage if work.found else None),
         redacted=work.stored.redacted,
         degraded=(plan.degraded,) if plan.degraded else (),
     )
-
-
-def _usage(work: Work) -> Usage | None:
-    return getattr(work.llm, "usage", None) or (work.found.usage if work.found else None)
 
 
 def _left(skipped: Sequence[tuple[str, str]]) -> tuple[Left, ...]:

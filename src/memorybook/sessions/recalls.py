@@ -591,7 +591,7 @@ def best_turns(found: Sequence[Spoken], most: int) -> list[tuple[str, str, float
     scores: dict[tuple[str, str], float] = {}
     for one in found:
         for hit in one.hits:
-            near = hit.relevance > 0 or (not clear and _tells_of_group_by_session(hit.passage.text))
+            near = hit.relevance > 0 or (not clear and _has_words(hit.passage.text))
             if near and hit.passage.turn is not None and hit.passage.session is not None:
                 place = (hit.passage.session, hit.passage.turn)
                 scores.setdefault(place, hit.score + LEANING * one.score)
@@ -599,7 +599,7 @@ def best_turns(found: Sequence[Spoken], most: int) -> list[tuple[str, str, float
     return [(*place, scores[place]) for place in best[:most]]
 
 
-def _tells_of_group_by_session(text: str) -> bool:
+def _has_words(text: str) -> bool:
     """Whether a text has words enough; a single Han character is none."""
     return sum(1 for word in tokens(text) if len(word) > 1 or word.isascii()) >= TELLING
 

@@ -162,7 +162,7 @@ def _instructs(line: _Line) -> bool:
 
 def _scores(lines: Sequence[_Line]) -> dict[int, float]:
     """Worth of each line by place: mean weight of its words, raised or lowered by what it looks like."""
-    spread = Counter(word for words in _words_by_turn(lines) for word in words)
+    spread = Counter(word for _, word in {(line.turn.id, word) for line in lines for word in line.words})
     turns = len({line.turn.id for line in lines}) or 1
     weights = {word: log(1 + count) for word, count in spread.items() if count < 0.6 * turns or turns < 20}
     scores = {}
@@ -171,13 +171,6 @@ def _scores(lines: Sequence[_Line]) -> dict[int, float]:
         mean = weight / (len(line.words) + 4)  # short lines must not win by one frequent word
         scores[line.place] = mean * _look(line) * (1.15 if order < max(3, len(lines) // 20) else 1.0)
     return scores
-
-
-def _words_by_turn(lines: Iterable[_Line]) -> Iterable[set[str]]:
-    by_turn: dict[str, set[str]] = {}
-    for line in lines:
-        by_turn.setdefault(line.turn.id, set()).update(line.words)
-    return by_turn.values()
 
 
 def _look(line: _Line) -> float:
@@ -258,7 +251,7 @@ def _open_questions(lines: Sequence[_Line], last: str | None) -> list[str]:
     left = [
         line
         for line in lines
-        if (line.turn.role != "assistant" and _leaves_open(line.text))
+        if (line.turn.role != "assistant" and compiled(_OPEN).search(line.text))
         or (line.question and line.turn.id == last and not any(_is_told(line, other) for other in told))
     ]
     found = [cut_at_sentence(line.text, SENTENCE_LENGTH) for line in left if _is_topic(line)]
@@ -268,10 +261,6 @@ def _open_questions(lines: Sequence[_Line], last: str | None) -> list[str]:
 def _is_told(question: _Line, other: _Line) -> bool:
     """Whether a statement holds all the words of a question."""
     return bool(question.words) and question.words <= other.words
-
-
-def _leaves_open(text: str) -> bool:
-    return compiled(_OPEN).search(text) is not None
 
 
 _ORDER = (
