@@ -287,4 +287,22 @@ def test_a_name_said_beside_somebody_else_stays(memory: Memory) -> None:
     talk(memory, "Morning. My name is Petra, I run a studio in Maastricht with my brother Joost.")
     order(memory, "Forget what I told you about Joost.")
     assert entries(memory) == ["The user's name is Petra"]
-    assert told(memory) == ["Morning. My name is Petra,"]
+    assert told(memory) == ["Morning. My name is Petra"]
+
+
+OWN = [
+    ("我叫林岚，和弟弟小宇开了面馆。", "小宇", "我叫林岚"),
+    ("我住在宁波，跟老周合租。", "老周", "我住在宁波"),
+    ("I'm Petra, and run a studio with my brother Joost.", "Joost", "I'm Petra"),
+    ("I moved to Bonn, sharing a flat with Zora.", "Zora", "I moved to Bonn"),
+]
+
+
+@pytest.mark.parametrize(("text", "who", "kept"), OWN)
+def test_the_users_own_clause_stays_where_the_next_one_has_no_subject(
+    memory: Memory, text: str, who: str, kept: str
+) -> None:
+    memory.remember(text)
+    talk(memory, text, "ok")
+    memory.forget(query=who)
+    assert (entries(memory), told(memory)) == ([kept], [kept, "ok"])

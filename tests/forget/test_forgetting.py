@@ -198,20 +198,27 @@ def test_purging_follows_what_was_forgotten_to_every_file(memory: Memory, langua
 
 
 OFF_THE_RECORD = [
-    ("I prefer tea in the morning.", "Don't keep that."),
-    ("I decided to leave Acme in May.", "This is off the record."),
-    ("Off the record: I decided to leave Acme in May.",),
-    ("我决定五月离职。", "这事也别记"),
-    ("这个别记：我决定五月离职。",),
+    (("I prefer tea in the morning.", "Don't keep that."), "prefer tea"),
+    (("I decided to leave Acme in May.", "This is off the record."), "Acme"),
+    (("Off the record: I decided to leave Acme in May.",), "Acme"),
+    (("I decided to leave Acme in May, but don't keep that.",), "Acme"),
+    (("Don't write this down: I was fired from Acme.",), "Acme"),
+    (("我决定五月离职。", "这事也别记"), "离职"),
+    (("我被公司裁了，这事也别记。",), "裁了"),
+    (("这个别记：我决定五月离职。",), "离职"),
 ]
 
 
-@pytest.mark.parametrize("texts", OFF_THE_RECORD)
-def test_what_is_not_to_be_kept_is_neither_flushed_nor_remembered(memory: Memory, texts: tuple[str, ...]) -> None:
-    assert memory.flush(messages=said(*texts)).written == ()
-    memory.process_session_end(said(*texts), "s1")
-    assert memory.entries().total == 0
-    assert not any(path.startswith("daily/") for path in state(memory))
+@pytest.mark.parametrize(("texts", "word"), OFF_THE_RECORD)
+def test_what_is_not_to_be_kept_is_neither_flushed_nor_remembered(
+    memory: Memory, texts: tuple[str, ...], word: str
+) -> None:
+    messages = said(*texts, "Remember that the heron is grey.")
+    [(path, _)] = memory.flush(messages=messages).written
+    assert "heron" in memory.book.documents.read(path).text
+    assert not [each for each in Path(memory.root).rglob("*") if each.is_file() and word.encode() in each.read_bytes()]
+    memory.process_session_end(messages, "s1")
+    assert [known.entry.text for known in memory.entries().entries] == ["The heron is grey."]
 
 
 ORDERS = [

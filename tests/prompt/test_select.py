@@ -11,7 +11,7 @@ import pytest
 from memorybook.memory import Memory
 from memorybook.model import Archive, Supersede
 from memorybook.prompt.block import WORDING
-from memorybook.prompt.recall import LATELY, recall, tell_hits
+from memorybook.prompt.recall import recall, tell_hits
 from memorybook.prompt.select import FOLLOWING, PLACED, Selection, in_turn, merged
 from memorybook.search.types import Hit, Passage
 from prompt.conftest import Say, number, told
@@ -57,7 +57,7 @@ def test_a_correction_comes_however_far_down_what_it_corrects_is_found(
     memory: Memory, say: Say, asked: str, often: str, said: str, correction: str
 ) -> None:
     say("s1", f"user: {said}", f"user: {correction}")
-    for session in range(2, 2 + LATELY):
+    for session in range(2, 6):
         say(f"s{session}", *(f"user: {often} {session}.{n}." for n in range(PLACED)), day=session)
     text = memory.recall(asked, max_tokens=3_000).text
     assert number(text, correction) < number(text, said)

@@ -107,8 +107,7 @@ class Teller:
             if not cut and self(text[mine[0].start : mine[-1].end]):
                 cut = mine
             spans += [(unit.start, unit.end) for unit in cut]
-        left = without_spans(text, spans)
-        return tidied(left) if spans else text
+        return without_spans(text, spans)
 
     def left_in(self, value: Any) -> Any:
         """The JSON value without what says it in its texts."""

@@ -26,11 +26,11 @@ from memorybook.forget.units import (
     is_id,
     is_machine,
     is_of_another,
+    is_own,
     is_word,
     points_back,
     sentences_in,
     starts_with_pronoun,
-    tidied,
     units,
     values_of,
     whole_words,
@@ -653,16 +653,21 @@ def _parted(text: str, topic: Topic) -> tuple[str, str]:
         if before.number in going and more(one.text):
             going.add(one.number)
     for before, one in reversed(list(pairwise(parts))):
-        if one.number in going and one.sentence == before.sentence and hangs_on(one.text):
+        if one.number in going and one.sentence == before.sentence and hangs_on(one.text, before.text):
             going.add(before.number)
     touched = {one.sentence for one in parts if one.number in going}
     rest = [one for one in parts if one.number not in going and says_something(one.text)]
-    held = {one.number for one in rest if one.sentence not in touched or content_size(one.text) >= ALONE}
+    held = {one.number for one in rest if one.sentence not in touched or _stands_alone(one.text)}
     if not going or not held:
         return text, ""
     gone = [unit for n, unit in enumerate(said) if n not in held]
     left = without_spans(text, [(unit.start, unit.end) for unit in gone])
-    return " ".join(unit.text for unit in gone), tidied(begun(left))
+    return " ".join(unit.text for unit in gone), begun(left)
+
+
+def _stands_alone(clause: str) -> bool:
+    """Whether a clause says something without the rest of its sentence: enough words, or the user's own name."""
+    return content_size(clause) >= ALONE or (is_own(clause) and bool(values_of(clause)))
 
 
 def _by_sentence(turn: Sequence[_Said]) -> Iterator[list[_Said]]:
