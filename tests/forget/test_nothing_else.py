@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 import memorybook
+from memorybook.entries.merge_plan import Proposed
+from memorybook.entries.review import propose
 from memorybook.memory import Memory
+from memorybook.model import Add, Entry
 
 KEPT = [
     ("Remember that my locker is number 17.", "Want tea?", "No, but my daughter Lily starts school on Monday."),
@@ -113,3 +116,47 @@ def test_a_line_keeps_what_else_it_says(memory: Memory, line: str) -> None:
     assert (line in text, line.removesuffix(said).strip() in text) == (False, True)
     memory.undo(operation or "")
     assert line in path.read_text(encoding="utf-8")
+
+
+COMMON = [
+    (
+        "We decided to put a show together for the kids next month.",
+        "My accountant wants to be paid on the first of the month, so put it on the list.",
+        "Forget my accountant.",
+    ),
+    ("我们决定下个月为孩子们安排演出。", "我的会计要求每个月一号安排付款。", "忘掉我的会计"),
+]
+
+
+@pytest.mark.parametrize(("kept", "gone", "order"), COMMON)
+def test_words_that_others_use_take_nothing_along(memory: Memory, kept: str, gone: str, order: str) -> None:
+    filler = [f"We decided to paint door {number} red." for number in range(8)]
+    for name, texts in (("s0", filler), ("s1", [kept]), ("s2", [gone])):
+        memory.process_session_end([{"role": "user", "content": text} for text in texts], name)
+    before = memory.document(memory.book.transcripts.session("s1").path).text
+    memory.process_session_end([{"role": "user", "content": order}], "s3")
+    assert memory.document(memory.book.transcripts.session("s1").path).text == before
+    assert [turn.text for turn in memory.book.transcripts.turns("s1")] == [kept]
+    assert memory.book.transcripts.turns("s2") in ([], ())
+
+
+@pytest.mark.parametrize(
+    ("said", "waits", "name"),
+    [
+        ("My co-author is Ingeborg.", "The paper is due in June and Ingeborg writes half of it.", "Ingeborg"),
+        ("我的合著者叫英格博格。", "论文六月截止，英格博格写一半。", "英格博格"),
+    ],
+)
+def test_what_waits_for_a_word_says_it_no_more(memory: Memory, said: str, waits: str, name: str) -> None:
+    memory.process_session_end([{"role": "user", "content": said}], "s1")
+    now = memory.book.now()
+    entry = Entry(id="w1", text=waits, category="fact", score=0.5, scored=now.date(), last_activated=now.date())
+    propose(memory.context, [Proposed("new", (Add(entry=entry),), "doubted")])
+    assert [one.told for one in memory.review().proposals] == [(f"+ {waits}",)]
+    operation = memory.forget(query=name).operation
+    assert memory.review().proposals == ()
+    assert memory.accept(every=True).accepted == ()
+    memory.undo(operation or "")
+    memory.forget(query=name)
+    memory.purge(forgotten=True)
+    assert not [each for each in Path(memory.root).rglob("*") if each.is_file() and name.encode() in each.read_bytes()]

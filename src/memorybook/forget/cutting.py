@@ -165,6 +165,14 @@ def echo_marks(words: Iterable[str], values: Collection[str], *, alone: bool = F
             yield text_digest(f"pair {one} {other}")
 
 
+def repeat_marks(text: str) -> Iterator[str]:
+    """What the tombstones of a forgotten statement are of, clause by clause, if the text says it in any words."""
+    yield from marks(text)
+    for unit in units(text):
+        words = words_of(unit.text)
+        yield from (*marks(unit.text), *echo_marks(words, words, alone=True))
+
+
 MOST_PAIRED = 40
 """Words of a statement that are paired."""
 

@@ -500,10 +500,8 @@ class Finder:
             many.update(words)
         for _, _, text in lines:
             many.update(words_of(text))
-        told = frozenset[str]().union(*(words_of(text) for _, text in self.pages))
-        return frozenset(
-            w for w, n in many.items() if is_word(w) and self._df.get(w, 0) <= n + (w in told) * len(self.pages)
-        )
+        many.update(word for _, text in self.pages for word in words_of(text) if word in many)
+        return frozenset(word for word, times in many.items() if is_word(word) and self._df.get(word, 0) <= times)
 
     def _introduced(self, cut: Mapping[tuple[int, int], _Said]) -> dict[str, int]:
         """Values that what is cut says first, with the turn in which it does."""

@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from memorybook.entries.review import says_forgotten
 from memorybook.errors import InvalidInput, MissingDocument, NotFound
 from memorybook.exchange.export import renew
 from memorybook.forget.finder import SAME, Finder
@@ -316,6 +317,8 @@ def _erase(context: Context, receipt: Receipt, texts: set[str], targets: set[str
         if (told, title) != (session.summary, session.title):
             book.transcripts.update(replace(session, title=title, summary="" if holds(told) else told))
     telling = frozenset(word for text in texts for word in words_of(text) if is_word(word))
+    waiting = [each for each in book.journal.proposals(state=None) if says_forgotten(book, each)]
+    targets |= {change["entry"]["id"] for each in waiting for change in each.changes if "entry" in change}
     counts = book.journal.purge(targets, holds, operations, lambda asked: not telling.isdisjoint(words_of(asked)))
     drop_empty(context)
     versions = book.documents.forget_versions()
