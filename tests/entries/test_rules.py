@@ -720,3 +720,27 @@ def test_a_decision_with_a_deadline_stays_one_and_does_not_expire(text: str, day
 def test_a_question_that_asks_for_nothing_is_passed_over(asked: str) -> None:
     found = by_rules([Turn(id="t1", session="s1", role="user", text=asked)], session=None, now=NOW)
     assert (found.candidates, found.notes, found.forget_requests) == ((), (), ())
+
+
+@pytest.mark.parametrize(
+    ("said", "correction", "entry"),
+    [
+        ("The rent is 850 a month, due on the 5th.", "Sorry, I meant the 3rd, not the 5th.", "due on the 3rd."),
+        ("My flight is on Friday at 9.", "Actually Saturday, not Friday.", "on Saturday at 9. (2026-06-27)"),
+        ("My sister's name is Ann.", "Sorry, Anna, not Ann.", "sister's name is Anna."),
+        ("会议在周三下午三点。", "不对，是周四，不是周三。", "会议在周四下午三点。（2026-06-25）"),
+    ],
+)
+def test_a_correction_that_names_both_values_changes_the_statement_and_its_day(
+    said: str, correction: str, entry: str
+) -> None:
+    assert found_in(_one(said, 1), _one(correction, 2)).candidates[-1].content.endswith(entry)
+
+
+def _one(text: str, number: int) -> Turn:
+    return said(text, id=f"t{number}")
+
+
+@pytest.mark.parametrize("text", ["The rent is 850 a month, due on the 5th.", "Two tins per week, on the 5th."])
+def test_what_recurs_has_no_day_and_is_no_task(text: str) -> None:
+    assert [(one.category, one.expires) for one in found_in(text).candidates] == [("fact", None)]

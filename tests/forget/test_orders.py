@@ -545,6 +545,29 @@ def test_what_is_not_to_be_kept_is_told_nowhere_until_it_is_undone(
         assert told.rstrip("。.") in everything(memory)
 
 
+@pytest.mark.parametrize(
+    ("before", "other", "asked", "gone"),
+    [
+        (
+            "My bike got stolen last night, so I take the 36 bus now.",
+            "Remember that I like oolong tea.",
+            "Don't keep that about the bike being stolen, please.",
+            "stolen",
+        ),
+        ("我的自行车昨晚被偷了，现在坐36路。", "请记住：报告一律用中文写。", "别记自行车被偷的事。", "偷"),
+    ],
+)
+@pytest.mark.parametrize("later", [False, True])
+def test_an_order_not_to_keep_what_it_names_means_just_that_wherever_it_was_said(
+    memory: Memory, before: str, other: str, asked: str, gone: str, later: bool
+) -> None:
+    talks = [[before, other], [asked]] if later else [[before, other, asked]]
+    for number, texts in enumerate(talks):
+        memory.process_session_end(said(*texts), f"talk {number}")
+    assert gone not in str(state(memory))
+    assert any(other[-5:-1] in entry.text for entry in memory.book.entries())
+
+
 # --- nothing else ------------------------------------------------------------------------------------
 
 KEPT = [

@@ -253,3 +253,21 @@ def test_a_list_of_hits_has_what_took_one_back_before_it(memory: Memory, old: st
     found = tell_hits(memory.context, asked, limit=1, keep=lambda passage: passage.source == "turn")
     texts = [hit.snippet for hit in found.hits]
     assert texts == [new, old]
+
+
+@pytest.mark.parametrize(
+    ("said", "asked", "day"),
+    [
+        ("My flight to Porto is on Friday at nine.", "When is my flight to Porto?", " ("),
+        ("请记住我周五九点飞里斯本。", "我什么时候飞里斯本？", "（"),
+    ],
+)
+def test_the_day_that_rules_worked_out_stands_behind_the_turn_and_not_in_a_line_of_its_own(
+    memory: Memory, said: str, asked: str, day: str
+) -> None:
+    memory.process_session_end([{"role": "user", "content": said}], "plans")
+    [entry] = memory.book.entries()
+    assert entry.expires is not None or day in entry.text
+    lines = [line for line in memory.recall(asked).text.splitlines() if line.startswith("- ")]
+    assert len(lines) == 1
+    assert f"{said}{entry.text[entry.text.rindex(day) :]}" in lines[0]

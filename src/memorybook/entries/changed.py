@@ -470,7 +470,7 @@ _VALUES = (
     r"(?P<day>\d{4}-\d\d-\d\d|\d{1,2}\s*月\s*\d{1,2}\s*[日号]?"
     rf"|(?i:\b{_MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?\b|\b\d{{1,2}}(?:st|nd|rd|th)?\s+{_MONTH}\b))"
     rf"|(?P<weekday>下*个?(?:周|星期|礼拜)[一二三四五六日天]|(?i:\b(?:next\s+|this\s+)?{_WEEKDAY}s?\b))"
-    r"|(?P<number>(?<![A-Za-z])\d[\d.,:]*(?<=\d)\s*(?:(?i:[ap]m\b)|[%点号元块岁])?)"
+    r"|(?P<number>(?<![A-Za-z])\d[\d.,:]*(?<=\d)\s*(?:(?i:[ap]m|st|nd|rd|th)\b|[%点号元块岁])?)"
     r"|(?P<name>(?<=[\w,] )[A-Z]\w+(?:\s[A-Z]\w+)*|(?<=[\u3400-\u9fff])\s?[A-Z]\w+"
     r"|(?<=叫)[\u3400-\u9fff]{1,4}(?=[。，！]|$))"
 )
@@ -512,6 +512,8 @@ def mended(said: str, rest: str) -> str:
     """What was said with the value that a correction gives in place of its own; where that is not plain, both."""
     pattern = compiled(_VALUES)
     news, olds = list(pattern.finditer(rest)), list(pattern.finditer(said))
+    if (swapped := swapped_in(said, rest)) is not None:
+        return swapped
     if len(news) == 1 and len(rest) - len(news[0][0]) <= 40:
         same = [one for one in olds if one.lastgroup == news[0].lastgroup]
         if len(same) == 1:
@@ -520,8 +522,20 @@ def mended(said: str, rest: str) -> str:
     return f"{said.rstrip(' .。')}{'；更正：' if chinese else '; correction: '}{rest}"
 
 
+def swapped_in(said: str, rest: str) -> str | None:
+    """What was said with one value for another, where a correction names both (`the 3rd, not the 5th`); else None."""
+    values = [one[0].strip() for one in compiled(_VALUES).finditer(f", {rest}")]
+    known = [one[0].strip() for one in compiled(_VALUES).finditer(said)]
+    old = [value for value in values if value in known]
+    if len(values) != 2 or len(old) != 1 or known.count(old[0]) != 1 or len(rest) > 60:
+        return None
+    return said.replace(old[0], values[values[0] == old[0]])
+
+
 def has_value_like(said: str, rest: str) -> bool:
-    """Whether a text has a number, day or name of the kind that a correction gives."""
+    """Whether a text has a number, day or name of the kind that a correction gives, or names one that it denies."""
+    if swapped_in(said, rest) is not None:
+        return True
     kinds = {one.lastgroup for one in compiled(_VALUES).finditer(rest)}
     return any(one.lastgroup in kinds for one in compiled(_VALUES).finditer(said))
 

@@ -16,7 +16,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from memorybook.entries.candidate import Audience, Candidate, Extraction, ForgetRequest, NoteCandidate, Skipped
-from memorybook.entries.changed import has_value_like, mended, subject_of
+from memorybook.entries.changed import has_value_like, mended, subject_of, swapped_in
 from memorybook.entries.cues import (
     FOR_GOOD,
     STANDING,
@@ -50,7 +50,7 @@ from memorybook.text.sentences import (
     statement_in,
 )
 from memorybook.text.tokens import normalise
-from memorybook.text.utterances import correction
+from memorybook.text.utterances import correction, undated
 
 _Found = Candidate | NoteCandidate | ForgetRequest
 
@@ -297,16 +297,28 @@ class _Reading:
         turn = self._context.turn.id if own else before.id if before is not None else ""
         listed = self._new if own else self._earlier
         wrong = [one for one in listed if isinstance(one, Candidate) and one.turn_ids[-1] == turn]
-        alone = states(rest, self._context.talk) and not leans(rest, first=False) and compiled(_COMPLETE).match(rest)
+        alone = (
+            states(rest, self._context.talk)
+            and not leans(rest, first=False)
+            and compiled(_COMPLETE).match(rest) is not None
+            and all(swapped_in(one.content, rest) is None for one in wrong)
+        )
         if alone and (shared := [one for one in wrong if subject_of(one.content) & subject_of(rest)]):
             listed.remove(shared[-1])
         if alone or not rest:
             return not rest
         if wrong and screen(self._said) is None:
             meant = [one for one in wrong if has_value_like(one.content, rest)] or wrong[-1:]
-            said = "".join(one.content + " " * (not is_chinese(one.content)) for one in meant).strip()
+            said = "".join(_undated(one) + " " * (not is_chinese(one.content)) for one in meant).strip()
             ids = tuple(dict.fromkeys((*meant[0].turn_ids, self._context.turn.id)))
-            listed[listed.index(meant[0])] = replace(meant[0], content=_ended(mended(said, rest)), turn_ids=ids)
+            content = _ended(mended(said, rest))
+            day = self._day(content)
+            listed[listed.index(meant[0])] = replace(
+                meant[0],
+                content=_until(content, day),
+                turn_ids=ids,
+                expires=day if meant[0].category == "todo" else None,
+            )
             for one in meant[1:]:
                 listed.remove(one)
         return True
@@ -420,7 +432,8 @@ _RECURS = (
     rf"(?i:\b(?:{_WEEKDAY}s|weekends|week(?:days|ly)|daily|monthly|never|always|usually|every|each|rota|after\s+next|"
     rf"fortnight|"
     rf"{_WEEKDAY}\s*(?:,|and|\+|&|to|-|–)\s*{_WEEKDAY}|"
-    rf"(?:first|second|third|fourth|last)\s+{_WEEKDAY}\s+of\s+(?:the|each|every))\b)|"
+    rf"(?:first|second|third|fourth|last)\s+{_WEEKDAY}\s+of\s+(?:the|each|every)|"
+    rf"(?:an?|per)\s+(?:day|week|month|year))\b)|"
     r"[每天]天|每|平时|一律|从[不来]|总是|通常|一般|向来|雷打不动|周会|例会|课|(?:周|星期|"
     r"礼拜)[一二三四五六日天][^，。]{0,6}不(?!用|要)|不(?!是)[^，。]{0,4}(?:周|星期|礼拜)[一二三四五六日天]|还是\s*\d|"
     r"(?:周|星期|礼拜)[一二三四五六日天]\s*[、和跟与到至]?\s*(?:周|星期|礼拜)[一二三四五六日天]"
@@ -453,6 +466,12 @@ def _until(text: str, day: date | None) -> str:
     if day is None or day.isoformat() in text:
         return text
     return f"{text}（{day.isoformat()}）" if is_chinese(text) else f"{text} ({day.isoformat()})"
+
+
+def _undated(one: Candidate) -> str:
+    """What a candidate says without the day that was worked out for it."""
+    bare, day = undated(one.content)
+    return one.content if day.strip(" (（)）") in one.quote else bare
 
 
 def _ended(text: str) -> str:

@@ -16,7 +16,14 @@ from memorybook.entries.merge_plan import Proposed
 from memorybook.forget.cutting import cut
 from memorybook.forget.finder import Finder
 from memorybook.forget.found import Found, TurnKey, together
-from memorybook.forget.order_text import asked_to_forget, leaves_out, names_everything, parted, points_back
+from memorybook.forget.order_text import (
+    asked_to_forget,
+    leaves_out,
+    names_a_matter,
+    names_everything,
+    parted,
+    points_back,
+)
 from memorybook.forget.tombstones import sifted
 from memorybook.forget.units import queries, sentences_in, topic_of, words_of
 from memorybook.model import Change, Discarded, Entry, SessionSummary, Turn
@@ -109,7 +116,8 @@ def _found(
     if names_everything(request.text):
         return Found(), ()
     own = (turn.session, turn.id)
-    if not request.ids and (leaves_out(request.text) or (request.said and not _names_somebody(request, turn))):
+    aside = leaves_out(request.text) and not names_a_matter(request.text)
+    if not request.ids and (aside or (request.said and not _names_somebody(request, turn))):
         came = [entry for entry in entries if entry.session == turn.session]
         without = [own] if request.said_in not in ("", turn.id) else []
         finder = Finder(context, [request.said or request.text], entries=came, without=without, turns=turns)

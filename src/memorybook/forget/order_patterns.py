@@ -15,7 +15,7 @@ _NO_NEED = (
 )
 _SAID = r"(?:that|this|it|these|those|any\s+of\s+(?:that|this|it)|anything)"
 _SAID_ALONE = (
-    rf"{_SAID}(?=\s*(?:[,.;:!?—–-]|$)|\s+(?:please|either|anywhere|at\s+all|thanks|for\b|(?:in|to)\s+(?:your\s+|"
+    rf"{_SAID}(?=\s*(?:[,.;:!?—–-]|$)|\s+(?:please|either|anywhere|at\s+all|thanks|for\b|about\b|(?:in|to)\s+(?:your\s+|"
     rf"the\s+)?"
     r"(?:memory|notes?|book)\b|one\b|I\b))"
 )

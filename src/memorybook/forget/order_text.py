@@ -99,6 +99,11 @@ def leaves_out(order: str) -> bool:
     return found is not None and compiled(_FORGET).search(text) is None
 
 
+def names_a_matter(order: str) -> bool:
+    """Whether an order says what it is about (`don't keep that about my bike`), wherever that was said."""
+    return compiled(r"(?i:\babout\b)|关于|的事").search(order) is not None and bool(named(order, only=True))
+
+
 def points_back(request: ForgetRequest) -> bool:
     """Whether a request names nothing, so that only the talk can say what it means, which is not found yet."""
     return not request.said and not named(request.text) and not names_everything(request.text)

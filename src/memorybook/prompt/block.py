@@ -7,6 +7,7 @@ from memorybook.search.snippets import CLOSE, OPEN, fenced
 from memorybook.search.time_words import spoken
 from memorybook.search.types import Hit, Passage, place_of
 from memorybook.text.tokens import count_tokens, is_telling, normalise, query_words
+from memorybook.text.utterances import undated
 
 SHARE = 5
 """Standing entries, and hand-written text, get one part in so many of a block; the rest belongs to the question."""
@@ -302,7 +303,7 @@ class _Lines:
 
     def _words(self, number: int) -> frozenset[str]:
         if number not in self._known_words:
-            self._known_words[number] = words_of(self._hits[number].snippet)
+            self._known_words[number] = words_of(undated(self._hits[number].snippet)[0])
         return self._known_words[number]
 
     def _is_retold(self, line: str) -> bool:
@@ -389,12 +390,12 @@ def statements(hit: Hit) -> list[str]:
 
 def words_of(text: str) -> frozenset[str]:
     """The words in which a statement differs from others, whoever says it."""
-    return frozenset(filter(is_telling, query_words(text))) - _USER
+    return frozenset(filter(is_telling, query_words(text.replace("用户", "我")))) - _USER
 
 
 def covers(turn: Passage, told: str, entry: str) -> bool:
     """Whether what is told of a turn, with the name of who said it, has all the words of an entry that rests on it."""
-    words = words_of(entry)
+    words = words_of(undated(entry)[0])
     return turn.source == "turn" and bool(words) and words <= words_of(f"{turn.speaker}: {told}")
 
 

@@ -12,7 +12,7 @@ from memorybook.search.time_words import spoken
 from memorybook.search.types import Hit, Passage
 from memorybook.text.screen import instructs
 from memorybook.text.tokens import count_tokens, han_share, is_telling, normalise, query_words
-from memorybook.text.utterances import takes_back
+from memorybook.text.utterances import takes_back, undated
 
 if TYPE_CHECKING:
     from typing import TypeVar
@@ -212,7 +212,7 @@ def _shown(hit: Hit, rank: int, talks: _Talks, question: str, asked: AbstractSet
         turn = talks.turn_of(passage)
         if turn is not None and may_be_told(turn) and covers(turn, turn.text, passage.text):
             hit = hit._replace(passage=turn._replace(entry=passage.entry, category=passage.category))
-            text = turn.text + text.removeprefix(passage.text)
+            text = turn.text + undated(passage.text)[1] + text.removeprefix(passage.text)
     width = WIDTH
     if passage.source == "document":
         width = SNIPPET if rank < LONG else SNIPPET // 3

@@ -193,10 +193,8 @@ def _resting_on(item: Ranked, turn: Passage) -> Ranked:
 
 def _whole(entry: Ranked, turn: Ranked, first: Ranked) -> Ranked:
     """What to show of an entry and the turn that it was made of, in the place of the first of them."""
-    shown, passage = entry, entry.candidate.passage
-    if passage.entry and len(passage.text) < WHOLE * len(turn.candidate.passage.text):
-        of_entry = {"entry": passage.entry, "category": passage.category, "state": passage.state}
-        shown = turn._replace(
-            candidate=turn.candidate._replace(passage=turn.candidate.passage._replace(**of_entry)), about=entry.about
-        )
+    shown, passage, other = entry, entry.candidate.passage, turn.candidate
+    if passage.entry and len(passage.text) < WHOLE * len(other.passage.text):
+        told = other.passage._replace(entry=passage.entry, category=passage.category, state=passage.state)
+        shown = turn._replace(candidate=other._replace(passage=told), about=entry.about)
     return shown._replace(score=first.score, why=first.why)

@@ -44,6 +44,19 @@ def correction(sentence: str) -> str | None:
     return rest
 
 
+_DATED = lazily(r"\s?[(（]\d{4}-\d\d-\d\d[)）]$")
+
+
+def undated(text: str) -> tuple[str, str]:
+    """Split a statement and the day in brackets at its end, which rules add to `tomorrow`; "" if there is none.
+
+    >>> undated("The user flies on Friday. (2026-11-27)")
+    ('The user flies on Friday.', ' (2026-11-27)')
+    """
+    found = _DATED.search(text)
+    return (text[: found.start()], found[0]) if found else (text, "")
+
+
 PLACEHOLDERS = ("(left out on request)", "（按要求略去）")
 """What stands for an order to forget that was carried out, in English and in Chinese."""
 
