@@ -699,3 +699,44 @@ def test_what_waits_for_a_word_says_it_no_more(memory: Memory, said: str, waits:
     memory.forget(query=name)
     memory.purge(forgotten=True)
     assert holding(memory, name) == []
+
+
+BESIDE = [
+    (
+        (
+            "Caleb here. So Yusuf and I picked Lisbon.",
+            "Yusuf doesn't care for windows.",
+            "We stay two nights at Inés's.",
+        ),
+        "Caleb and Yusuf picked Lisbon and stay two nights with Inés.",
+        ("Please wipe where we're staying.", "Inés", "Yusuf doesn't care for windows."),
+    ),
+    (
+        ("我和云生选了大理。", "云生不挑座位。", "我们在小叶家住两晚。"),
+        "用户和云生选了大理，在小叶家住两晚。",
+        ("小叶家住两晚的事别留", "小叶", "云生不挑座位。"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("texts", "made", "wanted"), BESIDE)
+def test_a_name_beside_what_goes_stays_where_else_it_is_said(
+    memory: Memory, texts: tuple[str, ...], made: str, wanted: tuple[str, str, str]
+) -> None:
+    text, gone, stays = wanted
+    other = "Caleb rows." if text.isascii() else "云生划船。"
+    turns = [{"id": f"t{number}", **one} for number, one in enumerate(said(*texts), 1)]
+    memory.process_session_end(turns, "s1")
+    day = memory.book.now().date()
+    fields: dict[str, Any] = {"category": "fact", "score": 0.5, "scored": day, "last_activated": day, "session": "s1"}
+    memory.book.apply(
+        [
+            Add(entry=Entry(id="e1", text=made, source="turn:t1 turn:t3", **fields)),
+            Add(entry=Entry(id="e2", text=other, source="turn:t11", **fields)),
+        ],
+        actor="user",
+        door="test",
+    )
+    order(memory, text)
+    left = everything(memory)
+    assert (gone in left, stays in told(memory), other in entries(memory)) == (False, True, True)
