@@ -643,3 +643,21 @@ def test_what_is_no_utf_8_ends_no_talk(tmp_path: Path) -> None:
         [session] = memory.book.transcripts.sessions()
         [turn] = memory.book.transcripts.turns(session.uuid)
     assert turn.text == "gr\ufffdn \x00 \x1b[31m"
+
+
+@pytest.mark.parametrize(
+    ("order", "correction", "asked"),
+    [
+        (
+            "Remember that the hive inspection is every second Sunday.",
+            "Actually the inspection is every third Sunday.",
+            "when is the inspection?",
+        ),
+        ("记住蜂箱每两周检查一次。", "不对，是每三周检查一次。", "蜂箱多久检查一次？"),
+    ],
+)
+def test_what_was_corrected_in_this_chat_is_shown_behind_its_correction(
+    talk: Talk, order: str, correction: str, asked: str
+) -> None:
+    shown = talk(order, correction, asked).partition(f"> {asked}")[2]
+    assert 0 < shown.index(correction) < shown.index(order)

@@ -418,8 +418,6 @@ def show_found(text: str, recalled: Recollection | None, memory: Memory, current
     limit, asks = memory.config.recall.max_search_results, is_question(text)
     answer = _found(text, memory, current, limit).json()
     worth = worth_showing(answer) if asks or answer["has_relevant"] else []
-    if asks and not worth:
-        worth = worth_showing(_found(text, memory, current, limit, said_here=True).json())
     if worth:
         screen.remark(screen.message("found"))
         screen.draw("search", {**answer, "results": worth, "has_relevant": True, "cut": 0})
@@ -436,13 +434,11 @@ def _show_recalled(found: Recollection, screen: Screen) -> list[str]:
     return []
 
 
-def _found(text: str, memory: Memory, current: str, limit: int, *, said_here: bool = False) -> Answer:
-    """Search the book for what a user says, without turns that only asked it; with `said_here` in this session too."""
+def _found(text: str, memory: Memory, current: str, limit: int) -> Answer:
+    """Search the book for what a user says, without turns that only asked it, and questions of this session."""
 
     def keep(one: Passage) -> bool:
-        if one.source not in ("turn", "summary"):
-            return True
-        here = one.source == "turn" and one.session == current
-        return (said_here or not here) and tells_beside(one.text, text, questions=not here)
+        told = one.source not in ("turn", "summary")
+        return told or tells_beside(one.text, text, questions=one.session != current)
 
-    return tell_hits(memory.context, text, limit=limit, without=None if said_here else current, keep=keep)
+    return tell_hits(memory.context, text, limit=limit, keep=keep)

@@ -512,7 +512,7 @@ _LEAD = (
     r"[，,：:。\s]+)|(?:对了|还有(?!件)|另外)(?=[^，,])|(?i:(?:yeah|yes|yep|oh|well|also|btw|by the way|anyway|plus|"
     r"and|so|but|wow|hey|haha|lol|"
     r"ok|okay|sure|right|good|actually|thanks|hmm|wait|sorry|correction|no(?!-))(?:\s*[,!:.-]+\s*|\s+(?=(?:I|we|my|"
-    r"our)\b)))|"
+    r"our)\b))|actually\s+)|"
     r"(?i:hi|hey|hello|good\s+(?:morning|afternoon|evening|day))(?:\s+(?i:again|all|everybody|everyone|folks|guys|team|"
     r"there))?(?:\s+(?!I\b)[A-Z]\w+)?(?:\s*[,!:–—-]+\s*|\s+(?=(?i:i|we|my|our|please)\b))|"
     r"(?i:(?:so[,\s]+)?we(?:'ve|\s+have)?(?:\s+(?:all|both))?\s+(?:agreed|settled)\s+(?:on|to)\s+(?:that|it|"
