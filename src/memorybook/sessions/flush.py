@@ -28,6 +28,8 @@ def flush(context: Context, text: str | None, messages: Sequence[Mapping[str, An
     """See `Memory.flush`."""
     if (text is None) == (messages is None):
         raise InvalidInput("flush takes a text or messages, one of the two")
+    if not isinstance(text, str | None):
+        raise InvalidInput(f"the text to flush must be text, not {text!r}"[:200] + ": give turns as messages=[…]")
     mask = Mask(context)
     book = context.book
     found: list[Note] = []
