@@ -249,8 +249,6 @@ class IndexConformance:
         assert holding(found, "\udce9").passage.path == "notes.md"
         assert book.sync(index).changed == 0
 
-    # --- freshness ---
-
     def test_what_does_not_change_is_not_read_again(self, make: Make, book: Book) -> None:
         book.write("MEMORY.md", MEMORY)
         book.say("hello")
@@ -374,8 +372,6 @@ class IndexConformance:
         assert index.sync(spoiled, book.transcripts).degraded == ()  # type: ignore[arg-type]
         assert index.candidates(Query("pears")).items == ()
 
-    # --- filters ---
-
     def test_filters_let_only_what_they_name_through(self, make: Make, book: Book) -> None:
         book.write("MEMORY.md", MEMORY)
         book.write("daily/2026-02-22.md", "- 2026-02-22T10:12:33Z The user called.\n")
@@ -451,8 +447,6 @@ class IndexConformance:
         book.say("how was the trip", "Paris was lovely")
         assert book.search(make(None), "Paris", sources=frozenset({"turn"})).neighbours
         assert book.search(make(None), "Paris", since="2030-01-01").neighbours == ()
-
-    # --- embedders ---
 
     def test_without_an_embedder_only_words_answer(self, make: Make, book: Book) -> None:
         book.say("red apples")
@@ -555,8 +549,6 @@ class IndexConformance:
         book.say("red apples", "blue plums")
         report = book.sync(make(Short()))
         assert "dimensions" in report.degraded[0]
-
-    # --- the rest ---
 
     def test_rebuilding_answers_the_same_and_embeds_nothing_again(self, make: Make, book: Book) -> None:
         embedder = HashEmbedder()
@@ -675,10 +667,7 @@ class OracleConformance:
                 if where == "turn":
                     which = number % 2 + 1
                     book.say(text, session=f"u{which}", name=f"S{which}", speaker=("Alice", "Berlin")[number % 2])
-            agree(
-                book.search(index, question, session=session),
-                book.search(reference, question, session=session),
-            )
+            agree(book.search(index, question, session=session), book.search(reference, question, session=session))
             for pool in (1, 3):
                 one, other = (index.candidates(Query(question, pool=pool)) for index in (index, reference))
                 # which of several with equal scores come is not said

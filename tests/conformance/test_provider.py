@@ -102,9 +102,6 @@ def documents(memory: Memory) -> dict[str, bytes]:
     return {str(path): (root / path).read_bytes() for path in paths if path.parts[0] != ".memorybook"}
 
 
-# --- what it is ------------------------------------------------------------------------------------
-
-
 def test_it_says_who_it_is_and_what_it_can(provider: Manageable) -> None:
     assert provider.name in PROVIDERS
     assert isinstance(provider, MemoryProvider)
@@ -126,9 +123,6 @@ def test_closing_leaves_the_memory_open(memory: Memory, provider: Manageable) ->
     provider.close()
     provider.close()
     assert memory.remember("The user likes tea.").action == "created"
-
-
-# --- recall ----------------------------------------------------------------------------------------
 
 
 def test_an_empty_book_recalls_nothing(provider: Manageable) -> None:
@@ -186,9 +180,6 @@ def test_memory_that_is_switched_off_does_nothing(memory: Memory, provider: Mana
     result = provider.memorize(MemorizeInput(talk(ENGLISH), 0, Model(), archive_all=True))
     assert (result.ok, result.new_last_consolidated) == (False, 0)
     assert documents(memory) == before
-
-
-# --- memorize --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -311,9 +302,6 @@ def test_no_message_is_lost_on_however_long_a_talk(provider: Manageable) -> None
     assert provider.memorize(given).new_last_consolidated == 0
     seen += map(int, re.findall(r"quay number (\d+)", last.sent))
     assert seen == list(range(57))
-
-
-# --- manage ----------------------------------------------------------------------------------------
 
 
 def test_an_entry_is_pinned_unpinned_and_deleted_by_its_id(memory: Memory, provider: Manageable) -> None:

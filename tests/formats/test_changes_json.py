@@ -12,19 +12,7 @@ from hypothesis import strategies as st
 
 from formats.strategies import ENTRIES, IDS, METADATA, TEXTS, WORDS
 from memorybook.formats.changes_json import parse, render
-from memorybook.model import (
-    Add,
-    Append,
-    Archive,
-    Change,
-    Drop,
-    Put,
-    Reinforce,
-    Remove,
-    RemoveTurns,
-    Supersede,
-    Update,
-)
+from memorybook.model import Add, Append, Archive, Change, Drop, Put, Reinforce, Remove, RemoveTurns, Supersede, Update
 
 FIELDS = st.fixed_dictionaries(
     {},

@@ -11,6 +11,7 @@ from memorybook.errors import InvalidInput
 from memorybook.formats.entry_block import read_entry
 from memorybook.formats.memory_md import new_id, parse_entry, render_entry
 from memorybook.model import Category, Entry
+from tables import table
 
 EDITED = datetime(2026, 3, 5, 12, tzinfo=UTC)
 ENTRY = Entry(
@@ -110,20 +111,14 @@ def test_cells_of_a_title_that_cannot_be_read_are_kept() -> None:
 
 @pytest.mark.parametrize(
     ("title", "flaw"),
-    [
-        ("### [bad fact | x", "never closed"),
-        ("### [bad fact", "never closed"),
-        ("### [bad fact | 0.60 | 2026-02-03 | 4", "never closed"),
-        ("### [two words] fact | 0.60 | 2026-02-03 | 4", "no id"),
-        ("### [] fact | 0.60", "no id"),
-        ("### [[a1b2]] fact | 0.60", "no id"),
-        ("### [a|b] fact | 0.60", "no id"),
-        ("### a1b2c3] fact | 0.60 | 2026-02-03 | 4", "place of its category"),
-        ("### a1b2c3] fact | x", "place of its category"),
-        ("### [a1b2]] fact | 0.60", "place of its category"),
-        ("### [a1b2] [fact | 0.60", "place of its category"),
-        ("### fact [a1b2 | 0.60", "place of its category"),
-    ],
+    table("""
+        ### [bad fact | x → never closed ¦ ### [bad fact → never closed
+        ### [bad fact | 0.60 | 2026-02-03 | 4 → never closed ¦ ### [two words] fact | 0.60 | 2026-02-03 | 4 → no id
+        ### [] fact | 0.60 → no id ¦ ### [[a1b2]] fact | 0.60 → no id ¦ ### [a|b] fact | 0.60 → no id
+        ### a1b2c3] fact | 0.60 | 2026-02-03 | 4 → place of its category ¦ ### a1b2c3] fact | x → place of its category
+        ### [a1b2]] fact | 0.60 → place of its category ¦ ### [a1b2] [fact | 0.60 → place of its category
+        ### fact [a1b2 | 0.60 → place of its category
+    """),
 )
 def test_a_title_whose_brackets_are_wrong_is_broken(title: str, flaw: str) -> None:
     reading = read_entry(f"{title}\nText\n<!-- tags: a -->\n\nmore", day=EDITED.date(), archived=False)
@@ -176,14 +171,10 @@ def test_a_comment_broken_over_lines_is_read() -> None:
 @pytest.mark.parametrize(
     "block",
     [
-        "",
-        "text",
-        "### [a1b2] fact | 0.5 | 2026-02-03 | 4",
-        "### fact | 0.5\ntext",
-        "### [a1b2] fact\n\n<!-- tags: a -->",
-        "### [a]\n\u3000",
+        "", "text", "### [a1b2] fact | 0.5 | 2026-02-03 | 4", "### fact | 0.5\ntext",
+        "### [a1b2] fact\n\n<!-- tags: a -->", "### [a]\n\u3000",
     ],
-)
+)  # fmt: skip
 def test_what_is_no_entry_is_refused(block: str) -> None:
     with pytest.raises(InvalidInput, match="not an entry"):
         read(block)

@@ -20,15 +20,10 @@ def test_what_names_no_character_stays() -> None:
 @pytest.mark.parametrize(
     ("text", "spans"),
     [
-        ("```\nx\n```", [(0, 9)]),
-        ("```py\nx\n````  \ny", [(0, 14)]),
-        ("~~~\n```\n~~~", [(0, 11)]),
-        ("````\n```\n````", [(0, 13)]),
-        ("```\nx", [(0, 0)]),
-        ("```a```\nx", []),
-        ("a ```\nx\n```", [(8, 0)]),
+        ("```\nx\n```", [(0, 9)]), ("```py\nx\n````  \ny", [(0, 14)]), ("~~~\n```\n~~~", [(0, 11)]),
+        ("````\n```\n````", [(0, 13)]), ("```\nx", [(0, 0)]), ("```a```\nx", []), ("a ```\nx\n```", [(8, 0)]),
     ],
-)
+)  # fmt: skip
 def test_fences_close_as_in_markdown(text: str, spans: list[tuple[int, int]]) -> None:
     assert list(fences(text)) == spans
 

@@ -114,15 +114,11 @@ def test_what_is_no_json_is_refused() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "# notes\n",
-        PAGE.replace('"value"', '"worth"'),
-        PAGE.replace('["users", "ann", "breakfast"]', "[]"),
-        PAGE.replace('"ann"', "1"),
-        PAGE.replace('"created": "2', '"created": "x'),
-        PAGE.replace("null,", "nil,"),
+        "# notes\n", PAGE.replace('"value"', '"worth"'), PAGE.replace('["users", "ann", "breakfast"]', "[]"),
+        PAGE.replace('"ann"', "1"), PAGE.replace('"created": "2', '"created": "x'), PAGE.replace("null,", "nil,"),
         "```json\n[]\n```\n",
     ],
-)
+)  # fmt: skip
 def test_other_documents_hold_no_item(text: str) -> None:
     assert parse(text) is None
     assert readable(text) == text

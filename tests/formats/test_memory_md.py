@@ -57,9 +57,6 @@ def again(document: MemoryDocument) -> MemoryDocument:
     return parse(render(document))
 
 
-# --- the example ---------------------------------------------------------------------------------
-
-
 def test_the_example_has_four_entries() -> None:
     entries = parse(EXAMPLE).entries
     assert [(entry.id, entry.category, entry.score, entry.hits, entry.archived) for entry in entries] == [
@@ -74,18 +71,6 @@ def test_the_example_has_four_entries() -> None:
 
 def test_the_example_renders_as_it_was() -> None:
     assert render(parse(EXAMPLE)) == EXAMPLE
-
-
-def test_an_addition_changes_nothing_else_in_the_example() -> None:
-    title, _, rest = EXAMPLE.partition("### [g7h8i9]")
-    header = title.replace("2026-02-20T10:30:00", "2026-03-06T08:30:05Z").replace("entries: 15", "entries: 5")
-    addition = replace(ENTRY, score=0.86)
-    assert render(parse(EXAMPLE).with_entry(addition)) == (
-        f"{header}{memory_md.render_entry(addition)}\n\n### [g7h8i9]{rest}"
-    )
-
-
-# --- properties ----------------------------------------------------------------------------------
 
 
 @settings(max_examples=2 * settings().max_examples)
@@ -131,9 +116,6 @@ def test_other_bytes_outside_the_sections_survive_an_addition() -> None:
     assert (
         render(parse(text).with_entry(ENTRY)).encode("utf-8", "surrogateescape").startswith(b"# A\n\xff\xfe \xe4\xbd\n")
     )
-
-
-# --- edits ---------------------------------------------------------------------------------------
 
 
 def test_missing_sections_are_made_at_the_end_active_before_archived() -> None:
@@ -200,8 +182,6 @@ def test_windows_line_ends_are_kept() -> None:
     assert text.count("\n") == text.count("\r\n")
     assert parse(text).get("n3w3n3") == ENTRY
 
-
-# --- what a person does --------------------------------------------------------------------------
 
 MACHINE = "### [m1m1m1] fact | {score} | 2026-01-10 | 2\nText\n<!-- score: 0.6; scored: 2026-02-01{flag} -->\n"
 
@@ -370,9 +350,6 @@ def test_a_heading_of_the_first_level_ends_a_section_but_not_within_code() -> No
     assert document.prose == "# Mine\nprose\n"
 
 
-# --- list items of a person's part ---------------------------------------------------------------
-
-
 def test_a_fresh_book_has_headings_to_fill() -> None:
     text = memory_md.template()
     assert [line for line in text.split("\n") if line.startswith("#")] == [
@@ -428,9 +405,6 @@ def test_an_item_taken_out_leaves_what_was_there(text: str, newline: str) -> Non
 def test_items_are_refused_where_entries_stand(section: str) -> None:
     with pytest.raises(InvalidInput, match="section"):
         parse(EXAMPLE).with_item(section, "x")
-
-
-# --- archives ------------------------------------------------------------------------------------
 
 
 def test_an_archive_holds_archived_entries_under_its_title() -> None:

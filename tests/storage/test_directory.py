@@ -47,9 +47,6 @@ def written_and_listed(book: DirectoryDocuments, number: int) -> str:
     return listing(book)["a.md"].stamp
 
 
-# --- paths --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("path", SAFE_PATHS)
 def test_ordinary_paths_pass(path: str) -> None:
     assert split_path(path) == path.split("/")
@@ -197,9 +194,6 @@ def test_a_missing_book_says_so(book: DirectoryDocuments) -> None:
         book.read("a.md")
 
 
-# --- listing and stamps -------------------------------------------------------------------------
-
-
 def test_a_document_just_written_has_no_stamp_and_later_a_lasting_one(book: DirectoryDocuments) -> None:
     stamps = {written_and_listed(book, number) for number in range(20)}
     assert "" in stamps  # unless this process was made to wait for longer than that, each time
@@ -282,9 +276,6 @@ def test_documents_that_vanish_while_they_are_listed_hide_no_others(
             assert set(listing(book)) == set(names[1::2])
         settled(root, *names)
         assert set(listing(book)) == set(names)
-
-
-# --- files and permissions -----------------------------------------------------------------------
 
 
 def written_with(mask: int, book: DirectoryDocuments, root: Path) -> dict[str, int]:
@@ -411,9 +402,6 @@ def test_a_document_that_grows_while_it_is_read_is_read_whole(
     assert book.read("a.md").text == "one\ntwo\n"
 
 
-# --- the lock -----------------------------------------------------------------------------------
-
-
 def test_another_thread_waits_and_then_is_told_what_to_do(book: DirectoryDocuments) -> None:
     errors: list[BaseException] = []
 
@@ -465,9 +453,6 @@ def test_a_file_system_without_locks_is_named(book: DirectoryDocuments, monkeypa
     monkeypatch.setattr(fcntl, "flock", flock)
     with pytest.raises(Unavailable, match="No locks"):
         book.append("a.md", "x")
-
-
-# --- disks that fail -----------------------------------------------------------------------------
 
 
 class FailingDisk:
@@ -577,9 +562,6 @@ def test_a_short_write_is_taken_back(book: DirectoryDocuments, monkeypatch: pyte
     with pytest.raises(Unavailable, match="only 2 of 6"):
         book.append("a.md", "12345")
     assert book.read("a.md").text == "x\n"
-
-
-# --- saves that hit a write ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("exchange", [True, False], ids=["exchange", "plain rename"])

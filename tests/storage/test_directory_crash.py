@@ -90,9 +90,6 @@ def test_killed_writers_lose_nothing_they_acknowledged_and_leave_nothing_half_wr
     book.append("daily/2026-02-24.md", "still writable")
 
 
-# --- a person's editor ---------------------------------------------------------------------------
-
-
 def save_by_rename(path: Path, text: str, pause: Callable[[], None]) -> None:
     new = path.with_name(f"{path.name}.new")
     new.write_text(text)

@@ -15,7 +15,7 @@ import pytest
 from conformance.index import MEMORY, Book, agree, book
 from memorybook.errors import Unavailable
 from memorybook.search.types import Query
-from memorybook.storage.index import sqlite_index
+from memorybook.storage.index import index_schema, sqlite_index
 from memorybook.storage.index.scan_index import ScanIndex
 from memorybook.storage.index.sqlite_index import SqliteIndex
 from memorybook.testing import HashEmbedder
@@ -215,7 +215,7 @@ def test_a_damaged_file_that_cannot_be_replaced_is_unavailable(
     def refuse(*args: object, **options: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(sqlite_index, "throw_away", refuse)
+    monkeypatch.setattr(index_schema, "throw_away", refuse)
     with pytest.raises(Unavailable, match="Permission denied"):
         book.sync(make(path))
 

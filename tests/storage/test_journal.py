@@ -15,11 +15,10 @@ import apsw
 import pytest
 
 from conformance.journal import START, JournalConformance, ids, operation
-from memorybook.errors import InvalidInput, NotFound, Unavailable
+from memorybook.errors import InvalidInput, NotFound
 from memorybook.model import Patch
 from memorybook.storage.journal import SqliteJournal, new_operation_id
 from memorybook.storage.journal_rows import MIGRATIONS
-from memorybook.storage.sqlite import Damaged
 from memorybook.text.patch import diff, pack
 
 HISTORY = (
@@ -82,13 +81,6 @@ def test_reading_never_creates_the_file(journal: SqliteJournal, path: str) -> No
     with pytest.raises(NotFound):
         journal.usage("o1")
     assert not os.path.exists(os.path.dirname(path))
-
-
-def test_what_was_begun_is_there_for_the_next_one(journal: SqliteJournal, path: str) -> None:
-    journal.begin(operation("o1", "e1"))
-    other = SqliteJournal(path)
-    assert other.pending() == [operation("o1", "e1")]
-    other.close()
 
 
 def test_an_operation_tells_what_it_used(journal: SqliteJournal) -> None:
@@ -158,17 +150,6 @@ def test_ids_of_operations_sort_by_time_and_differ() -> None:
         new_operation_id(datetime(2026, 1, 1))
 
 
-@pytest.mark.parametrize("content", [b"garbage " * 1000, b"SQLite format 3\x00" + b"\xff" * 8000])
-def test_a_damaged_file_is_reported_and_kept(journal: SqliteJournal, path: str, content: bytes) -> None:
-    os.makedirs(os.path.dirname(path))
-    Path(path).write_bytes(content)
-    with pytest.raises(Damaged, match=r"is damaged .* kept as it is"):
-        journal.pending()
-    with pytest.raises(Damaged):
-        journal.begin(operation("o1"))
-    assert Path(path).read_bytes() == content
-
-
 def test_processes_that_are_killed_lose_nothing_they_acknowledged(journal: SqliteJournal, path: str) -> None:
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, path], stdout=subprocess.PIPE, text=True) for _ in "ab"]
     acknowledged: list[str] = []
@@ -190,25 +171,6 @@ def test_processes_that_are_killed_lose_nothing_they_acknowledged(journal: Sqlit
 
 def test_no_migration_that_was_ever_released_changes() -> None:
     assert [hashlib.sha256(sql.encode()).hexdigest()[:32] for sql in MIGRATIONS] == list(HISTORY)
-
-
-def test_a_journal_of_the_version_before_is_brought_up_to_date(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    old = SqliteJournal(path)
-    old.begin(operation("o1", "e1"))
-    old.close()
-    monkeypatch.setattr("memorybook.storage.journal.MIGRATIONS", (*MIGRATIONS, "CREATE TABLE later (x)"))
-    new = SqliteJournal(path)
-    assert ids(new.pending()) == ["o1"]
-    assert rows(path, "PRAGMA user_version") == [(len(MIGRATIONS) + 1,)]
-    new.close()
-
-
-def test_a_journal_of_a_newer_version_is_left_alone(journal: SqliteJournal, path: str) -> None:
-    journal.begin(operation("o1"))
-    journal.close()
-    rows(path, "PRAGMA user_version=99")
-    with pytest.raises(Unavailable, match="newer memorybook"):
-        SqliteJournal(path).pending()
 
 
 def test_a_journal_of_the_first_version_is_read_and_goes_on(path: str) -> None:

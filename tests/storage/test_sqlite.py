@@ -75,9 +75,6 @@ def run(script: str, path: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-# --- opening ---
-
-
 def test_a_database_is_private_and_so_is_its_folder(db: Connection, path: str) -> None:
     folder = Path(path).parent
     assert folder.stat().st_mode & 0o777 == 0o700
@@ -92,16 +89,10 @@ def test_a_database_is_private_and_so_is_its_folder(db: Connection, path: str) -
 @pytest.mark.parametrize(
     ("pragma", "durable", "derived"),
     [
-        ("journal_mode", "wal", "wal"),
-        ("synchronous", 2, 1),
-        ("secure_delete", 1, 0),
-        ("foreign_keys", 1, 1),
-        ("trusted_schema", 0, 0),
-        ("cell_size_check", 1, 1),
-        ("mmap_size", 0, 0),
-        ("busy_timeout", 30_000, 30_000),
+        ("journal_mode", "wal", "wal"), ("synchronous", 2, 1), ("secure_delete", 1, 0), ("foreign_keys", 1, 1),
+        ("trusted_schema", 0, 0), ("cell_size_check", 1, 1), ("mmap_size", 0, 0), ("busy_timeout", 30_000, 30_000),
     ],
-)
+)  # fmt: skip
 def test_a_database_is_opened_with_care(path: str, pragma: str, durable: object, derived: object) -> None:
     assert connect(path, durable=True).execute(f"PRAGMA {pragma}") == [(durable,)]
     assert connect(path + "2", durable=False).execute(f"PRAGMA {pragma}") == [(derived,)]
@@ -163,9 +154,6 @@ def test_an_sqlite_that_damages_its_log_is_refused(version: str) -> None:
         check_version(version)
 
 
-# --- calls ---
-
-
 def test_tables_that_are_not_ours_are_told_as_damage_with_what_sqlite_says(db: Connection) -> None:
     with pytest.raises(Damaged, match="no such column: nonsense"):
         db.execute("SELECT nonsense")
@@ -177,9 +165,6 @@ def test_a_full_disk_is_reported_and_nothing_is_half_written(db: Connection) -> 
         db.executemany("INSERT INTO t VALUES (randomblob(?))", [(4000,)] * 100)
     assert db.execute("SELECT count(*) FROM t") == [(0,)]
     db.execute("INSERT INTO t VALUES (1)")
-
-
-# --- transactions ---
 
 
 def test_a_transaction_is_there_wholly_or_not_at_all(db: Connection, path: str) -> None:
@@ -260,9 +245,6 @@ def test_the_log_is_emptied_unless_somebody_reads_it(db: Connection, path: str) 
     assert db.execute("PRAGMA busy_timeout") == [(30_000,)]
 
 
-# --- forks ---
-
-
 def test_parent_and_child_may_both_go_on_after_a_fork(db: Connection, path: str) -> None:
     assert run("add(1); in_child(lambda: add(2)); add(3); print(len(opened))", path) == ["2"]
     assert db.execute("SELECT x FROM t ORDER BY x") == [(1,), (2,), (3,)]
@@ -323,8 +305,6 @@ add(2)
     assert [line[:30] for line in run(script, path)] == ["child: this process was forked"]
     assert db.execute("SELECT x FROM t ORDER BY x") == [(1,), (2,)]
 
-
-# --- migrations ---
 
 FIRST = "CREATE TABLE a (x); CREATE TABLE b (x); INSERT INTO a VALUES (1)"
 SECOND = "ALTER TABLE a ADD COLUMN y"
@@ -391,9 +371,6 @@ for n in range(20):
     assert db.execute("SELECT (SELECT count(*) FROM a), (SELECT count(*) FROM b)") == [(1, 80)]
 
 
-# --- stores ---
-
-
 def test_a_store_is_created_by_writing_only(path: str) -> None:
     store = Store(path, [FIRST])
     assert store.existing() is None
@@ -419,9 +396,6 @@ def test_a_store_follows_its_path(path: str) -> None:
     assert after is not before
     assert after.execute("SELECT * FROM a") == [(1,)]
     store.close()
-
-
-# --- values ---
 
 
 @given(st.text(st.characters()))

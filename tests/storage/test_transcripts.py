@@ -19,16 +19,11 @@ import pytest
 
 from conformance.transcripts import START, TranscriptsConformance, ids, session, turn
 from memorybook.errors import InvalidInput, NotFound, Unavailable
-from memorybook.model import Session
-from memorybook.storage.sqlite import Damaged
+from memorybook.model import Session, Turn
 from memorybook.storage.transcript_rows import MIGRATIONS, MOST_REPLIES
 from memorybook.storage.transcripts import SqliteTranscripts
 
-HISTORY = (
-    "946ea50131141f405401f1259442e56c",
-    "ad292cb0c1d75e0b25c259ea3b89d4f9",
-    "b22dad29a3a4a69aff4072f943a72f1e",
-)
+HISTORY = ("946ea50131141f405401f1259442e56c", "ad292cb0c1d75e0b25c259ea3b89d4f9", "b22dad29a3a4a69aff4072f943a72f1e")
 
 WRITER = """
 import sys
@@ -69,9 +64,6 @@ class TestSqliteTranscripts(TranscriptsConformance):
     pass
 
 
-# --- the file ---
-
-
 def test_reading_never_creates_the_file(transcripts: SqliteTranscripts, path: str) -> None:
     transcripts.revision()
     transcripts.sessions()
@@ -80,21 +72,6 @@ def test_reading_never_creates_the_file(transcripts: SqliteTranscripts, path: st
     with pytest.raises(NotFound):
         transcripts.summary_embedding("s1")
     assert not os.path.exists(os.path.dirname(path))
-
-
-def test_the_file_is_private(transcripts: SqliteTranscripts, path: str) -> None:
-    transcripts.append(session(), [turn("a")])
-    assert {
-        os.stat(os.path.join(os.path.dirname(path), name)).st_mode & 0o777 for name in os.listdir(os.path.dirname(path))
-    } == {0o600}
-
-
-def test_what_was_stored_is_there_for_the_next_one(transcripts: SqliteTranscripts, path: str) -> None:
-    stored = transcripts.append(session(), [turn("a"), turn("b", "assistant")])
-    transcripts.close()
-    again = SqliteTranscripts(path)
-    assert tuple(again.turns("s1")) == stored
-    again.close()
 
 
 def test_using_it_after_closing_is_refused(transcripts: SqliteTranscripts) -> None:
@@ -212,21 +189,6 @@ def test_a_file_that_was_taken_away_is_made_anew(transcripts: SqliteTranscripts,
     other.close()
 
 
-@pytest.mark.parametrize("content", [b"garbage " * 1000, b"SQLite format 3\x00" + b"\xff" * 8000])
-def test_a_damaged_file_is_reported_and_kept(transcripts: SqliteTranscripts, path: str, content: bytes) -> None:
-    os.makedirs(os.path.dirname(path))
-    Path(path).write_bytes(content)
-    for _ in range(2):
-        with pytest.raises(Damaged, match=r"is damaged .* kept as it is.*recover"):
-            transcripts.revision()
-        with pytest.raises(Unavailable):
-            transcripts.append(session(), [turn("a")])
-    assert Path(path).read_bytes() == content
-
-
-# --- vectors and summaries ---
-
-
 def test_the_vector_of_a_summary_comes_back(transcripts: SqliteTranscripts) -> None:
     transcripts.append(session(), [turn("a"), turn("b", "assistant")])
     assert transcripts.summary_embedding("s1") is None
@@ -276,9 +238,6 @@ def test_a_summary_of_nothing_is_not_found(transcripts: SqliteTranscripts) -> No
         transcripts.summary_embedding("s2")
 
 
-# --- threads and processes ---
-
-
 def test_threads_may_share_it(transcripts: SqliteTranscripts) -> None:
     def write(name: str) -> None:
         for n in range(20):
@@ -320,33 +279,42 @@ def test_processes_that_are_killed_lose_nothing_they_acknowledged(transcripts: S
     assert rows(path, "PRAGMA integrity_check") == [("ok",)]
 
 
-# --- cold start ---
-
-
-# --- migrations ---
-
-
 def test_no_migration_that_was_ever_released_changes() -> None:
     assert [hashlib.sha256(sql.encode()).hexdigest()[:32] for sql in MIGRATIONS] == list(HISTORY)
 
 
-def test_a_store_of_the_version_before_is_brought_up_to_date(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    old = SqliteTranscripts(path)
-    stored = old.append(session(), [turn("a"), turn("b", "assistant")])
-    old.close()
-    monkeypatch.setattr(
-        "memorybook.storage.transcripts.MIGRATIONS", (*MIGRATIONS, "ALTER TABLE sessions ADD COLUMN mood TEXT")
-    )
-    new = SqliteTranscripts(path)
-    assert tuple(new.turns("s1")) == stored
-    assert rows(path, "PRAGMA user_version") == [(len(MIGRATIONS) + 1,)]
-    assert rows(path, "SELECT mood FROM sessions") == [(None,)]
-    new.close()
+TALK = Session(uuid="s1", title="Tea", summary="They like tea.")
 
 
-def test_a_store_of_a_newer_version_is_left_alone(transcripts: SqliteTranscripts, path: str) -> None:
-    transcripts.append(session(), [turn("a")])
-    transcripts.close()
-    rows(path, "PRAGMA user_version=99")
-    with pytest.raises(Unavailable, match=r"newer memorybook \(version 99.*update"):
-        SqliteTranscripts(path).revision()
+def stored(transcripts: SqliteTranscripts) -> tuple[Turn, ...]:
+    said = (("t1", "user", "I like tea. My cat is Tom."), ("t2", "assistant", "Noted."), ("t3", "user", "Bye."))
+    return transcripts.append(TALK, [Turn(id=id, session="s1", role=role, text=text) for id, role, text in said])  # type: ignore[arg-type]
+
+
+def test_a_turn_is_rewritten_in_its_place_and_back(transcripts: SqliteTranscripts) -> None:
+    old = stored(transcripts)
+    transcripts.set_chat_summary("s1", "t1", "They like tea.")
+    revision = transcripts.revision()
+    now = replace(TALK, title="", summary="")
+    new = [replace(old[0], text="My cat is Tom.")]
+    assert transcripts.rewrite(TALK, old[:1], now, new) == 1
+    assert [turn.text for turn in transcripts.turns("s1")] == ["My cat is Tom.", "Noted.", "Bye."]
+    assert (transcripts.session("s1").title, transcripts.session("s1").summary) == ("", "")
+    assert transcripts.chat_summaries("s1") == {}
+    assert [turn.id for _, turn in transcripts.changes(revision).turns] == ["t1"]
+    assert transcripts.rewrite(now, new, TALK, old[:1]) == 1
+    assert tuple(transcripts.turns("s1")) == old
+    assert transcripts.session("s1").title == "Tea"
+
+
+def test_what_is_not_as_it_was_is_left_alone(transcripts: SqliteTranscripts) -> None:
+    old = stored(transcripts)
+    other = replace(old[0], text="Something else.")
+    assert transcripts.rewrite(TALK, [other], TALK, [replace(other, text="x")]) == 0
+    assert tuple(transcripts.turns("s1")) == old
+
+
+def test_a_reply_is_rewritten_within_its_chat(transcripts: SqliteTranscripts) -> None:
+    old = stored(transcripts)
+    transcripts.rewrite(TALK, old[1:2], TALK, [replace(old[1], text="OK.")])
+    assert [turn.text for turn in transcripts.turns("s1")] == [old[0].text, "OK.", "Bye."]

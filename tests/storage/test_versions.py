@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from memorybook.errors import Conflict, UnsafePath
 from memorybook.storage import target as module
 from memorybook.storage.directory import DirectoryDocuments
-from memorybook.storage.target import Record, Version, Versions, base_of, parse_record
+from memorybook.storage.target import Version, Versions, base_of, parse_record
 
 NOTE = "- 2026-02-24T10:12:{:02d}Z [fact] agent note {}"
 
@@ -38,9 +38,6 @@ def needs(book: DirectoryDocuments, path: str) -> bool:
     return next(book.needs_reconcile(info) for info in book.list() if info.path == path)
 
 
-# --- keeping ------------------------------------------------------------------------------------
-
-
 def test_only_the_last_versions_are_kept(kept: Versions) -> None:
     for number in range(60):
         kept.add(f"{number}\n".encode(), "s")
@@ -62,9 +59,6 @@ def test_damaged_versions_are_left_out_and_a_damaged_tail_is_cut(kept: Versions,
         kept.extend(tail, "s")
     (tmp_path / damaged).write_bytes(b"\0\0\0\0")
     assert kept.load() == [Version(True, 4, b"two\nwhole\n")]
-
-
-# --- which version a text was made from ------------------------------------------------------------
 
 
 def version(*lines: str, appended: tuple[str, ...] = (), stood: bool = True) -> Version:
@@ -93,9 +87,6 @@ def test_the_base_is_always_one_of_the_states(states: list[list[str]], text: lis
     base = base_of(history, "".join(f"{line}\n" for line in text).encode())
     assert base is not None
     assert any(each.data.startswith(base.data) for each in history)
-
-
-# --- a person's saves -------------------------------------------------------------------------------
 
 
 def test_a_stale_save_keeps_the_persons_lines_and_gets_the_agents_back(book: DirectoryDocuments, root: Path) -> None:
@@ -425,39 +416,6 @@ def test_someone_who_saves_all_the_time_is_a_conflict_not_a_hang(
     monkeypatch.setattr(os, "rename", rename)
     with pytest.raises(Conflict, match="faster"):
         book.append("a.md", "3")
-
-
-def test_versions_are_loaded_newest_first_with_what_was_appended(kept: Versions) -> None:
-    kept.add(b"one\n", "s1")
-    kept.add(b"two\n", "s2")
-    assert kept.extend(b"three\n", "s3")
-    assert kept.load() == [Version(True, 4, b"two\nthree\n"), Version(True, 4, b"one\n")]
-    assert kept.record().stamp == "s3"
-
-
-def test_nothing_can_be_appended_to_no_version_or_a_missing_one(kept: Versions, tmp_path: Path) -> None:
-    assert not kept.extend(b"x\n", "s")
-    kept.add(b"one\n", "s1")
-    (tmp_path / kept.record().latest).unlink()
-    assert not kept.extend(b"x\n", "s")
-    assert kept.record().stamp == "s1"
-
-
-@pytest.mark.parametrize("line", [b"", b"a b", b"a b c d e", b"\0" * 320, b"\xff" * 10])
-def test_a_damaged_record_knows_nothing(line: bytes) -> None:
-    assert parse_record(line) == Record()
-
-
-def test_the_record_comes_back_as_it_was_left(kept: Versions, tmp_path: Path) -> None:
-    record = Record("1-2-3-4", "00000001v0-" + "0" * 32, "a" * 32, "b" * 32)
-    kept.leave(Record("longer " * 3, "x", "y", "z"))
-    kept.leave(record)
-    assert parse_record((tmp_path / "record").read_bytes()) == record
-
-
-def test_without_versions_there_is_no_base() -> None:
-    assert base_of([], b"x") is None
-    assert base_of([version("x", stood=False)], b"x") is None
 
 
 def test_a_text_that_knows_a_late_line_is_not_stale_whatever_it_lacks() -> None:

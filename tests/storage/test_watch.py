@@ -258,9 +258,6 @@ def test_a_listing_that_fails_is_made_anew(
     assert looks
 
 
-# --- where it cannot be done ------------------------------------------------------------------------
-
-
 def never(*_: object) -> int:
     return -1
 
@@ -295,16 +292,11 @@ MOUNTS = """\
 @pytest.mark.parametrize(
     ("kind", "place", "told"),
     [
-        ("ext4", "/elsewhere", True),
-        ("overlay", "/elsewhere", True),
-        ("nfs4", "/elsewhere", False),
-        ("fuse.sshfs", "/elsewhere", False),
-        ("virtiofs", "/elsewhere", False),
-        ("ext4", "{root}/a.md", False),
-        ("ext4", "{root}-beside", True),
-        ("ext4", "{root}", True),
+        ("ext4", "/elsewhere", True), ("overlay", "/elsewhere", True), ("nfs4", "/elsewhere", False),
+        ("fuse.sshfs", "/elsewhere", False), ("virtiofs", "/elsewhere", False), ("ext4", "{root}/a.md", False),
+        ("ext4", "{root}-beside", True), ("ext4", "{root}", True),
     ],
-)
+)  # fmt: skip
 def test_only_a_book_that_is_wholly_on_one_local_file_system_is_watched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, place: str, told: bool
 ) -> None:
@@ -328,9 +320,6 @@ def test_a_system_without_such_files_is_not_relied_on(root: Path, monkeypatch: p
 def test_another_system_is_not_relied_on(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     assert watched(str(root), {}) is None
-
-
-# --- its life ---------------------------------------------------------------------------------------
 
 
 def test_closing_releases_the_queue_and_listing_goes_on(book: DirectoryDocuments, root: Path) -> None:
@@ -391,8 +380,6 @@ def test_threads_that_list_at_once_all_see_what_was_done_before(book: DirectoryD
         thread.join()
     assert not missed
 
-
-# --- the law ----------------------------------------------------------------------------------------
 
 NAMES = st.sampled_from(["a.md", "b.md", "x/a.md", "x/c.md", "x/y/d.md", "z/e.md", "t.txt"])
 FOLDERS = st.sampled_from(["x", "x/y", "z", "w.md"])

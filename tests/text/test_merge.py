@@ -90,8 +90,6 @@ def test_line_ends_follow_the_person(base: str, ours: str, theirs: str, merged: 
     assert merge_text(base, ours, theirs) == merged
 
 
-# --- entries ------------------------------------------------------------------------------------
-
 A = "### [a1] fact | 0.90 | 2026-02-20 | 1\nThe sky is blue.\n<!-- score: 0.9 -->\n"
 B = "### [b2] fact | 0.80 | 2026-02-20 | 1\n数据库用 Postgres。\nSecond line.\n<!-- score: 0.8 -->\n"
 C = "### [c3] todo | 0.70 | 2026-02-20 | 1\nShip it.\n"

@@ -54,9 +54,6 @@ def only(path: str, text: str) -> Passage:
     return passage
 
 
-# --- MEMORY.md and archive/ --------------------------------------------------------------------
-
-
 def test_memory_gives_its_entries_and_what_a_person_wrote_in_the_order_of_the_lines() -> None:
     found = split("MEMORY.md", MEMORY, 0.0).passages
     assert [(passage.start_line, passage.end_line, passage.text, passage.source) for passage in found] == [
@@ -111,9 +108,6 @@ def test_an_archive_is_read_like_memory() -> None:
 def test_what_memory_could_not_read_is_a_warning() -> None:
     broken = MEMORY.replace("### [x1y2z3]", "### [a1b2c3]")
     assert split("MEMORY.md", broken, 0.0).warnings
-
-
-# --- daily/ ------------------------------------------------------------------------------------
 
 
 def test_each_note_is_a_passage_of_its_day() -> None:
@@ -179,8 +173,6 @@ def test_prose_on_both_sides_of_a_note_is_not_one_passage() -> None:
     assert texts("daily/2026-02-24.md", document) == ["before", "tea", "after"]
 
 
-# --- sessions/ ---------------------------------------------------------------------------------
-
 SUMMARY = SessionSummary(
     session="5f2c0a3e",
     title="Where the index lives",
@@ -213,9 +205,6 @@ def test_a_title_in_the_front_matter_alone_stands_above_the_summary() -> None:
     document = "---\nsession: s1\ntitle: Tea\n---\n\nWe drank it.\n"
     found = only("sessions/2026-02-24-x.md", document)
     assert (found.heading, found.text, found.start_line, found.date) == ("Tea", "We drank it.", 6, "2026-02-24")
-
-
-# --- other documents ---------------------------------------------------------------------------
 
 
 def test_a_document_is_cut_by_its_headings() -> None:
@@ -289,8 +278,6 @@ def test_sentences_are_cut_between_not_within() -> None:
     assert all(text.endswith("apples.") for text in found)
 
 
-# --- laws --------------------------------------------------------------------------------------
-
 PIECES = st.sampled_from(
     [
         *(
@@ -354,8 +341,6 @@ def test_text_that_moves_keeps_its_vectors(text: str, down: int) -> None:
     moved = split("b.md", text, 0.0).passages
     assert [text_digest(dense_text(p)) for p in before] == [text_digest(dense_text(p)) for p in moved]
 
-
-# --- turns, and what the legs see --------------------------------------------------------------
 
 SESSION = Session(uuid="u1", path="sessions/s.md", created=datetime(2026, 5, 1, tzinfo=UTC))
 TURN = Turn(id="t1", session="u1", text="I like tea", role="user", speaker="Bob", position=3)

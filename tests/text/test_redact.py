@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from memorybook.errors import ConfigError
 from memorybook.text.redact import redact, redact_json
+from tables import table
 
 DATA = Path(os.environ.get("MEMORYBOOK_DATA", Path(__file__).parents[3] / "shared" / "data"))
 DICE = random.Random(4711)
@@ -86,299 +87,104 @@ def filled(template: str) -> tuple[str, list[str]]:
     return template, sorted(values.values(), key=len, reverse=True)
 
 
-SECRET = """
-the key for evaluation is sk-proj-{t40}{t40}
-sk-ant-api03-{t40}{t40}AA
-DEEPSEEK_KEY=sk-{hex32}
-tavily tvly-dev-{t32}
-push with ghp_{t32}abcd
-github_pat_{t16}aaaaaa_{t40}
-glpat-{t16}abcd
-AKIA{base32} and {t40}
-aws_secret_access_key = {t40}
-AIza{t32}abc
-gsk_{t40}{t16}
-hf_{t32}ab
-xoxb-{digits10}-{digits10}-{t16}
-sk_live_{t32}
-npm_{t32}abcd
-pypi-AgEIcHlwaS5vcmc{t40}{t40}
-bot {digits10}:AA{t32}x
-SG.{t16}abcdef.{t40}abc
-eyJhbGciOiJIUzI1NiJ9.{t40}.{t40}
-https://hooks.slack.com/services/T{upper16}/B{upper16}/{t16}
-https://discord.com/api/webhooks/{digits10}/{t40}{t16}
-postgres://app:{password}@db.internal:5432/prod
-redis://:{simple}@cache:6379/0
-root:{password}@10.0.0.7
-curl -u admin:{password} https://ci.internal/job
-curl -H "Authorization: Bearer {t40}" https://api.example.org
-Authorization: Basic {b64}
-https://x.example/cb?access_token={t32}&state=1
-sshpass -p {simple} ssh root@host
-docker login -u bob -p {simple} registry.internal
-redis-cli -h cache -a {simple} ping
-Cookie: theme=dark; JSESSIONID={hex32}
-my password is {simple}, please remember it
-The wifi password at the cabin is {password}.
-I changed the password of the router to {simple}
-my bank password's {simple}
-password for the old NAS in the cellar: {simple}
-  "password": "{simple}",
-{"user":"bob","password":"{simple}"}
-SMTP_PASS={simple}
-jwt-secret: {t16}9a8B
-passphrase for the ssh key: {simple}
-| prod | admin | password | {password} |
-Password:\\n  {simple}
-login admin / {password} on the NAS
-the account is bob / {simple}
-user root, {password}
-the door PIN is {digits4}
-card pin: {digits4}
-alarm code {digits6}
-your verification code is {digits6}
-PAT: {t40}
-the key you asked for: {t32}
------BEGIN RSA PRIVATE KEY-----\\n{der}\\n-----END RSA PRIVATE KEY-----
-{der}
-WIFI:T:WPA;S:Home;P:{simple};;
-QQ 邮箱的授权码是 {lower16}
-网易邮箱授权码：{upper16}
-阿里云 AccessKey ID：LTAI5t{t16}，AccessKey Secret：{t32}
-SecretId: AKID{t32} SecretKey: {hex32}
-微信支付 APIv3 密钥：{t32}
-智谱 {hex32}.{t16}
-https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key={uuid}
-https://open.feishu.cn/open-apis/bot/v2/hook/{uuid}
-https://oapi.dingtalk.com/robot/send?access_token={hex64}
-加签密钥 SEC{hex64}
-服务器的 root 密码：{password}
-家里 Wi-Fi 密码 {simple}
-管理后台口令为 {simple}，不要告诉别人
-我的邮箱密码改成了 {simple}
-用户名/密码：deploy/{simple}
-账号密码：admin / {simple}
-门锁密码 {digits6}
-门禁密码：{digits4}#
-刚收到的验证码是 {digits6}
-提取码：{code}
-接口令牌为 {hex32}
-私钥 {der}
-小红书 cookie 里的 web_session={hex32}
-【密码】{simple}
-PIN 码 {digits4}
-def send(password: str = "{password}") -> Response2:
-{simple} is my password
-{password} was the old wifi password, I think
-{simple} is the password for the NAS
-use {password} as the password of the router
-"{simple}" is our admin password.
-{digits6} is my door code
-{digits4} is the PIN of my card
-{simple} 是我的密码
-{simple}是路由器的密码
-密码我改了，{password} 就是新的密码
-{digits6} 是门锁密码
-用 {simple} 当密码
-把 {password} 设为登录密码
-{digits6} 是我收到的验证码
-wifi: net / {simple}
-Wi-Fi: Cafe Nero / {password}
-WLAN Gast | {simple}
-the wifi is HomeNet-5G / {simple}
-无线：小李家 / {simple}
-WiFi 名 heFeng-5G / {password}
-CREATE USER 'app'@'%' IDENTIFIED BY '{simple}';
+SECRET = table("""
+the key for evaluation is sk-proj-{t40}{t40} ¦ sk-ant-api03-{t40}{t40}AA ¦ DEEPSEEK_KEY=sk-{hex32}
+tavily tvly-dev-{t32} ¦ push with ghp_{t32}abcd ¦ github_pat_{t16}aaaaaa_{t40} ¦ glpat-{t16}abcd
+AKIA{base32} and {t40} ¦ aws_secret_access_key = {t40} ¦ AIza{t32}abc ¦ gsk_{t40}{t16} ¦ hf_{t32}ab
+xoxb-{digits10}-{digits10}-{t16} ¦ sk_live_{t32} ¦ npm_{t32}abcd ¦ pypi-AgEIcHlwaS5vcmc{t40}{t40}
+bot {digits10}:AA{t32}x ¦ SG.{t16}abcdef.{t40}abc ¦ eyJhbGciOiJIUzI1NiJ9.{t40}.{t40}
+https://hooks.slack.com/services/T{upper16}/B{upper16}/{t16} ¦ https://discord.com/api/webhooks/{digits10}/{t40}{t16}
+postgres://app:{password}@db.internal:5432/prod ¦ redis://:{simple}@cache:6379/0 ¦ root:{password}@10.0.0.7
+curl -u admin:{password} https://ci.internal/job ¦ curl -H "Authorization: Bearer {t40}" https://api.example.org
+Authorization: Basic {b64} ¦ https://x.example/cb?access_token={t32}&state=1 ¦ sshpass -p {simple} ssh root@host
+docker login -u bob -p {simple} registry.internal ¦ redis-cli -h cache -a {simple} ping
+Cookie: theme=dark; JSESSIONID={hex32} ¦ my password is {simple}, please remember it
+The wifi password at the cabin is {password}. ¦ I changed the password of the router to {simple}
+my bank password's {simple} ¦ password for the old NAS in the cellar: {simple} ¦ "password": "{simple}",
+{"user":"bob","password":"{simple}"} ¦ SMTP_PASS={simple} ¦ jwt-secret: {t16}9a8B
+passphrase for the ssh key: {simple} ¦ | prod | admin | password | {password} | ¦ Password:\\n  {simple}
+login admin / {password} on the NAS ¦ the account is bob / {simple} ¦ user root, {password}
+the door PIN is {digits4} ¦ card pin: {digits4} ¦ alarm code {digits6} ¦ your verification code is {digits6}
+PAT: {t40} ¦ the key you asked for: {t32} ¦ -----BEGIN RSA PRIVATE KEY-----\\n{der}\\n-----END RSA PRIVATE KEY-----
+{der} ¦ WIFI:T:WPA;S:Home;P:{simple};; ¦ QQ 邮箱的授权码是 {lower16} ¦ 网易邮箱授权码：{upper16}
+阿里云 AccessKey ID：LTAI5t{t16}，AccessKey Secret：{t32} ¦ SecretId: AKID{t32} SecretKey: {hex32}
+微信支付 APIv3 密钥：{t32} ¦ 智谱 {hex32}.{t16} ¦ https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key={uuid}
+https://open.feishu.cn/open-apis/bot/v2/hook/{uuid} ¦ https://oapi.dingtalk.com/robot/send?access_token={hex64}
+加签密钥 SEC{hex64} ¦ 服务器的 root 密码：{password} ¦ 家里 Wi-Fi 密码 {simple}
+管理后台口令为 {simple}，不要告诉别人 ¦ 我的邮箱密码改成了 {simple} ¦ 用户名/密码：deploy/{simple}
+账号密码：admin / {simple} ¦ 门锁密码 {digits6} ¦ 门禁密码：{digits4}# ¦ 刚收到的验证码是 {digits6} ¦ 提取码：{code}
+接口令牌为 {hex32} ¦ 私钥 {der} ¦ 小红书 cookie 里的 web_session={hex32} ¦ 【密码】{simple} ¦ PIN 码 {digits4}
+def send(password: str = "{password}") -> Response2: ¦ {simple} is my password
+{password} was the old wifi password, I think ¦ {simple} is the password for the NAS
+use {password} as the password of the router ¦ "{simple}" is our admin password. ¦ {digits6} is my door code
+{digits4} is the PIN of my card ¦ {simple} 是我的密码 ¦ {simple}是路由器的密码 ¦ 密码我改了，{password} 就是新的密码
+{digits6} 是门锁密码 ¦ 用 {simple} 当密码 ¦ 把 {password} 设为登录密码 ¦ {digits6} 是我收到的验证码
+wifi: net / {simple} ¦ Wi-Fi: Cafe Nero / {password} ¦ WLAN Gast | {simple} ¦ the wifi is HomeNet-5G / {simple}
+无线：小李家 / {simple} ¦ WiFi 名 heFeng-5G / {password} ¦ CREATE USER 'app'@'%' IDENTIFIED BY '{simple}';
 alter user root identified with mysql_native_password by "{password}"
-GRANT ALL ON shop.* TO 'web'@'localhost' IDENTIFIED BY '{simple}'
-CREATE USER scott IDENTIFIED BY {simple}
+GRANT ALL ON shop.* TO 'web'@'localhost' IDENTIFIED BY '{simple}' ¦ CREATE USER scott IDENTIFIED BY {simple}
 set password for app; alter user app identified by '{simple}' replace 'x'
-建用户：create user reader identified by '{simple}';
-pay to {iban}
-IBAN: {iban}, BIC COBADEFFXXX
-{ibans}
-打到这个账户 {ibans}
-Mon IBAN est {ibans}.
-iban={iban}
-身份证号 {citizen}
-我的身份证是{citizen}，帮我记一下
-ID: {citizens}
-证件号：{citizen}（本人）
-passport or ID {citizen}
-她是 {citizens} 的持有人
-mot de passe : {simple}
-Le mot de passe du Wi-Fi est {simple}.
-mdp {password}
-Mon code secret est {digits4}
-clé API : {t32}
-le code d'accès de l'immeuble est {digits6}
-contraseña: {simple}
-La contraseña del router es {simple}
-mi contraseña es "{simple}"
-clave de acceso: {password}
-El código de verificación es {digits6}
-la clave API es {t32}
-パスワード：{simple}
-パスワードは{simple}です
-Wi-Fiのパスワードは「{simple}」
-暗証番号は{digits4}です
-認証コード：{digits6}
-APIキー: {t32}
-비밀번호: {simple}
-비밀번호는 {simple} 입니다
-와이파이 비번 {simple}
-암호는 {password}이에요
-인증번호 {digits6}
-API 키: {t32}
-пароль: {simple}
-Пароль от роутера — {simple}
-мой пароль {password}
-пароль это {simple}
-код подтверждения: {digits6}
-код от домофона {digits4}
-API-ключ: {t32}
-{simple}, that's my password
-{simple} – that is the wifi password
-{simple} (my NAS password)
-{simple} has always been my password
-My password? {simple}
-{simple}，这是我的密码
-{simple}，就是家里wifi的密码
-我一直用{simple}做密码
-{t32} 是我们的 API key
-{hex32} is the token for CI
-wifi: "Home Net" / "{simple}"
-ALTER LOGIN sa WITH PASSWORD = N'{simple}';
-mon mot de passe c'est {simple}
-Mot de passe: «{simple}»
-tu contraseña nueva será {simple}
-clave: {password}
-{simple} es mi contraseña
-{simple} est mon mot de passe
-パスワードを {simple} に変更しました
-{simple} がパスワードです
-비밀번호를 {simple} 로 바꿨어요
-{simple} 이 내 비밀번호야
-{simple} — мой пароль
-поменял пароль на {simple}
-ПИН-код {digits4}
-转账到 {iban}，谢谢
-{citizen}，这是她的身份证号
-""".strip().split("\n")
+建用户：create user reader identified by '{simple}'; ¦ pay to {iban} ¦ IBAN: {iban}, BIC COBADEFFXXX ¦ {ibans}
+打到这个账户 {ibans} ¦ Mon IBAN est {ibans}. ¦ iban={iban} ¦ 身份证号 {citizen} ¦ 我的身份证是{citizen}，帮我记一下
+ID: {citizens} ¦ 证件号：{citizen}（本人） ¦ passport or ID {citizen} ¦ 她是 {citizens} 的持有人
+mot de passe : {simple} ¦ Le mot de passe du Wi-Fi est {simple}. ¦ mdp {password} ¦ Mon code secret est {digits4}
+clé API : {t32} ¦ le code d'accès de l'immeuble est {digits6} ¦ contraseña: {simple}
+La contraseña del router es {simple} ¦ mi contraseña es "{simple}" ¦ clave de acceso: {password}
+El código de verificación es {digits6} ¦ la clave API es {t32} ¦ パスワード：{simple} ¦ パスワードは{simple}です
+Wi-Fiのパスワードは「{simple}」 ¦ 暗証番号は{digits4}です ¦ 認証コード：{digits6} ¦ APIキー: {t32}
+비밀번호: {simple} ¦ 비밀번호는 {simple} 입니다 ¦ 와이파이 비번 {simple} ¦ 암호는 {password}이에요
+인증번호 {digits6} ¦ API 키: {t32} ¦ пароль: {simple} ¦ Пароль от роутера — {simple} ¦ мой пароль {password}
+пароль это {simple} ¦ код подтверждения: {digits6} ¦ код от домофона {digits4} ¦ API-ключ: {t32}
+{simple}, that's my password ¦ {simple} – that is the wifi password ¦ {simple} (my NAS password)
+{simple} has always been my password ¦ My password? {simple} ¦ {simple}，这是我的密码 ¦ {simple}，就是家里wifi的密码
+我一直用{simple}做密码 ¦ {t32} 是我们的 API key ¦ {hex32} is the token for CI ¦ wifi: "Home Net" / "{simple}"
+ALTER LOGIN sa WITH PASSWORD = N'{simple}'; ¦ mon mot de passe c'est {simple} ¦ Mot de passe: «{simple}»
+tu contraseña nueva será {simple} ¦ clave: {password} ¦ {simple} es mi contraseña ¦ {simple} est mon mot de passe
+パスワードを {simple} に変更しました ¦ {simple} がパスワードです ¦ 비밀번호를 {simple} 로 바꿨어요
+{simple} 이 내 비밀번호야 ¦ {simple} — мой пароль ¦ поменял пароль на {simple} ¦ ПИН-код {digits4}
+转账到 {iban}，谢谢 ¦ {citizen}，这是她的身份证号
+""")
 
-BENIGN = """
-Passwords rotate every 90 days
-The password must be at least 12 characters
-Password: see 1Password item
-password: ${DB_PASSWORD}
-postgres://${USER}:${PASS}@host/db
-postgres://user:password@localhost/db
-password = getpass()
-password: "{{ vault_password }}"
-DB_PASSWORD=changeme
-api_key: <redacted>
-client_secret=********
-export TOKEN=xxxxxxxxxxxxxxxx
-sk-xxxxxxxxxxxxxxxxxxxxxxxxxxxx
-export HF_HUB_ENABLE_HF_TRANSFER=1
-npm_config_strict_ssl and npm_lifecycle_event are set by npm
-uses: actions/pypi-publish-action-v1
-Bearer tokens are validated by the gateway
-token count today: 128,394
-token limit is 4096
-The key insight is to batch the writes
-Primary key is (tenant_id, memory_id)
-cache key is user:1234:profile
-public key: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI{t32}
-Uses AES-256-GCM with keys from KMS
-password_hash uses argon2id
-the token was rotated in commit {hex40}
-idempotency key {uuid}
-Session {uuid} had 38 turns
-sha256:{hex64}
-git rev-parse HEAD -> {hex40}
-pin numpy to 1.26.4
-The PIN pad on floor 3 is broken
-Error code 1045, zip code 94107
-ski pass costs $129
-user: alice, role: admin
-What does "-----BEGIN RSA PRIVATE KEY-----" mean?
+BENIGN = table("""
+Passwords rotate every 90 days ¦ The password must be at least 12 characters ¦ Password: see 1Password item
+password: ${DB_PASSWORD} ¦ postgres://${USER}:${PASS}@host/db ¦ postgres://user:password@localhost/db
+password = getpass() ¦ password: "{{ vault_password }}" ¦ DB_PASSWORD=changeme ¦ api_key: <redacted>
+client_secret=******** ¦ export TOKEN=xxxxxxxxxxxxxxxx ¦ sk-xxxxxxxxxxxxxxxxxxxxxxxxxxxx
+export HF_HUB_ENABLE_HF_TRANSFER=1 ¦ npm_config_strict_ssl and npm_lifecycle_event are set by npm
+uses: actions/pypi-publish-action-v1 ¦ Bearer tokens are validated by the gateway ¦ token count today: 128,394
+token limit is 4096 ¦ The key insight is to batch the writes ¦ Primary key is (tenant_id, memory_id)
+cache key is user:1234:profile ¦ public key: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI{t32}
+Uses AES-256-GCM with keys from KMS ¦ password_hash uses argon2id ¦ the token was rotated in commit {hex40}
+idempotency key {uuid} ¦ Session {uuid} had 38 turns ¦ sha256:{hex64} ¦ git rev-parse HEAD -> {hex40}
+pin numpy to 1.26.4 ¦ The PIN pad on floor 3 is broken ¦ Error code 1045, zip code 94107 ¦ ski pass costs $129
+user: alice, role: admin ¦ What does "-----BEGIN RSA PRIVATE KEY-----" mean?
 The seed phrase should be written on paper and kept in a safe place away from water and from fire
-Cookie consent banner v2
-see https://example.com/docs/auth/tokens#rotation
-用户偏好每 90 天更换一次密码
-密码长度至少 12 位，必须含大小写和数字
-密码：见 1Password 里的条目
-密码在 Vault 的 secret/prod/db 路径
-密码：待定
-口令：<已脱敏>
-token 用量今天 128,394
-提交 {hex40} 修复了密码校验
-授权码模式走 OAuth2.0
-验证码有效期 5 分钟
-验证码 60 秒后重发
-密钥存放在 KMS，别名 alias/prod-2024
-密钥算法 RSA-2048
-私钥绝不能提交到仓库
-助记词要手抄在纸上
-账号 zhangsan2024 已开通
-ETag: "{hex32}"
-运行 `pass show prod/db` 取数据库密码
-def send(password: str = "") -> Response2:
-auth_token: Optional[str] = None) => Chunk2[T]
-the token bug is mem0#2820
-令牌问题是 mem0#2820
-Step 2 is the password reset page
-OAuth2 is the password grant's successor
-1Password is my password manager
-Room 4711 is the one, and the password is on the door
-Version 2.4.1 is our token format
-hunter is my password-cracking lab
-Fido2 is a password replacement
-第 2 步是密码重置
-2024 年是密码学的好年份
-方案 B2 是密钥管理方案
-用 OAuth2 当登录方式，不再用密码
-wifi: 2.4 GHz / 5 GHz
-wifi / bluetooth work again
-无线：802.11ac / 802.11ax
-ssid: guest / no password
-the culprit was identified by 'Smith' in 2019
-CREATE USER app IDENTIFIED BY '<password>'
-GB29 ABCD is the locker, DE12 3456 7890 1234 5678 90 no account
-order DE89370400440532013001 shipped
-订单号 110101199003077470，手机 13800138000
-时间戳 202602241012331234 是任务编号
-le mot de passe doit avoir 12 caractères
-mot de passe oublié ? clé primaire : tenant_id
-la contraseña caduca cada 90 días
-la clave del éxito es dormir 8 horas
-パスワードは8文字以上です
-パスワードを90日ごとに変更する
-비밀번호는 12자 이상이어야 합니다
-암호화는 AES-256으로 합니다
-пароль должен быть не короче 12 символов
-ключ к успеху — это 2 часа сна
-код ошибки 1045
-The password is the key is what I meant
-Python3 is required for the password check
-iPhone15 is my work phone; the password is in 1Password
-B2B is the key
-订单 88231，为我重置密码
-工单 20931，是关于忘记密码
-order 88231, which is about a lost password
-iPhone15 是我的手机，密码在 1Password
-他用 Python3 当密码课的例子
-The wifi: cafe-2F / free of charge
-pay 1234 5678 9012 3456 to nobody
-la clave primaria es tenant_id
-el token caducó en 2024
-код на Python3 лежит в репозитории
-код ошибки: 1045, почтовый код: 101000
-パスポート番号の更新は2030年
+Cookie consent banner v2 ¦ see https://example.com/docs/auth/tokens#rotation ¦ 用户偏好每 90 天更换一次密码
+密码长度至少 12 位，必须含大小写和数字 ¦ 密码：见 1Password 里的条目 ¦ 密码在 Vault 的 secret/prod/db 路径
+密码：待定 ¦ 口令：<已脱敏> ¦ token 用量今天 128,394 ¦ 提交 {hex40} 修复了密码校验 ¦ 授权码模式走 OAuth2.0
+验证码有效期 5 分钟 ¦ 验证码 60 秒后重发 ¦ 密钥存放在 KMS，别名 alias/prod-2024 ¦ 密钥算法 RSA-2048
+私钥绝不能提交到仓库 ¦ 助记词要手抄在纸上 ¦ 账号 zhangsan2024 已开通 ¦ ETag: "{hex32}"
+运行 `pass show prod/db` 取数据库密码 ¦ def send(password: str = "") -> Response2:
+auth_token: Optional[str] = None) => Chunk2[T] ¦ the token bug is mem0#2820 ¦ 令牌问题是 mem0#2820
+Step 2 is the password reset page ¦ OAuth2 is the password grant's successor ¦ 1Password is my password manager
+Room 4711 is the one, and the password is on the door ¦ Version 2.4.1 is our token format
+hunter is my password-cracking lab ¦ Fido2 is a password replacement ¦ 第 2 步是密码重置 ¦ 2024 年是密码学的好年份
+方案 B2 是密钥管理方案 ¦ 用 OAuth2 当登录方式，不再用密码 ¦ wifi: 2.4 GHz / 5 GHz ¦ wifi / bluetooth work again
+无线：802.11ac / 802.11ax ¦ ssid: guest / no password ¦ the culprit was identified by 'Smith' in 2019
+CREATE USER app IDENTIFIED BY '<password>' ¦ GB29 ABCD is the locker, DE12 3456 7890 1234 5678 90 no account
+order DE89370400440532013001 shipped ¦ 订单号 110101199003077470，手机 13800138000
+时间戳 202602241012331234 是任务编号 ¦ le mot de passe doit avoir 12 caractères
+mot de passe oublié ? clé primaire : tenant_id ¦ la contraseña caduca cada 90 días
+la clave del éxito es dormir 8 horas ¦ パスワードは8文字以上です ¦ パスワードを90日ごとに変更する
+비밀번호는 12자 이상이어야 합니다 ¦ 암호화는 AES-256으로 합니다 ¦ пароль должен быть не короче 12 символов
+ключ к успеху — это 2 часа сна ¦ код ошибки 1045 ¦ The password is the key is what I meant
+Python3 is required for the password check ¦ iPhone15 is my work phone; the password is in 1Password ¦ B2B is the key
+订单 88231，为我重置密码 ¦ 工单 20931，是关于忘记密码 ¦ order 88231, which is about a lost password
+iPhone15 是我的手机，密码在 1Password ¦ 他用 Python3 当密码课的例子 ¦ The wifi: cafe-2F / free of charge
+pay 1234 5678 9012 3456 to nobody ¦ la clave primaria es tenant_id ¦ el token caducó en 2024
+код на Python3 лежит в репозитории ¦ код ошибки: 1045, почтовый код: 101000 ¦ パスポート番号の更新は2030年
 인증서 만료일은 2027-01-01
-""".strip().split("\n")
+""")
 
 
 @pytest.mark.parametrize("template", SECRET)
@@ -518,15 +324,10 @@ def test_a_putty_key_goes_and_its_public_half_stays() -> None:
 @pytest.mark.parametrize(
     "written",
     [
-        "{}",
-        "    client-key-data: {}",
-        "KEY_B64={}",
-        "data:application/x-pem-file;base64,{}",
-        "密钥的 base64 是 {}，请保存",
-        '{{"key.pem": "{}"}}',
-        "base64 -w76:\n{76}\nthen",
+        "{}", "    client-key-data: {}", "KEY_B64={}", "data:application/x-pem-file;base64,{}",
+        "密钥的 base64 是 {}，请保存", '{{"key.pem": "{}"}}', "base64 -w76:\n{76}\nthen",
     ],
-)
+)  # fmt: skip
 def test_a_private_key_goes_in_base64_too(written: str) -> None:
     for kind in DER:
         text = base64.b64encode("\n".join(pem(kind, body_of(kind))).encode()).decode()
@@ -557,16 +358,12 @@ def picture(kind: str, size: int) -> str:
 @pytest.mark.parametrize(
     "written",
     [
-        "![shot](data:image/png;base64,{})",
-        '<img alt="login page" src="data:image/png;base64,{}">',
-        "background: url(data:image/png;base64,{}) no-repeat;",
-        "截图 data:image/png;base64,{} 里是登录页",
-        "The password page: {}",
-        "密码页的截图：{}\n下一行",
-        '{{"type": "image", "data": "{}"}}',
+        "![shot](data:image/png;base64,{})", '<img alt="login page" src="data:image/png;base64,{}">',
+        "background: url(data:image/png;base64,{}) no-repeat;", "截图 data:image/png;base64,{} 里是登录页",
+        "The password page: {}", "密码页的截图：{}\n下一行", '{{"type": "image", "data": "{}"}}',
         "Content-Transfer-Encoding: base64\n\n{76}\n\n--boundary",
     ],
-)
+)  # fmt: skip
 def test_a_picture_stays_whole(written: str) -> None:
     for kind, size in product(MEDIA, (60, 700, 5_000, 20_000)):
         data = picture(kind, size)
@@ -602,9 +399,6 @@ def test_a_preview_shows_no_password_and_only_the_head_of_a_token() -> None:
     assert redact(token).masked[0] == ("tavily-key", "tvly… (41 characters)")
 
 
-# --- patterns from the settings ----------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("text", "patterns", "left"),
     [
@@ -626,9 +420,6 @@ def test_configured_patterns_are_masked(text: str, patterns: list[str], left: st
 def test_a_pattern_that_cannot_be_used_is_an_error_that_names_it(pattern: str) -> None:
     with pytest.raises(ConfigError, match="redaction pattern"):
         redact("text", [pattern])
-
-
-# --- JSON --------------------------------------------------------------------------------------
 
 
 def test_json_is_masked_at_any_depth_and_by_the_name_of_its_field() -> None:
@@ -677,8 +468,6 @@ def test_deep_json_does_not_overflow() -> None:
     redact_json(value)
 
 
-# --- time --------------------------------------------------------------------------------------
-
 HOSTILE = (
     "password ",
     "密码",
@@ -720,9 +509,6 @@ HOSTILE = (
 def test_a_hostile_line_comes_to_an_end_and_hides_no_secret_behind_it(seed: str) -> None:
     line = (seed * (65_536 // len(seed) + 1))[:65_536]
     assert "AKIAQ3EGV7XJ2LMNP5RT" not in redact(f"{line}\nAKIAQ3EGV7XJ2LMNP5RT").text
-
-
-# --- data --------------------------------------------------------------------------------------
 
 
 def test_recall_and_false_alarms_on_generated_notes() -> None:

@@ -10,27 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybook.text import tokens as t
+from tables import table
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("", []),
-        ("  \n\t ...!? ", []),
-        ("Running dogs", ["run", "dog"]),
-        ("喜欢咖啡", ["喜", "喜欢", "欢", "欢咖", "咖", "咖啡", "啡"]),
-        ("爱", ["爱"]),
-        ("用pnpm安装", ["用", "pnpm", "安", "安装", "装"]),
-        ("きのう", ["き", "きの", "の", "のう", "う"]),
-        ("한국", ["한", "한국", "국"]),
-        ("ＡＰＩ　１２３", ["api", "123"]),
-        ("café Zürich", ["cafe", "zurich"]),
-        ("Привет", ["привет"]),
-        ("Alice's don't", ["alic", "don't"]),
-        ("3月20日", ["3", "月", "20", "日"]),
+        ("", []), ("  \n\t ...!? ", []), ("Running dogs", ["run", "dog"]),
+        ("喜欢咖啡", ["喜", "喜欢", "欢", "欢咖", "咖", "咖啡", "啡"]), ("爱", ["爱"]),
+        ("用pnpm安装", ["用", "pnpm", "安", "安装", "装"]), ("きのう", ["き", "きの", "の", "のう", "う"]),
+        ("한국", ["한", "한국", "국"]), ("ＡＰＩ　１２３", ["api", "123"]), ("café Zürich", ["cafe", "zurich"]),
+        ("Привет", ["привет"]), ("Alice's don't", ["alic", "don't"]), ("3月20日", ["3", "月", "20", "日"]),
         ("APIs", ["apis", "api"]),
     ],
-)
+)  # fmt: skip
 def test_words_become_tokens_in_order(text: str, expected: list[str]) -> None:
     assert t.tokens(text) == expected
 
@@ -39,21 +32,16 @@ def test_words_become_tokens_in_order(text: str, expected: list[str]) -> None:
     ("text", "among"),
     [
         ("get_user_name", {"get_user_name", "get", "user", "name"}),
-        ("getUserName", {"getusername", "get", "user", "name"}),
-        ("HTTPServer", {"httpserver", "http", "server"}),
+        ("getUserName", {"getusername", "get", "user", "name"}), ("HTTPServer", {"httpserver", "http", "server"}),
         ("src/app/main.py", {"src/app/main.py", "src", "app", "main.py", "main", "py"}),
-        ("v1.2.3", {"v1.2.3", "v1", "2", "3"}),
-        ("a1b2c3", {"a1b2c3"}),
+        ("v1.2.3", {"v1.2.3", "v1", "2", "3"}), ("a1b2c3", {"a1b2c3"}),
         ("bob.smith@example.com", {"bob.smith@example.com", "bob.smith", "bob", "smith", "example.com", "com"}),
         ("https://example.com/docs?x=1", {"https://example.com/docs?x=1", "example.com", "doc", "1"}),
-        ("128,394", {"128,394", "128394"}),
-        ("2026-02-24", {"2026-02-24", "2026", "02", "24"}),
-        ("Wi-Fi", {"wi-fi", "wifi", "wi", "fi"}),
-        ("C++ and C#", {"c++", "c#", "c"}),
-        ("__init__.py", {"init__.py", "init", "py"}),
-        ("C:\\Users\\bob", {"c", "user", "bob"}),
+        ("128,394", {"128,394", "128394"}), ("2026-02-24", {"2026-02-24", "2026", "02", "24"}),
+        ("Wi-Fi", {"wi-fi", "wifi", "wi", "fi"}), ("C++ and C#", {"c++", "c#", "c"}),
+        ("__init__.py", {"init__.py", "init", "py"}), ("C:\\Users\\bob", {"c", "user", "bob"}),
     ],
-)
+)  # fmt: skip
 def test_an_identifier_is_found_whole_and_by_its_parts(text: str, among: set[str]) -> None:
     assert among <= set(t.tokens(text))
 
@@ -86,25 +74,18 @@ def test_a_name_of_a_thousand_parts_is_cut_not_kept_whole() -> None:
     assert max(map(len, t.tokens("a." * 10_000))) <= 96
 
 
-# --- questions ---------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("What does Alice like?", ("alic", "like")),
-        ("the the", ("the",)),
-        ("我喜欢什么咖啡", ("喜", "喜欢", "欢", "咖", "咖啡", "啡")),
-        ("的了", ("的", "的了", "了")),
-        ("爱", ("爱",)),
+        ("What does Alice like?", ("alic", "like")), ("the the", ("the",)),
+        ("我喜欢什么咖啡", ("喜", "喜欢", "欢", "咖", "咖啡", "啡")), ("的了", ("的", "的了", "了")), ("爱", ("爱",)),
         ("我什么时候去上海？", ("上海", "海")),
         ("请问血压计到底放在哪儿来着", ("血", "血压", "压", "压计", "计", "放")),
         ("小时候的气候", ("小", "小时", "候", "气", "气候")),
         ("什么时候", ("什", "什么", "么", "么时", "时", "时候", "候")),
-        ("会议地址", ("会议", "议", "议地", "地址", "址")),
-        ("...", ()),
+        ("会议地址", ("会议", "议", "议地", "地址", "址")), ("...", ()),
     ],
-)
+)  # fmt: skip
 def test_a_question_is_asked_by_its_telling_words(text: str, expected: tuple[str, ...]) -> None:
     assert t.query_words(text) == expected
 
@@ -117,20 +98,10 @@ def test_a_long_question_is_bounded_and_distinct() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "How have you been? I am fine.",
-        "Really?!",
-        "what did we decide about the index",
-        "so where is the key",
-        "Do you like tea",
-        "Is the server up",
-        "你喜欢什么",
-        "好吗？",
-        "吃了吗",
-        "你呢",
-        "线上是怎么部署的",
-        "有没有备份",
-    ],
+    table("""
+        How have you been? I am fine. ¦ Really?! ¦ what did we decide about the index ¦ so where is the key
+        Do you like tea ¦ Is the server up ¦ 你喜欢什么 ¦ 好吗？ ¦ 吃了吗 ¦ 你呢 ¦ 线上是怎么部署的 ¦ 有没有备份
+    """),
 )
 def test_questions_are_recognised_in_both_languages(text: str) -> None:
     assert t.is_question(text)
@@ -139,23 +110,15 @@ def test_questions_are_recognised_in_both_languages(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        *table("""
+        I like tea. ¦ What a day! ¦ Do the dishes ¦ see https://example.com/?q=1 ¦ 我喜欢咖啡。 ¦ 没什么 ¦ 谁都知道
+        他正忙着呢 ¦ 我不知道什么是索引
+    """),
         "",
-        "I like tea.",
-        "What a day!",
-        "Do the dishes",
-        "see https://example.com/?q=1",
-        "我喜欢咖啡。",
-        "没什么",
-        "谁都知道",
-        "他正忙着呢",
-        "我不知道什么是索引",
     ],
 )
 def test_statements_are_no_questions(text: str) -> None:
     assert not t.is_question(text)
-
-
-# --- equality ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -181,9 +144,6 @@ def test_normalising_twice_is_normalising_once(text: str) -> None:
     assert t.normalise(t.normalise(text)) == t.normalise(text)
 
 
-# --- languages and names -----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("text", "share"),
     [("", 0.0), ("tea", 0.0), ("“—”", 0.0), ("喜欢", 1.0), ("喜欢ab", 0.5), ("é喜", 0.5), ("喜，。", 1.0)],
@@ -196,17 +156,13 @@ def test_share_of_cjk_letters(text: str, share: float) -> None:
     ("text", "names", "left"),
     [
         ("What is Caroline's job", ["Caroline"], "What is job"),
-        ("Did CAROLINE meet Mel?", ["Mel", "Caroline"], "Did meet ?"),
-        ("Melanie sings", ["Mel"], "Melanie sings"),
-        ("Ann Lee and Ann", ["Ann", "Ann Lee"], "and"),
-        ("张三喜欢什么", ["张三"], "喜欢什么"),
-        ("Caroline", ["Caroline"], "Caroline"),
-        ("Caroline?", ["Caroline"], "Caroline?"),
-        ("Caroline, who is it", ["Caroline"], "who is it"),
-        ("text", ["", "  "], "text"),
+        ("Did CAROLINE meet Mel?", ["Mel", "Caroline"], "Did meet ?"), ("Melanie sings", ["Mel"], "Melanie sings"),
+        ("Ann Lee and Ann", ["Ann", "Ann Lee"], "and"), ("张三喜欢什么", ["张三"], "喜欢什么"),
+        ("Caroline", ["Caroline"], "Caroline"), ("Caroline?", ["Caroline"], "Caroline?"),
+        ("Caroline, who is it", ["Caroline"], "who is it"), ("text", ["", "  "], "text"),
         ("a+ b (c", ["(c", "a+"], "b"),
     ],
-)
+)  # fmt: skip
 def test_names_are_dropped_as_whole_words(text: str, names: list[str], left: str) -> None:
     assert t.without_names(text, names) == left
 
@@ -215,9 +171,6 @@ def test_names_are_dropped_as_whole_words(text: str, names: list[str], left: str
 def test_dropping_names_never_leaves_a_blank_text(text: str, names: list[str]) -> None:
     left = t.without_names(text, names)
     assert left.strip() or left == text
-
-
-# --- the token counter -------------------------------------------------------------------------
 
 
 def test_only_the_empty_text_has_no_tokens() -> None:

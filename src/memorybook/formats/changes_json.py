@@ -9,31 +9,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
 from datetime import date, datetime
-from typing import Any
+from typing import Any, get_args
 
-from memorybook.model import (
-    Add,
-    Append,
-    Archive,
-    Change,
-    Drop,
-    EditTurns,
-    Entry,
-    Put,
-    Reinforce,
-    Remove,
-    RemoveTurns,
-    Session,
-    Supersede,
-    Turn,
-    Update,
-)
+from memorybook.model import Change, Entry, Session, Turn, Update
 
-_KINDS = {
-    kind.__name__.lower(): kind
-    for kind in (Add, Append, Archive, Drop, EditTurns, Put, Reinforce, Remove, RemoveTurns, Supersede, Update)
-}
+_KINDS = {kind.__name__.lower(): kind for kind in get_args(Change)}
 _DAYS = frozenset({"scored", "last_activated", "expires"})
+_TIMES = frozenset({"time", "created", "updated", "ended"})
 
 
 def render(change: Change) -> dict[str, Any]:
@@ -48,9 +30,9 @@ def parse(shown: Mapping[str, Any]) -> Change:
         raise ValueError(f"{shown.get('do')!r} is no change that is known: use the version that proposed it")
     names = {field.name for field in fields(kind)}
     try:
-        given = {name: _value(name, value) for name, value in shown.items() if name in names}
+        given = _read({name: value for name, value in shown.items() if name in names})
         if kind is Update:
-            given["fields"] = {name: _value(name, value) for name, value in dict(shown["fields"]).items()}
+            given["fields"] = _read(dict(shown["fields"]))
         return kind(**given)
     except (KeyError, TypeError) as error:
         raise ValueError(f"this is no change: {error}") from error
@@ -79,53 +61,30 @@ def _plain(value: Any) -> Any:
 
 
 def _value(name: str, value: Any) -> Any:
+    """Return a field's value from its JSON."""
+    if name in _DAYS or name in _TIMES:
+        return value and (date if name in _DAYS else datetime).fromisoformat(value)
     if name == "entry":
-        return Entry(**{field: _value(field, each) for field, each in value.items()})
-    if name in _DAYS and value is not None:
-        return date.fromisoformat(value)
-    if name == "created" and value is not None:
-        return datetime.fromisoformat(value)
-    if name == "tool_calls":
+        return Entry(**_read(value))
+    if name == "tool_calls" and isinstance(value, dict):
         return {turn: tuple(calls) for turn, calls in value.items()}
     if name == "unknown":
         return tuple((str(key), str(each)) for key, each in value)
     return tuple(value) if isinstance(value, list) else value
 
 
-_TIMES = frozenset({"time", "created", "updated", "ended"})
+def _read(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _value(name, value) for name, value in values.items()}
 
 
 def render_turns(session: Session, turns: Sequence[Turn], *, whole: bool) -> str:
     """Return the session and these turns of it; `whole` says that all of it is meant, and not these turns alone."""
-    shown = {"session": _fields_of(session), "turns": [_fields_of(turn) for turn in turns], "whole": whole}
-    return json.dumps(shown, separators=(",", ":"), ensure_ascii=False, default=_turn_plain)
+    everything: list[Session | Turn] = [session, *turns]
+    told, *said = ({field.name: _plain(getattr(one, field.name)) for field in fields(one)} for one in everything)
+    return json.dumps({"session": told, "turns": said, "whole": whole}, separators=(",", ":"), ensure_ascii=False)
 
 
 def parse_turns(text: str) -> tuple[Session, tuple[Turn, ...], bool]:
-    """Return what `render` was given."""
+    """Return what `render_turns` was given."""
     shown = json.loads(text)
-    turns = tuple(Turn(**_turn_fields(turn)) for turn in shown["turns"])
-    return Session(**_turn_fields(shown["session"])), turns, shown["whole"]
-
-
-def _fields_of(value: Session | Turn) -> dict[str, Any]:
-    return {field.name: getattr(value, field.name) for field in fields(value)}
-
-
-def _turn_plain(value: object) -> Any:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, Mapping):
-        return dict(value)
-    raise TypeError(f"{value!r} is not JSON")
-
-
-def _turn_fields(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: datetime.fromisoformat(value)
-        if name in _TIMES and value is not None
-        else tuple(value)
-        if isinstance(value, list)
-        else value
-        for name, value in values.items()
-    }
+    return Session(**_read(shown["session"])), tuple(Turn(**_read(turn)) for turn in shown["turns"]), shown["whole"]

@@ -120,7 +120,7 @@ def _escape_text(text: str, *, keep_fences: bool) -> str:
         blocks = [span for span in fences(text) if span[1]]
 
     def within(match: re.Match[str]) -> str:
-        """Fences that are closed stay, and so do `#` lines in them (but `##`, which would end the block)."""
+        """Keep closed fences, and `#` lines in them (but `##`, which would end the block)."""
         start = match.start()
         plain = match[0] in "`~" or (match[0] == "#" and not text.startswith("##", start))
         return match[0] if plain and any(a <= start < b for a, b in blocks) else reference(match)
@@ -165,7 +165,9 @@ def _read_title(line: str) -> _Title:
     score, activated, hits = None, None, None
     score_text, day_text, hits_text = [*cells[1:4], "", "", ""][:3]
     left = cells[4:]
-    if hits_text and (hits := _count_of(hits_text)) is None:
+    if hits_text.isdecimal() and len(hits_text) < 4300:
+        hits = int(hits_text)
+    elif hits_text:
         warnings.append(f"{hits_text!r} is no number of hits; read as 1")
         left.insert(0, hits_text)
     if day_text and (activated := _day_of(day_text)) is None:
@@ -220,13 +222,6 @@ def _day_of(text: str) -> date | None:
         return None
 
 
-def _count_of(text: str) -> int | None:
-    try:
-        return int(text) if text.isdecimal() else None
-    except ValueError:  # more digits than Python reads
-        return None
-
-
 # --- reading -----------------------------------------------------------------------------------
 
 
@@ -271,7 +266,7 @@ def _read_body(block: str, start: int, title: _Title, *, canonical: bool, day: d
 
 
 def _entry(fields: Mapping[str, Any]) -> Entry:
-    """`Entry(**fields)`, whose own way to set the fields of a frozen value is half the cost of reading."""
+    """Return `Entry(**fields)`, whose own way to set the fields of a frozen value is half the cost of reading."""
     entry = object.__new__(Entry)
     for name, put, default in _FIELDS:
         put(entry, fields.get(name, default))
@@ -344,7 +339,7 @@ def parse_entry(block: str, *, modified: datetime) -> Entry:
 
 
 def made_ids(text: str) -> Iterator[str]:
-    """Ids of six characters a-z0-9 made from the text, without end, so that every reading of it assigns the same."""
+    """Yield ids of six characters a-z0-9 made from the text, without end: every reading of it assigns the same."""
     from hashlib import blake2b
 
     content = text.encode(errors="surrogatepass")
@@ -371,56 +366,34 @@ _FIRST = re.compile(r"\A.")
 
 def written_fields(entry: Entry) -> list[str]:
     """Return the comment's fields as text, the exact score first. Raises InvalidInput for metadata that is no JSON."""
-    fields = [f"score: {float(entry.score)!r}", f"scored: {entry.scored}"]
-    if entry.created is not None:
-        fields.append(f"created: {_moment_text(entry.created)}")
-    for key in ("session", "source"):
-        fields += _written(key, getattr(entry, key))
-    for key in ("tags", "entities", "links"):
-        fields += _written_list(key, getattr(entry, key))
-    fields += _written("group", entry.group)
-    if entry.expires is not None:
-        fields.append(f"expires: {entry.expires}")
-    fields += _written("trust", entry.trust)
-    fields += _written("superseded_by", entry.superseded_by)
-    fields += _written_list("contradicts", entry.contradicts)
-    if entry.metadata:
-        fields += _written("metadata", _json_text(entry))
+    values = [(key, getattr(entry, key)) for key in _CODECS]
+    given = {key: value for key, value in values if not (value is None or value is False or value in ((), {}))}
+    try:
+        fields = [f"{key}: {_CODECS[key].write(value)}" for key, value in given.items() if value is not True]
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"the metadata of entry {entry.id!r} is no JSON object: {error}") from error
     fields += [_written_unknown(key, value) for key, value in entry.unknown]
-    fields += [flag for flag in ("archived", "pinned") if getattr(entry, flag)]
-    return fields
-
-
-def _written(key: str, value: str | None) -> list[str]:
-    return [] if value is None else [f"{key}: {escape(_VALUE, value) or '&#x;'}"]
-
-
-def _written_list(key: str, values: tuple[str, ...]) -> list[str]:
-    return [f"{key}: {', '.join([escape(_ITEM, value) or '&#x;' for value in values])}"] if values else []
+    return fields + [flag for flag, value in given.items() if value is True]
 
 
 def _written_unknown(key: str, value: str) -> str:
-    reader = _READERS.get(key)
-    if reader is not None and (not value or _reads(reader, escape(_VALUE, value))):
-        name = _FIRST.sub(reference, key)  # else it would be taken for the field that it only looks like
-    else:
-        name = escape(_KEY, key) or "&#x;"
+    name = escape(_KEY, key) or "&#x;"
+    if key in _CODECS:
+        try:
+            if value:
+                _CODECS[key].read(escape(_VALUE, value))
+            name = _FIRST.sub(reference, key)  # else it would be taken for the field that it only looks like
+        except _UNREADABLE:
+            pass
     return f"{name}: {escape(_VALUE, value)}" if value else name
 
 
-def _json_text(entry: Entry) -> str:
-    try:
-        return json.dumps(dict(entry.metadata), ensure_ascii=False)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"the metadata of entry {entry.id!r} is no JSON object: {error}") from error
+# --- the comment -------------------------------------------------------------------------------
 
 
 def _moment_text(moment: datetime) -> str:
     text = moment.isoformat()
     return text.removesuffix("+00:00") + "Z" if text.endswith("+00:00") else text
-
-
-# --- the comment -------------------------------------------------------------------------------
 
 
 def _read_moment(raw: str) -> datetime:
@@ -459,25 +432,30 @@ def _read_json(raw: str) -> Mapping[str, Any]:
     return MappingProxyType(value)
 
 
-_READERS: Mapping[str, Callable[[str], Any]] = {
-    "score": _read_score, "scored": date.fromisoformat, "created": _read_moment,
-    "session": unescape, "source": unescape, "tags": _read_list, "entities": _read_list, "links": _read_list,
-    "group": unescape, "expires": date.fromisoformat, "trust": _read_trust, "superseded_by": unescape,
-    "contradicts": _read_list, "metadata": _read_json, "archived": _read_flag, "pinned": _read_flag,
+class _Codec(NamedTuple):
+    """How a field is written in the comment, and read."""
+
+    write: Callable[[Any], str]
+    read: Callable[[str], Any]
+
+
+_TEXT = _Codec(lambda value: escape(_VALUE, value) or "&#x;", unescape)
+_LIST = _Codec(lambda values: ", ".join([escape(_ITEM, value) or "&#x;" for value in values]), _read_list)
+_DAY = _Codec(str, date.fromisoformat)
+_FLAG = _Codec(str, _read_flag)
+_CODECS: Mapping[str, _Codec] = {
+    "score": _Codec(lambda score: repr(float(score)), _read_score), "scored": _DAY,
+    "created": _Codec(_moment_text, _read_moment), "session": _TEXT, "source": _TEXT, "tags": _LIST, "entities": _LIST,
+    "links": _LIST, "group": _TEXT, "expires": _DAY, "trust": _Codec(_TEXT.write, _read_trust), "superseded_by": _TEXT,
+    "contradicts": _LIST,
+    "metadata": _Codec(lambda value: _TEXT.write(json.dumps(dict(value), ensure_ascii=False)), _read_json),
+    "archived": _FLAG, "pinned": _FLAG,
 }  # fmt: skip
 _UNREADABLE = (ValueError, RecursionError, OverflowError)
 
 
-def _reads(reader: Callable[[str], Any], raw: str) -> bool:
-    try:
-        reader(raw)
-    except _UNREADABLE:
-        return False
-    return True
-
-
 def read_fields(body: str, warnings: list[str]) -> dict[str, Any]:
-    """Fields of the comment by their name in `Entry`; what is not known or not readable goes to `unknown`."""
+    """Return the comment's fields by their name in `Entry`; what cannot be read goes to `unknown`."""
     try:
         return _read_regular(body)
     except (KeyError, *_UNREADABLE):
@@ -492,7 +470,7 @@ def _read_regular(body: str) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for part in parts:
         key, _, raw = part.partition(": ")
-        fields[key] = _READERS[key](raw)
+        fields[key] = _CODECS[key].read(raw)
     if len(fields) < len(parts):
         raise ValueError(body)
     return fields
@@ -504,13 +482,13 @@ def _read_tolerant(body: str, warnings: list[str]) -> dict[str, Any]:
     for part in _FIELD.findall(body) if "&#x" in body else body.split(";"):
         key, _, raw = part.partition(":")
         key, raw = key.strip(), raw.strip()
-        reader = _READERS.get(key)
-        if reader is None or key in fields:
+        codec = _CODECS.get(key)
+        if codec is None or key in fields:
             if key or raw:
                 unknown.append((unescape(key), unescape(raw)))
-        elif raw or reader is _read_flag:
+        elif raw or codec is _FLAG:
             try:
-                fields[key] = reader(raw)
+                fields[key] = codec.read(raw)
             except _UNREADABLE:
                 warnings.append(f"{key} {raw!r} cannot be read and is kept as it stands")
                 unknown.append((key, unescape(raw)))
@@ -527,13 +505,9 @@ def find_comment(block: str, start: int) -> tuple[int, int, str] | None:
         if close < 0:
             return None
         body = block[at + 5 : close]
-        if body.startswith(" score: ") or any(_is_field(part) for part in body.split(";")):
+        named = (part.partition(":") for part in body.split(";"))
+        codecs = ((_CODECS.get(key.strip()), colon) for key, colon, _ in named)
+        if body.startswith(" score: ") or any(codec and (colon or codec is _FLAG) for codec, colon in codecs):
             return at, close + 3, body
         at = block.find("\n<!--", close)
     return None
-
-
-def _is_field(part: str) -> bool:
-    key, colon, _ = part.partition(":")
-    reader = _READERS.get(key.strip())
-    return reader is not None and (bool(colon) or reader is _read_flag)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from sys import maxunicode
 
 UNSAFE = r"[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029\ufeff\ud800-\udfff]|&(?=#x)"
 """Never written as they are: controls, other line ends, surrogates (not UTF-8), and the escape itself."""
@@ -32,14 +33,11 @@ def reference(match: re.Match[str]) -> str:
 
 def unescape(text: str) -> str:
     """Return the text with its references as characters; one that names no character stays."""
-    return _REFERENCE.sub(_character, text) if "&#x" in text else text
-
-
-def _character(match: re.Match[str]) -> str:
-    if not match[1]:
-        return ""
-    code = int(match[1], 16)
-    return chr(code) if code <= 0x10FFFF else match[0]
+    if "&#x" not in text:
+        return text
+    return _REFERENCE.sub(
+        lambda at: at[0] if int(at[1] or "0", 16) > maxunicode else at[1] and chr(int(at[1], 16)), text
+    )
 
 
 class Fences:
@@ -68,7 +66,7 @@ class Fences:
 
 
 def fences(text: str) -> Iterator[tuple[int, int]]:
-    """Start and end of every fenced block, and of every fence that stays open with the end 0."""
+    """Yield start and end of every fenced block; a fence that stays open has the end 0."""
     reader = Fences(text)
     at = 0
     while (opening := _FENCE.search(text, at)) is not None:

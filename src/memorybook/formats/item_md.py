@@ -45,9 +45,7 @@ FOLDER = "items"
 _FOLDERS = 4
 """How many labels of a namespace have a folder each; those of a longer one share the last, as paths are short."""
 
-_MOST_BYTES = 120
-"""Of a name in a path."""
-
+_MOST_BYTES = 120  # of a name in a path
 _INVISIBLE = frozenset("\u034f\u115f\u1160\u3164\uffa0")
 _DEVICES = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)\Z")
 _NOTE = "<!-- What is read is the JSON; the lines above are made from it. -->"
@@ -91,12 +89,8 @@ def _part(names: tuple[str, ...]) -> str:
 def _readable_name(name: str) -> str:
     """Return the name in lower-case letters, digits, `-` and `_`; such a name itself if no other is written alike."""
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).upper().casefold().lower())
-    plain = "".join([c if c == "_" or _is_written(c) else "-" for c in folded])
-    return plain.encode()[:_MOST_BYTES].decode(errors="ignore")
-
-
-def _is_written(character: str) -> bool:
-    return unicodedata.category(character)[0] in "LMN" and character not in _INVISIBLE
+    kept = {c for c in folded if c == "_" or (unicodedata.category(c)[0] in "LMN" and c not in _INVISIBLE)}
+    return "".join([c if c in kept else "-" for c in folded]).encode()[:_MOST_BYTES].decode(errors="ignore")
 
 
 # --- writing -------------------------------------------------------------------------------------
@@ -176,11 +170,10 @@ def readable(text: str) -> str:
 
 def _held(text: str) -> tuple[int, Item] | None:
     """Return where the JSON of an item begins, and the item."""
-    last = None
-    for last in _FENCE.finditer(text):  # noqa: B007
-        pass
-    if last is None:
+    found = [*_FENCE.finditer(text)]
+    if not found:
         return None
+    last = found[-1]
     try:
         read = json.loads(last[1])
         *namespace, key = read["item"]

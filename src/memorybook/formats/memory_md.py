@@ -93,7 +93,7 @@ class MemoryDocument:
         return "".join([page.without_header(part) for part in self.parts if isinstance(part, str)])
 
     def stamped(self, before: MemoryDocument) -> MemoryDocument:
-        """With every line outside the managed sections that did not stand in `before` stamped as an agent's."""
+        """Stamp every line outside the managed sections that does not stand in `before` as an agent's."""
         known = {line.rstrip() for part in before.parts if isinstance(part, str) for line in part.split("\n")}
         parts = [page.stamped(part, known) if isinstance(part, str) else part for part in self.parts]
         return replace(self, parts=tuple(parts))
@@ -115,12 +115,12 @@ class MemoryDocument:
         return replace(self, _edits={**self._edits, entry.id: entry})
 
     def with_entries(self, entries: Iterable[Entry]) -> MemoryDocument:
-        """With each of these entries in the place of the one with its id."""
+        """Put each of these entries in the place of the one with its id."""
         edits = {entry.id: entry for entry in entries}
         return replace(self, _edits={**self._edits, **edits}) if edits else self
 
     def without(self, id: str) -> MemoryDocument:
-        """Without the entry of that id; the same document if there is none."""
+        """Drop the entry of that id; the same document if there is none."""
         return self if self.get(id) is None else replace(self, _edits={**self._edits, id: None})
 
     def settled(self) -> MemoryDocument:
@@ -155,7 +155,7 @@ class MemoryDocument:
         return self._with_part(index, part[:start] + part[end:])
 
     def without_line(self, line: str, left: str = "") -> MemoryDocument:
-        """With what is `left` of the first line of the person's part that is this one; the same if there is none."""
+        """Leave `left` of the first such line of the person's part; the same document if there is none."""
         for index, part in enumerate(self.parts):
             if isinstance(part, str):
                 lines = part.splitlines(keepends=True)
@@ -267,14 +267,11 @@ def _arranged(blocks: tuple[Block, ...], order: Callable[[Entry], float]) -> lis
     arranged.sort(key=lambda block: order(block.entry) if block.entry is not None else 0.0, reverse=True)
     for place, block in enumerate(blocks):
         if block.entry is None:
-            while 0 < place <= len(arranged) and arranged[place - 1].entry is None and _is_loose(block):
+            loose = not block.raw.startswith("###")
+            while loose and 0 < place <= len(arranged) and arranged[place - 1].entry is None:
                 place -= 1
             arranged.insert(place, block)
     return arranged
-
-
-def _is_loose(block: Block) -> bool:
-    return not block.raw.startswith("###")
 
 
 def _checked_heading(section: str) -> str:

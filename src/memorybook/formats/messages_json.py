@@ -78,19 +78,10 @@ class ImportedSession(NamedTuple):
 
 
 ROLES: Mapping[str, Role] = {
-    "user": "user",
-    "human": "user",
-    "assistant": "assistant",
-    "ai": "assistant",
-    "bot": "assistant",
-    "model": "assistant",
-    "system": "system",
-    "developer": "system",
-    "tool": "tool",
-    "function": "tool",
-    "toolresult": "tool",
-    "tool_result": "tool",
-}
+    "user": "user", "human": "user", "assistant": "assistant", "ai": "assistant", "bot": "assistant",
+    "model": "assistant", "system": "system", "developer": "system", "tool": "tool", "function": "tool",
+    "toolresult": "tool", "tool_result": "tool",
+}  # fmt: skip
 
 
 # --- one message -------------------------------------------------------------------------------
@@ -117,17 +108,16 @@ def read_messages(messages: Iterable[Mapping[str, Any]], *, timezone: tzinfo) ->
 
 
 def plain(message: Mapping[str, Any]) -> dict[str, Any]:
-    """The message as JSON has it, whatever mapping it is; what JSON does not know becomes text."""
-    read: dict[str, Any] = json.loads(json.dumps(dict(message), default=_as_json))
+    """Return the message as JSON has it, whatever mapping it is; what JSON does not know becomes text."""
+    shown = json.dumps(
+        dict(message), default=lambda value: value.isoformat() if isinstance(value, datetime) else str(value)
+    )
+    read: dict[str, Any] = json.loads(shown)
     return read
 
 
-def _as_json(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, datetime) else str(value)
-
-
 def said_in(record: Record, *, timezone: tzinfo, warn: Warn, session: str = "") -> Said | None:
-    """The message of one object; None, and a warning, if it has neither text nor tool calls."""
+    """Read the message of one object; None, and a warning, if it has neither text nor tool calls."""
     fields = record.fields
     role, speaker = who_of(fields)
     text, called = content_of(first(fields, *TEXT))
@@ -155,7 +145,7 @@ def said_in(record: Record, *, timezone: tzinfo, warn: Warn, session: str = "") 
 
 
 def content_of(value: Any) -> tuple[str, tuple[Mapping[str, Any], ...]]:
-    """Text and tool calls of a message's content: a string, blocks (`{"type": "text", …}`) or nothing."""
+    """Return text and tool calls of a content: a string, blocks (`{"type": "text", …}`) or nothing."""
     if isinstance(value, str):
         return clean(value), ()
     blocks = [value] if isinstance(value, dict) else value if isinstance(value, list) else []
@@ -178,7 +168,7 @@ def _block_text(block: Any) -> str:
 
 
 def who_of(fields: Mapping[str, Any]) -> tuple[Role, str]:
-    """Role and speaker. A talk between people has names and no roles; a role's word is also a speaker's."""
+    """Return role and speaker. A talk between people has names and no roles; a role's word is also a speaker's."""
     role = role_of(fields.get("role"))
     speaker = word(first(fields, *_SPEAKER)) or ("" if role else word(fields.get("role")))
     return role or role_of(speaker), speaker or role
@@ -200,26 +190,22 @@ def _metadata(fields: Mapping[str, Any], role: Role) -> Mapping[str, Any]:
 
 
 def role_of(value: Any) -> Role:
-    """The role that a word such as `human` or `AI` stands for; "" for a name or nothing."""
+    """Return the role that a word such as `human` or `AI` stands for; "" for a name or nothing."""
     return ROLES.get(value.strip().lower(), "") if isinstance(value, str) else ""
 
 
 def first(fields: Mapping[str, Any], *names: str) -> Any:
-    """The first of these fields that holds something; None if none does."""
-    for name in names:
-        value = fields.get(name)
-        if value is not None and value != "":
-            return value
-    return None
+    """Return the first of these fields that holds something; None if none does."""
+    return next((value for name in names if (value := fields.get(name)) is not None and value != ""), None)
 
 
 def word(value: Any) -> str:
-    """A name or id as text; "" for what can be neither."""
+    """Return a name or id as text; "" for what can be neither."""
     return clean(str(value)).strip() if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
 
 
 def clean(text: str) -> str:
-    """`text` with Unix line ends, and what no UTF-8 file can hold (half a surrogate pair) replaced."""
+    """Return the text with Unix line ends, and what no UTF-8 file can hold (half a surrogate pair) replaced."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     try:
         text.encode()
@@ -229,12 +215,12 @@ def clean(text: str) -> str:
 
 
 def cut(text: str, limit: int) -> str:
-    """`text`, or its first `limit` characters and a word on how many are missing."""
+    """Return the text, or its first `limit` characters and how many are missing."""
     return text if len(text) <= limit else f"{text[:limit]}… [{len(text) - limit} more characters]"
 
 
 def json_safe(value: Any, depth: int = 0) -> Any:
-    """`value` with every string cleaned, for the metadata that travels along; `…` for what lies too deep in it."""
+    """Return a JSON value with every string cleaned; `…` for what lies too deep in it."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, list | dict) and depth == _DEEPEST:
@@ -253,7 +239,7 @@ _DEEPEST = 40
 
 
 def timed(said: Iterable[Said], begun: datetime | None, ended: datetime | None) -> Iterator[Said]:
-    """The messages of one conversation; one without a time has that of the one before it, the first has `begun`.
+    """Yield the messages of a conversation; one without a time has that of the one before, the first has `begun`.
 
     Where none has a time, the last has `ended`. Identities do not change.
     """
@@ -269,17 +255,13 @@ def timed(said: Iterable[Said], begun: datetime | None, ended: datetime | None) 
 def sessions(
     said: Iterable[Said], *, source: str, titles: Mapping[str, str], warn: Warn, apart: bool = False
 ) -> Iterator[ImportedSession]:
-    """The sessions that these messages make up, in the order in which they begin.
+    """Yield the sessions that these messages make up, in the order in which they begin.
 
     A session's uuid rests on its name and first message alone, or on its name if that lasts: the same conversation
     imported again, renamed or grown, is the same session, and another file's `S1` is another.
 
-    Args:
-        said: The messages.
-        source: Name of the file.
-        titles: Titles by session; looked into when the messages of a session are read.
-        warn: Is told what is odd.
-        apart: Whether the messages of a session stand together, so that none but them is held.
+    `source` names the file; `titles` (by session) is read with a session's messages; `warn` is told what is odd;
+    `apart` says that the messages of a session stand together, so that only one session is held.
     """
     groups: Iterable[tuple[tuple[str, str], Iterable[Said]]]
     if apart:
@@ -295,17 +277,20 @@ def sessions(
 
 
 def _session(name: str, said: list[Said], source: str, title: str, warn: Warn) -> ImportedSession:
+    from uuid import UUID
+
     opening = said[0]
     first_said = () if opening.lasting else (opening.speaker, opening.text, opening.stamp)
-    uuid = _uuid(opening.scope, name, *first_said)
+    digest = digest_of("memorybook session", opening.scope, name, *first_said)
+    uuid = str(UUID(hex=digest[:32], version=5))
     turns = tuple(_turns(uuid, said, warn))
     times = [turn.time for turn in turns if turn.time is not None]
-    begin, end = (min(times), max(times)) if times else (None, None)
+    end = max(times, default=None)
     session = Session(
         uuid=uuid,
         name=" ".join(name.split()),
         title=title,
-        created=begin,
+        created=min(times, default=None),
         updated=end,
         ended=end,
         source=f"import:{os.path.basename(source)}",
@@ -341,11 +326,5 @@ def _turns(uuid: str, said: Iterable[Said], warn: Warn) -> Iterator[Turn]:
 
 
 def digest_of(*parts: str) -> str:
-    """SHA-256 of the parts, in hexadecimal digits."""
+    """Return SHA-256 of the parts, in hexadecimal digits."""
     return sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()
-
-
-def _uuid(*parts: str) -> str:
-    from uuid import UUID
-
-    return str(UUID(hex=digest_of("memorybook session", *parts)[:32], version=5))

@@ -11,13 +11,7 @@ from typing import NamedTuple
 
 from memorybook.errors import InvalidInput
 from memorybook.formats.entry_block import HEADING, MANAGED, NO_ID, Reading, made_ids, read_entry, read_loose
-from memorybook.formats.escape import (
-    UNSAFE,
-    Fences,
-    escape,
-    fences,
-    has_open_fence,
-)
+from memorybook.formats.escape import UNSAFE, Fences, escape, fences, has_open_fence
 from memorybook.model import Entry
 
 _MARK = re.compile(r"\n(?=#|```|~~~)")
@@ -101,7 +95,7 @@ class _Scan:
         self._run()
 
     def spans(self) -> Iterator[tuple[int, int, bool | None]]:
-        """Start, end and kind (prose None, active False, archived True) of every part that is not empty."""
+        """Yield start, end and kind (prose None, active False, archived True) of every part that is not empty."""
         ends = [start for start, _ in self._sections[1:]] + [len(self.text)]
         for (start, kind), end in zip(self._sections, ends, strict=True):
             if start < end or not self._sections[1:]:
@@ -151,13 +145,10 @@ class _Scan:
         elif managed:
             stop = re.search(_BLOCK_END, self.text[at:end])
             return 0 if stop is not None else end
-        elif (hidden := _MANAGED.search(self.text, at, end)) is not None and self._starts_line(hidden.start()):
+        elif (hidden := _MANAGED.search(self.text, at, end)) is not None and self.text[hidden.start() - 1] == "\n":
             line = self.text.count("\n", 0, hidden.start())
             self.warnings.append((line, f"{hidden[0].strip()!r} stands in a code fence and is read as an example"))
         return end
-
-    def _starts_line(self, at: int) -> bool:
-        return self.text[at - 1] == "\n"
 
 
 class _Reader:
@@ -213,7 +204,7 @@ class _Reader:
         return reading
 
     def _loose(self, start: int, end: int, archived: bool) -> tuple[str, list[Block]]:
-        """Blank lines, then what a person wrote between the entries, by items and paragraphs."""
+        """Return blank lines, then what a person wrote between the entries, by items and paragraphs."""
         blocks: list[Block] = []
         lead, chunks = _chunks(self._text[start:end])
         at = start + len(lead)
@@ -234,7 +225,7 @@ class _Reader:
 
 
 def _chunks(text: str) -> tuple[str, list[str]]:
-    """Leading blank lines; then items, paragraphs, fenced blocks and comments, each with the blank lines after it."""
+    """Return leading blank lines; then items, paragraphs, fences and comments, each with the blank lines after it."""
     fences = Fences(text)
     starts: list[int] = []
     at = opaque = 0
@@ -338,7 +329,7 @@ def _with_stamp(line: str) -> str:
 
 
 def with_header(text: str, *, now: datetime, total: int) -> str:
-    """With the two header comments renewed where they stand above the first second-level heading."""
+    """Renew the two header comments where they stand above the first second-level heading."""
     header, rest = _header(text)
     stamp = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     header = _UPDATED.sub(f"<!-- Last updated: {stamp} -->", header, count=1)
@@ -346,7 +337,7 @@ def with_header(text: str, *, now: datetime, total: int) -> str:
 
 
 def without_header(text: str) -> str:
-    """Without the lines of the two header comments."""
+    """Drop the lines of the two header comments."""
     header, rest = _header(text)
     for comment in (_UPDATED, _TOTAL):
         header = re.sub(comment.pattern + r"(?:\r?\n|\Z)", "", header, count=1)
@@ -384,7 +375,7 @@ def end_of_section(text: str, heading: str) -> tuple[int, int] | None:
 
 
 def insert_item(text: str, place: tuple[int, int], item: str, newline: str) -> str:
-    """With the item as a line of its own at the end of that section."""
+    """Insert the item as a line of its own at the end of that section."""
     heading_end, end = place
     end = max(end, heading_end - (text[heading_end - 1] == "\r"))
     gap = newline * 2 if end <= heading_end else newline
@@ -393,7 +384,7 @@ def insert_item(text: str, place: tuple[int, int], item: str, newline: str) -> s
 
 
 def add_section(text: str, heading: str, item: str, newline: str) -> str:
-    """With a new section at the end that holds the item."""
+    """Append a new section that holds the item."""
     return ended(text, newline) + f"## {heading}{newline * 2}{item}\n".replace("\n", newline)
 
 
@@ -405,7 +396,7 @@ def ended(text: str, newline: str) -> str:
 
 
 def find_item(text: str, heading: str, item: str) -> tuple[int, int] | None:
-    """Start and end (with its newline) of that list item under that heading; None if it is not there."""
+    """Return start and end (with its newline) of that list item under that heading; None if it is not there."""
     place = end_of_section(text, heading)
     if place is None:
         return None

@@ -38,6 +38,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, date, datetime, time
 from itertools import groupby, islice
 from unicodedata import normalize
@@ -62,8 +63,7 @@ _PLAIN = re.compile(r"(?!(?:true|false|yes|no|on|off|null|y|n)\Z)[^\W\d_](?:[\w 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _NUMBERED = re.compile(r"(.*?)(0|[1-9][0-9]{0,8})", re.DOTALL)
 _RANGE = re.compile(r"(.+)\.\.([0-9]{1,9})")
-_MOST_IN_RANGE = 100_000
-"""Turns that are read of one range, and of one page: a few bytes may name any number of them."""
+_MOST_IN_RANGE = 100_000  # turns that are read of one range, and of one page: a few bytes may name any number of them
 
 MOSTLY_HAN = 0.3
 """Share of CJK letters from which a text counts as Chinese: names and terms in it may well be English."""
@@ -177,22 +177,19 @@ def _read_fields(front: str) -> dict[str, str]:
     fields: dict[str, str] = {}
     for line in front.split("\n"):
         key, colon, raw = line.partition(":")
+        raw = raw.strip()
+        if len(raw) > 1 and raw[0] == raw[-1] == '"':
+            with suppress(ValueError):
+                raw = str(json.loads(raw))
+        elif len(raw) > 1 and raw[0] == raw[-1] == "'":
+            raw = raw[1:-1].replace("''", "'")
         if colon:
-            fields[key.strip()] = unescape(_unquoted(raw.strip()))
+            fields[key.strip()] = unescape(raw)
     return fields
 
 
-def _unquoted(raw: str) -> str:
-    if len(raw) > 1 and raw[0] == raw[-1] == '"':
-        try:
-            return str(json.loads(raw))
-        except ValueError:
-            return raw
-    return raw[1:-1].replace("''", "'") if len(raw) > 1 and raw[0] == raw[-1] == "'" else raw
-
-
 def _sections(page: str) -> tuple[str, list[str]]:
-    """Title, and the texts of summary, decisions, open questions and turns."""
+    """Return the title, and the texts of summary, decisions, open questions and turns."""
     title, bodies = "", ["", "", "", ""]
     at = place = 0
     for heading in _HEADING.finditer(page):
@@ -210,7 +207,7 @@ def _sections(page: str) -> tuple[str, list[str]]:
 
 
 def _items(body: str) -> Iterator[str]:
-    """List items; indented lines go on with the item before them."""
+    """Yield list items; indented lines go on with the item before them."""
     item = ""
     for line in [*body.replace("\r\n", "\n").split("\n"), "- "]:
         mark = re.match(r"(?:[-*+]|[0-9]{1,9}[.)])[ \t]+", line + " ")
@@ -323,7 +320,7 @@ def _without_tags(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _read_time(line: str, day: date | None) -> tuple[datetime, str] | None:
-    """Time and the rest of the line."""
+    """Return the time and the rest of the line."""
     stamp = _STAMP.match(line)
     if stamp is None:
         bullet = _BULLET.match(line)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -137,7 +138,7 @@ def _date(time: datetime | None) -> dict[str, str] | None:
 
 
 def _escaped(value: Any) -> Any:
-    """Metadata or tool calls as extended JSON takes them; as they are, if nothing in them would be misread."""
+    """Return metadata or tool calls as extended JSON takes them; unchanged if nothing in them would be misread."""
     if not value:
         return value
     text = _dumped(value)
@@ -194,7 +195,7 @@ def is_session(value: Any) -> bool:
 
 
 def parse(value: Mapping[str, Any]) -> Exported:
-    """The session of an object for which `is_session` holds; fields that cannot be what they should are empty."""
+    """Read the session of an object for which `is_session` holds; fields that cannot be what they should are empty."""
     session = session_of(value)
     turns: dict[str, Turn] = {}
     summaries: dict[str, str] = {}
@@ -312,20 +313,17 @@ def _time(value: Any) -> datetime | None:
 def _unescaped(value: Any) -> Any:
     """Return what `_escaped` was given; numbers as MongoDB's tools spell them, too."""
     if isinstance(value, dict):
-        if len(value) == 1 and (number := _spelled(*next(iter(value.items())))) is not None:
-            return number
+        [(name, spelled), *more] = value.items() or [("", None)]
+        if name in _NUMBERS and not more:
+            with suppress(TypeError, ValueError):
+                return _NUMBERS[name](spelled)
         return {name.removeprefix(_MARK): _unescaped(one) for name, one in value.items()}
     if isinstance(value, list):
         return [_unescaped(one) for one in value]
     return value
 
 
-def _spelled(name: str, value: Any) -> float | int | None:
-    read = {"$numberDouble": float, "$numberLong": int, "$numberInt": int}.get(name)
-    try:
-        return None if read is None else read(value)
-    except (TypeError, ValueError):
-        return None
+_NUMBERS: Mapping[str, Callable[[Any], float]] = {"$numberDouble": float, "$numberLong": int, "$numberInt": int}
 
 
 # --- reading a file, one session at a time -------------------------------------------------------
@@ -367,7 +365,7 @@ class _Pieces:
                 return ""
 
     def skip(self, character: str) -> bool:
-        """Pass over the next character if it is this one; whether it was."""
+        """Pass over the next character if it is this one; return whether it was."""
         found = self.peek() == character != ""
         self._at += found
         return found

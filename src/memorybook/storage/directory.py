@@ -17,18 +17,8 @@ from math import inf
 from memorybook._light import TYPE_CHECKING, Iterator, Sequence, contextmanager, suppress
 from memorybook.errors import BookLocked, Conflict, InvalidInput, MissingDocument, Unavailable, UnsafePath
 from memorybook.formats.document import Document, DocumentInfo, Loss
+from memorybook.storage import safe_open
 from memorybook.storage.listing import STATE, Listed, Walk, Watched, watched
-from memorybook.storage.safe_open import (
-    MAX_BYTES,
-    decoded,
-    digest,
-    encode,
-    load,
-    open_file,
-    open_folder,
-    split_path,
-    stamp,
-)
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -98,38 +88,40 @@ class DirectoryDocuments:
 
     def read(self, path: str) -> Document:
         """Read the document; what a stale editor's save dropped is put back. Raises MissingDocument, UnsafePath."""
-        split_path(path)
+        safe_open.split_path(path)
         if (before := self._before_save(path)) is not None:
             return before
-        self._merge_unseen(path)
+        with suppress(Unavailable, OSError):  # what cannot be merged at once the next write merges
+            if self.needs_reconcile(DocumentInfo(path, 0, "", 0.0)):
+                self.reconcile(path, timeout=0.0)
         with self._named_refusals(path, "read"), self._folder(path) as (folder, name):
-            data, status = load(folder, name, path)
-        return Document(decoded(data), digest(data), status.st_mtime)
+            data, status = safe_open.load(folder, name, path)
+        return Document(safe_open.decoded(data), safe_open.digest(data), status.st_mtime)
 
     def _before_save(self, path: str) -> Document | None:
-        """MEMORY.md as it was left here, if somebody just took away most of it: an editor may be about to fill it."""
+        """Return MEMORY.md as it was left, if somebody just took most of it away: an editor may be about to fill it."""
         if path != "MEMORY.md":
             return None
         with suppress(OSError, MissingDocument, UnsafePath):
             status = os.lstat(os.path.join(self.root, path))
-            if not 0 <= time.time() - status.st_mtime < _SAVING or status.st_size > MAX_BYTES:
+            if not 0 <= time.time() - status.st_mtime < _SAVING or status.st_size > safe_open.MAX_BYTES:
                 return None
             from memorybook.storage.target import Versions, is_loss
 
             versions = Versions(os.open(self._versions_of(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
             try:
-                before = None if versions.record().stamp == stamp(status) else versions.newest()
+                before = None if versions.record().stamp == safe_open.stamp(status) else versions.newest()
             finally:
                 versions.close()
             if before is not None:
                 with self._folder(path) as (folder, name):
-                    now = load(folder, name, path)
+                    now = safe_open.load(folder, name, path)
                 if is_loss(before, now.data):
-                    return Document(decoded(before), "", status.st_mtime)
+                    return Document(safe_open.decoded(before), "", status.st_mtime)
         return None
 
     def lost(self, *, settle: bool = False) -> Sequence[Loss]:
-        """What other programs took from MEMORY.md, oldest first; see `forget_lost`. With `settle`, also just now."""
+        """Return what other programs took from MEMORY.md, oldest first; with `settle` also what they took just now."""
         if settle:
             self.reconcile("MEMORY.md")
         folder = self._versions_of("MEMORY.md")
@@ -140,7 +132,7 @@ class DirectoryDocuments:
         return ()
 
     def forget_lost(self) -> None:
-        """Keep it no longer: it was taken back."""
+        """Discard what `lost` returns, once it was taken back."""
         for file, *_ in self.lost():
             for each in (file, file.replace("/lost-", "/left-")):
                 with suppress(OSError):
@@ -154,15 +146,15 @@ class DirectoryDocuments:
         A save that the last writer did not see is merged first and makes this a Conflict. Raises Conflict, UnsafePath,
         BookLocked, InvalidInput for text that no file can hold, Unavailable if the disk refuses (the old text stays).
         """
-        data = encode(text, path)
+        data = safe_open.encode(text, path)
         with self._named_refusals(path, "written"), self.lock(), self._target(path, create=expect is None) as target:
             current, _ = target.settle()
-            revision = None if current is None else digest(current.data)
+            revision = None if current is None else safe_open.digest(current.data)
             if revision != expect:
                 raise Conflict(_mismatch(path, revision, expect))
             if current is None or current.data != data:
                 target.write(current, data)
-        return digest(data)
+        return safe_open.digest(data)
 
     def append(self, path: str, line: str) -> str:
         """Append one line, atomically and durably; return the stamp it leaves, not a revision.
@@ -171,18 +163,21 @@ class DirectoryDocuments:
         """
         if "\n" in line or "\r" in line:
             raise InvalidInput(f"a line to append has no line breaks, {line!r} has; fold it or append it line by line")
-        data = encode(line, path) + b"\n"
+        data = safe_open.encode(line, path) + b"\n"
         with self._named_refusals(path, "written"), self.lock(), self._target(path, create=True) as target:
             if not target.is_ours():
                 current, _ = target.settle()
-                if current is not None and (plain := encode(decoded(current.data), path)) != current.data:
+                if (
+                    current is not None
+                    and (plain := safe_open.encode(safe_open.decoded(current.data), path)) != current.data
+                ):
                     target.write(current, plain)
             return target.append(data)
 
     def remove(self, path: str) -> None:
         """Remove the document and its versions, durably. Raises MissingDocument, UnsafePath, BookLocked."""
         with self._named_refusals(path, "removed"), self.lock(), self._folder(path) as (folder, name):
-            descriptor, _ = open_file(folder, name, path)
+            descriptor, _ = safe_open.open_file(folder, name, path)
             os.close(descriptor)
             os.unlink(name, dir_fd=folder)
             os.fsync(folder)
@@ -240,8 +235,10 @@ class DirectoryDocuments:
             descriptor = self._open_lock()
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if self._is_lock(descriptor):
-                    return descriptor
+                # `.memorybook` may have been deleted meanwhile, and the file that was locked is not the lock any more
+                with suppress(FileNotFoundError):
+                    if os.path.samestat(os.stat(os.path.join(self.root, STATE, "lock")), os.fstat(descriptor)):
+                        return descriptor
                 os.close(descriptor)
                 continue
             except BlockingIOError:
@@ -266,14 +263,6 @@ class DirectoryDocuments:
                 f"the book {self.root!r} cannot be written ({error.strerror}); check its owner"
             ) from error
 
-    def _is_lock(self, descriptor: int) -> bool:
-        """Return whether the file that was locked is still the lock: `.memorybook` may have been deleted meanwhile."""
-        try:
-            named = os.stat(os.path.join(self.root, STATE, "lock"))
-        except FileNotFoundError:
-            return False
-        return os.path.samestat(named, os.fstat(descriptor))
-
     # --- what a person saved meanwhile ---------------------------------------------------------
 
     def needs_reconcile(self, info: DocumentInfo) -> bool:
@@ -286,7 +275,7 @@ class DirectoryDocuments:
         except (FileNotFoundError, NotADirectoryError):
             return False
         try:
-            return left != (info.stamp or stamp(os.lstat(os.path.join(self.root, info.path))))
+            return left != (info.stamp or safe_open.stamp(os.lstat(os.path.join(self.root, info.path))))
         except (FileNotFoundError, NotADirectoryError):
             return left != GONE
 
@@ -296,7 +285,7 @@ class DirectoryDocuments:
         A save that was not stale stands, and so does an older version that was brought back. Raises UnsafePath,
         BookLocked.
         """
-        split_path(path)
+        safe_open.split_path(path)
         if not os.path.isdir(self._versions_of(path)):
             return False
         absent = suppress(MissingDocument)
@@ -304,15 +293,8 @@ class DirectoryDocuments:
             return target.settle()[1]
         return False
 
-    def _merge_unseen(self, path: str) -> None:
-        """Reconcile if need be; where that cannot be done at once, the next write does it."""
-        split_path(path)
-        with suppress(Unavailable, OSError):
-            if self.needs_reconcile(DocumentInfo(path, 0, "", 0.0)):
-                self.reconcile(path, timeout=0.0)
-
     def reconcile_all(self) -> Sequence[str]:
-        """`reconcile` every document that needs it; returns the paths of those that were rewritten."""
+        """Reconcile every document that needs it; return the paths of those that were rewritten."""
         return [info.path for info in self.list() if self.needs_reconcile(info) and self.reconcile(info.path)]
 
     def _named_refusals(self, path: str, verb: str) -> AbstractContextManager[None]:
@@ -329,7 +311,7 @@ class DirectoryDocuments:
             pass
 
     def faults(self) -> Sequence[str]:
-        """Why the book cannot be written: it is gone, a folder, the lock or a page takes nothing, the disk is full."""
+        """Say why the book cannot be written: it is gone, the disk is full, a folder, the lock or a page is closed."""
         try:
             self._check_place()
             if not os.path.isdir(self.root):
@@ -357,8 +339,8 @@ class DirectoryDocuments:
 
     @contextmanager
     def _folder(self, path: str, *, create: bool = False) -> Iterator[tuple[int, str]]:
-        """The descriptor of the document's folder, and its name in there."""
-        *parts, name = split_path(path)
+        """Open the document's folder; its descriptor, and the document's name in there."""
+        *parts, name = safe_open.split_path(path)
         if create:
             from memorybook.storage.safe_open import make_root
 
@@ -369,41 +351,32 @@ class DirectoryDocuments:
             raise MissingDocument(f"there is no document {path!r}: the book {self.root!r} does not exist yet") from None
         except NotADirectoryError:
             raise UnsafePath(f"the book {self.root!r} is not a directory; give one as its root") from None
-        try:
-            folder = open_folder(root, parts, path, create=create)
-        finally:
-            os.close(root)
-        try:
+        with safe_open.closing(root):
+            folder = safe_open.open_folder(root, parts, path, create=create)
+        with safe_open.closing(folder):
             yield folder, name
-        finally:
-            os.close(folder)
 
     @contextmanager
     def _state(self) -> Iterator[int]:
-        """The descriptor of `.memorybook`, made if need be, ignoring itself for git."""
+        """Open `.memorybook`, made if need be, ignoring itself for git."""
         from memorybook.storage.safe_open import make_root, own_folder
 
         self._check_place()
         make_root(self.root)
         own_folder(os.path.join(self.root, STATE))
         self._place = _place_of(self.root)
-        root = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            state = open_folder(root, [STATE], STATE)
-        finally:
-            os.close(root)
-        try:
+        with safe_open.closing(os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as root:
+            state = safe_open.open_folder(root, [STATE], STATE)
+        with safe_open.closing(state):
             yield state
-        finally:
-            os.close(state)
 
     @contextmanager
     def _target(self, path: str, *, create: bool = False) -> Iterator[Target]:
-        """The document with its versions; `create` makes its folder. Raises MissingDocument, UnsafePath."""
+        """Open the document with its versions; `create` makes its folder. Raises MissingDocument, UnsafePath."""
         from memorybook.storage.target import Target, Versions
 
         with self._folder(path, create=create) as (folder, name), self._state() as state:
-            versions = Versions(open_folder(state, ["versions", *path.split("/")], path, create=True))
+            versions = Versions(safe_open.open_folder(state, ["versions", *path.split("/")], path, create=True))
             try:
                 target = Target(folder, name, path, versions)
                 if (here := path.removesuffix(name)) not in self._swept:
@@ -417,7 +390,7 @@ class DirectoryDocuments:
 def _text_in(file: str) -> str:
     """Return the text of a file of ours, "" if there is none."""
     with suppress(FileNotFoundError), open(file, "rb") as data:
-        return decoded(data.read())
+        return safe_open.decoded(data.read())
     return ""
 
 

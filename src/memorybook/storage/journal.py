@@ -16,38 +16,21 @@ from memorybook._light import (
     contextmanager,
 )
 from memorybook.errors import Conflict, InvalidInput, NotFound
-from memorybook.storage.journal_rows import (
-    FORGOT,
-    MIGRATIONS,
-    OPERATION,
-    among,
-    changes_that_forgot,
-    insert_operation,
-    json_of,
-    mark_memorized,
-    operation_of,
-    patch_of,
-    purge,
-    unforced,
-)
+from memorybook.storage import journal_rows as tables
 from memorybook.storage.sqlite import (
     Connection,
     Store,
     as_json,
     bindable,
     immediate,
-    list_of,
     maybe_bindable,
-    maybe_readable,
     maybe_stamp,
-    maybe_time_of,
     readable,
     reading,
     row_limit,
     stamp,
-    time_of,
 )
-from memorybook.storage.tables import Tables
+from memorybook.storage.tables import LIST, MAYBE_TEXT, OBJECT, PLAIN, TEXT, TIME, Columns, Tables
 
 if TYPE_CHECKING:
     from datetime import date, datetime
@@ -61,39 +44,11 @@ PROMPTS_KEPT = 20
 MOST_QUERY = 200
 """Characters kept of what a prompt was for."""
 
-_PARKED = "id, kind, session, payload, reason, tries, since, next"
-_PROPOSAL = "id, kind, changes, reason, time, state, operation"
-
-
-def _parked(row: tuple[Any, ...]) -> Parked:
-    from memorybook.model import Parked
-
-    id, kind, session, payload, reason, tries, since, again = row
-    return Parked(
-        id=readable(id),
-        kind=readable(kind),
-        session=maybe_readable(session),
-        payload=json_of(payload) or {},
-        reason=readable(reason),
-        tries=tries,
-        since=time_of(since),
-        next=maybe_time_of(again),
-    )
-
-
-def _proposal(row: tuple[Any, ...]) -> Proposal:
-    from memorybook.model import Proposal
-
-    id, kind, changes, reason, time, state, operation = row
-    return Proposal(
-        id=readable(id),
-        kind=readable(kind),
-        changes=tuple(list_of(changes)),
-        reason=readable(reason),
-        time=time_of(time),
-        state=state,
-        operation=maybe_readable(operation),
-    )
+PARKED = Columns(
+    id=TEXT, kind=TEXT, session=MAYBE_TEXT, payload=OBJECT, reason=TEXT, tries=PLAIN, since=TIME, next=TIME
+)
+PROPOSAL = Columns(id=TEXT, kind=TEXT, changes=LIST, reason=TEXT, time=TIME, state=PLAIN, operation=MAYBE_TEXT)
+PROMPT = Columns(time=TIME, session=MAYBE_TEXT, query=TEXT)
 
 
 def new_operation_id(time: datetime) -> str:
@@ -113,7 +68,7 @@ class SqliteJournal(Tables):
     """
 
     def __init__(self, path: str, *, prepare: Callable[[], None] | None = None) -> None:
-        super().__init__(Store(path, MIGRATIONS, prepare=prepare))
+        super().__init__(Store(path, tables.MIGRATIONS, prepare=prepare))
 
     def begin(
         self,
@@ -135,9 +90,9 @@ class SqliteJournal(Tables):
         with immediate(self._store.created()) as db:
             if db.first("SELECT 1 FROM operations WHERE id=?", (bindable(operation.id),)):
                 raise Conflict(f"the journal has an operation {operation.id!r} already; begin it with a new id")
-            insert_operation(db, operation, time, patches)
+            tables.insert_operation(db, operation, patches)
             _bury(db, bury, operation.id, operation.kind, time)
-            mark_memorized(db, operation.session or "", memorized, operation.id, time)
+            tables.mark_memorized(db, operation.session or "", memorized, operation.id, time)
 
     def done(self, operation: str, *, usage: Mapping[str, Any] | None = None) -> None:
         """Mark the operation (id) as carried out, with its LLM usage. Raises NotFound.
@@ -164,7 +119,7 @@ class SqliteJournal(Tables):
             db.execute("DELETE FROM memorized WHERE operation=?", (bindable(operation),))
 
     def pending(self) -> Sequence[Operation]:
-        """Operations begun and not marked done, oldest first."""
+        """Return operations begun and not marked done, oldest first."""
         return self._operations("WHERE done=0 ORDER BY seq")
 
     def operation(self, id: str) -> Operation:
@@ -194,23 +149,26 @@ class SqliteJournal(Tables):
 
     def patches(self, operation: str) -> Sequence[Patch]:
         """Return how the operation (id) changed documents; none for one of an older journal. Raises NotFound."""
+        from memorybook.model import Patch
+
         row = self._first("SELECT seq FROM operations WHERE id=?", (bindable(operation),))
         if row is None:
             raise _no_operation(operation)
-        query = "SELECT path, before, after, hunks FROM patches WHERE operation=? ORDER BY n"
-        return [patch_of(patch) for patch in self._rows(query, row)]
+        query = f"SELECT {tables.PATCH} FROM patches WHERE operation=? ORDER BY n"
+        return [Patch(**tables.PATCH.fields(patch)) for patch in self._rows(query, row)]
 
     def undone(self) -> Mapping[str, str]:
-        """Ids of the operations that are undone, and not redone since, with the id of what undid each."""
-        db = self._store.existing()
-        return {} if db is None else _undone(db)
+        """Return ids of the operations that are undone, and not redone since, with the id of what undid each."""
+        undone: dict[str, str] = {}  # an undoing is newer than what it undoes, so the newest of all stands
+        for row in self._rows("SELECT id, undoes FROM operations WHERE undoes IS NOT NULL ORDER BY seq DESC"):
+            by, operation = map(readable, row)
+            if by not in undone:
+                undone.setdefault(operation, by)
+        return undone
 
     def usage(self, operation: str) -> Mapping[str, Any] | None:
         """Return the usage of an operation's (id) LLM calls; None if it made none. Raises NotFound."""
-        row = self._first("SELECT usage FROM operations WHERE id=?", (bindable(operation),))
-        if row is None:
-            raise _no_operation(operation)
-        return json_of(row[0])
+        return self.operation(operation).usage
 
     def bury(self, digests: Iterable[str], *, reason: str, time: datetime) -> None:
         """Record tombstones: text digests that imports must not bring back. On disk on return."""
@@ -228,9 +186,9 @@ class SqliteJournal(Tables):
             return frozenset()
         keyed = {key_of(each): each for each in digests} if (key_of := _keys(db)) is not None else {}
         first = "" if since is None else stamp(since)
-        found = among(db, "SELECT digest, operation, time FROM tombstones WHERE digest IN ({})", keyed)
+        found = tables.among(db, "SELECT digest, operation, time FROM tombstones WHERE digest IN ({})", keyed)
         rows = [(readable(digest), readable(operation)) for digest, operation, time in found if readable(time) >= first]
-        undone = _undone(db) if rows else {}
+        undone = self.undone() if rows else {}
         return frozenset(
             keyed[digest] for digest, operation in rows if operation not in undone and operation not in but
         )
@@ -243,9 +201,9 @@ class SqliteJournal(Tables):
     def forgotten(self) -> Sequence[Sequence[Applied]]:
         """Return the changes, by operation, of what was forgotten by operations neither undone nor purged."""
         db = self._store.existing()
-        if db is None or db.first(f"SELECT 1 FROM changes WHERE {FORGOT} LIMIT 1") is None:
+        if db is None or db.first(f"SELECT 1 FROM changes WHERE {tables.FORGOT} LIMIT 1") is None:
             return []
-        return changes_that_forgot(db, _undone(db))
+        return tables.changes_that_forgot(db, self.undone())
 
     def purge(
         self,
@@ -260,7 +218,7 @@ class SqliteJournal(Tables):
         table lost something; `vacuum` overwrites what is left in the file.
         """
         db = self._store.existing()
-        return {} if db is None else purge(db, targets, holds, operations, asks)
+        return {} if db is None else tables.purge(db, targets, holds, operations, asks)
 
     # --- work to try again ---------------------------------------------------------------------
 
@@ -276,6 +234,8 @@ class SqliteJournal(Tables):
         next: datetime | None = None,
     ) -> Parked:
         """Park work that failed at `time` for a retry; on disk on return. A known id counts one more try."""
+        from memorybook.model import Parked
+
         row = (bindable(id), bindable(kind), maybe_bindable(session), as_json(payload), bindable(reason))
         with immediate(self._store.created()) as db:
             db.execute(
@@ -285,23 +245,24 @@ class SqliteJournal(Tables):
                 " tries=tries+1, next=excluded.next",
                 (*row, stamp(time), maybe_stamp(next)),
             )
-            [found] = db.execute(f"SELECT {_PARKED} FROM parked WHERE id=?", row[:1])
-        return _parked(found)
+            [found] = db.execute(f"SELECT {PARKED} FROM parked WHERE id=?", row[:1])
+        return Parked(**PARKED.fields(found))
 
     def parked(self, *, kind: str | None = None, due: datetime | None = None) -> Sequence[Parked]:
         """Return what is parked, oldest first; of one kind, and what may be tried at the time `due`, if given."""
-        return [
-            each
-            for each in map(_parked, self._rows(f"SELECT {_PARKED} FROM parked ORDER BY since, id"))
-            if (kind is None or each.kind == kind) and (due is None or each.next is None or each.next <= due)
-        ]
+        from memorybook.model import Parked
+
+        query = (
+            f"SELECT {PARKED} FROM parked WHERE (?1 IS NULL OR kind=?1) AND (?2 IS NULL OR next IS NULL OR next<=?2)"
+            " ORDER BY since, id"
+        )
+        return [Parked(**PARKED.fields(row)) for row in self._rows(query, (maybe_bindable(kind), maybe_stamp(due)))]
 
     def unpark(self, id: str) -> bool:
         """Forget what is parked under that id; whether there was something."""
-        db = self._store.existing()
-        if db is None:
+        if self._first("SELECT 1 FROM parked WHERE id=?", (bindable(id),)) is None:
             return False
-        with immediate(db):
+        with immediate(self._store.created()) as db:
             return db.modify("DELETE FROM parked WHERE id=?", (bindable(id),)) > 0
 
     # --- changes that wait for a person's word ---------------------------------------------------
@@ -325,19 +286,20 @@ class SqliteJournal(Tables):
         self, *, state: str | None = "open", kind: str | None = None, limit: int | None = None
     ) -> Sequence[Proposal]:
         """Return proposals, oldest first; of one state (None: of all) and one kind, at most `limit`."""
+        from memorybook.model import Proposal
+
         query = (
-            f"SELECT {_PROPOSAL} FROM proposals WHERE (?1 IS NULL OR state=?1) AND (?2 IS NULL OR kind=?2)"
+            f"SELECT {PROPOSAL} FROM proposals WHERE (?1 IS NULL OR state=?1) AND (?2 IS NULL OR kind=?2)"
             " ORDER BY seq LIMIT ?3"
         )
-        return [_proposal(row) for row in self._rows(query, (state, maybe_bindable(kind), row_limit(limit)))]
+        rows = self._rows(query, (state, maybe_bindable(kind), row_limit(limit)))
+        return [Proposal(**PROPOSAL.fields(row)) for row in rows]
 
     def decide(self, id: str, state: str, *, time: datetime, operation: str | None = None) -> None:
         """Settle an open proposal: `accepted`, `rejected`, `withdrawn`. Raises NotFound; Conflict if it is settled."""
-        db = self._store.existing()
-        row = None if db is None else db.first("SELECT state FROM proposals WHERE id=?", (bindable(id),))
-        if db is None or row is None:
+        if self._first("SELECT 1 FROM proposals WHERE id=?", (bindable(id),)) is None:
             raise NotFound(f"there is no proposal {id!r}; review lists those that are open")
-        with immediate(db):
+        with immediate(self._store.created()) as db:
             decided = db.modify(
                 "UPDATE proposals SET state=?, decided=?, operation=? WHERE id=? AND state='open'",
                 (state, stamp(time), maybe_bindable(operation), bindable(id)),
@@ -361,8 +323,8 @@ class SqliteJournal(Tables):
 
     def mark_memorized(self, session: str, *digests: str, operation: str, time: datetime) -> None:
         """Record that these contents of the session were memorized. Not forced to disk."""
-        with unforced(self._store.created()) as db:
-            mark_memorized(db, session, digests, operation, stamp(time))
+        with tables.unforced(self._store.created()) as db:
+            tables.mark_memorized(db, session, digests, operation, stamp(time))
 
     def reached(self, session: str) -> int:
         """Return the position of the turn up to which the session was memorized; -1 for nothing."""
@@ -384,7 +346,7 @@ class SqliteJournal(Tables):
         self, day: date, *, calls: int = 0, failed: int = 0, input_tokens: int = 0, output_tokens: int = 0
     ) -> None:
         """Add to what LLM calls used on that day. Not forced to disk."""
-        with unforced(self._store.created()) as db:
+        with tables.unforced(self._store.created()) as db:
             db.execute(
                 "INSERT INTO spent (day, calls, failed, input_tokens, output_tokens) VALUES (?, ?, ?, ?, ?)"
                 " ON CONFLICT (day) DO UPDATE SET calls=calls+excluded.calls, failed=failed+excluded.failed,"
@@ -410,7 +372,7 @@ class SqliteJournal(Tables):
         rows = [(bindable(id), stamp(time), maybe_bindable(session), bindable(query[:MOST_QUERY])) for id in ids]
         if not rows:
             return
-        with unforced(self._store.created()) as db:
+        with tables.unforced(self._store.created()) as db:
             db.executemany(
                 "INSERT INTO access (entry, count) VALUES (?, 1) ON CONFLICT DO UPDATE SET count=count+1",
                 [row[:1] for row in rows],
@@ -423,30 +385,24 @@ class SqliteJournal(Tables):
             )
 
     def access_counts(self, ids: Iterable[str]) -> Mapping[str, int]:
-        """Access count by id, 0 left out."""
-        rows = among(self._store.existing(), "SELECT entry, count FROM access WHERE entry IN ({})", ids)
+        """Return access count by id, 0 left out."""
+        rows = tables.among(self._store.existing(), "SELECT entry, count FROM access WHERE entry IN ({})", ids)
         return {readable(entry): count for entry, count in rows}
 
     def prompts_of(self, id: str) -> Sequence[Shown]:
         """Return the last prompts that the entry entered, newest first."""
         from memorybook.model import Shown
 
-        rows = self._rows(
-            "SELECT time, session, query FROM prompts WHERE entry=? ORDER BY seq DESC LIMIT ?",
-            (bindable(id), PROMPTS_KEPT),
-        )
-        return [
-            Shown(time=time_of(time), session=maybe_readable(session), query=readable(query))
-            for time, session, query in rows
-        ]
+        query = f"SELECT {PROMPT} FROM prompts WHERE entry=? ORDER BY seq DESC LIMIT ?"
+        return [Shown(**PROMPT.fields(row)) for row in self._rows(query, (bindable(id), PROMPTS_KEPT))]
 
     @contextmanager
     def _relaxed(self, operation: str) -> Iterator[Connection]:
-        """A transaction about an operation that must be there, not forced to disk. Raises NotFound."""
+        """Begin a transaction about an operation that must be there, not forced to disk. Raises NotFound."""
         db = self._store.existing()
         if db is None:
             raise _no_operation(operation)
-        with unforced(db):
+        with tables.unforced(db):
             yield db
 
     def _operations(
@@ -456,8 +412,8 @@ class SqliteJournal(Tables):
         if db is None:
             return []
         with reading(db):
-            rows = db.execute(f"SELECT {OPERATION} FROM operations {which}", values)
-            return [operation_of(db, row, target) for row in rows]
+            rows = db.execute(f"SELECT seq, {tables.OPERATION} FROM operations {which}", values)
+            return [tables.operation_of(db, row, target) for row in rows]
 
 
 def _bury(db: Connection, digests: Iterable[str], operation: str, reason: str, time: str) -> None:
@@ -473,22 +429,21 @@ def _bury(db: Connection, digests: Iterable[str], operation: str, reason: str, t
 
 def _keyed_with(db: Connection) -> Callable[[str], str]:
     """Return the keyed digest of a digest: HMAC-SHA256, begun once, as many are asked for at a time."""
-    from hashlib import sha256
+    import hmac
 
     [(key,)] = db.execute("SELECT key FROM secret")
-    inner, outer = (sha256(bytes(byte ^ pad for byte in key.ljust(64, b"\0"))) for pad in (0x36, 0x5C))
+    begun = hmac.new(key, digestmod="sha256")
 
     def keyed(digest: str) -> str:
-        within, around = inner.copy(), outer.copy()
-        within.update(digest.encode("utf-8", "surrogatepass"))
-        around.update(within.digest())
-        return around.hexdigest()[:32]
+        made = begun.copy()
+        made.update(digest.encode("utf-8", "surrogatepass"))
+        return made.hexdigest()[:32]
 
     return keyed
 
 
 def _keys(db: Connection) -> Callable[[str], str] | None:
-    """As `_keyed_with`, once the tombstones of an older version are keyed; None if there is none at all."""
+    """Return `_keyed_with`, once the tombstones of an older version are keyed; None if there is none at all."""
     if db.first("SELECT 1 FROM tombstones_unkeyed LIMIT 1") is not None:
         with immediate(db):
             rows = db.execute("SELECT digest, operation, reason, time FROM tombstones_unkeyed")
@@ -496,16 +451,6 @@ def _keys(db: Connection) -> Callable[[str], str] | None:
                 _bury(db, [readable(digest)], readable(operation), readable(reason), time)
             db.execute("DELETE FROM tombstones_unkeyed")
     return None if db.first("SELECT 1 FROM secret") is None else _keyed_with(db)
-
-
-def _undone(db: Connection) -> dict[str, str]:
-    """What is undone by what: an undoing is always newer than what it undoes, so the newest of them all stands."""
-    undone: dict[str, str] = {}
-    for row in db.execute("SELECT id, undoes FROM operations WHERE undoes IS NOT NULL ORDER BY seq DESC"):
-        by, operation = map(readable, row)
-        if by not in undone:
-            undone.setdefault(operation, by)
-    return undone
 
 
 def _no_operation(operation: str) -> NotFound:

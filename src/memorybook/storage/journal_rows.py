@@ -21,22 +21,22 @@ Text that UTF-8 cannot say (lone surrogates) is stored as a blob in the same col
 
 from __future__ import annotations
 
-from memorybook._light import TYPE_CHECKING, Any, Callable, Collection, Iterable, Iterator, Mapping, contextmanager
-from memorybook.storage.sqlite import (
-    SEAL_TABLE,
-    Connection,
-    as_json,
-    bindable,
-    immediate,
-    maybe_bindable,
-    maybe_readable,
-    object_of,
-    readable,
-    time_of,
+from memorybook._light import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    contextmanager,
+    suppress,
 )
+from memorybook.storage.sqlite import SEAL_TABLE, Connection, as_json, bindable, immediate, maybe_readable, readable
+from memorybook.storage.tables import FLAG, MAYBE_TEXT, OBJECT, PLAIN, TEXT, TIME, Columns
 
 if TYPE_CHECKING:
-    from memorybook.model import Applied, Discarded, Operation, Patch
+    from memorybook.model import Applied, Operation, Patch
 
 
 MIGRATIONS: tuple[str, ...] = (
@@ -181,40 +181,31 @@ MIGRATIONS: tuple[str, ...] = (
 )
 """Migration n makes version n of version n - 1. Only ever added to."""
 
-OPERATION = "seq, id, time, actor, door, kind, session, usage, undoes, done"
-CHANGE = "kind, target, before, after, reason, purged"
+OPERATION = Columns(
+    id=TEXT, time=TIME, actor=TEXT, door=TEXT, kind=TEXT, session=MAYBE_TEXT, usage=OBJECT, undoes=MAYBE_TEXT, done=FLAG
+)
+CHANGE = Columns(kind=TEXT, target=TEXT, before=MAYBE_TEXT, after=MAYBE_TEXT, reason=TEXT, purged=FLAG)
+DISCARDED = Columns(text=TEXT, reason=TEXT, quote=TEXT)
+PATCH = Columns(path=TEXT, before=PLAIN, after=PLAIN, hunks=PLAIN)
 _MOST_VALUES = 500
 
 
-def json_of(value: object) -> Mapping[str, Any] | None:
-    """Return the object in a JSON column; None for NULL."""
-    return None if value is None else object_of(value)  # type: ignore[arg-type]
-
-
 def operation_of(db: Connection, row: tuple[Any, ...], target: str | None = None) -> Operation:
-    """An operation with its changes, of a row of the columns `OPERATION`; with a target only of its changes to that."""
-    from memorybook.model import Operation
+    """Return an operation with its changes (with a target only those to it), given `seq` and its columns."""
+    from memorybook.model import Applied, Discarded, Operation
 
-    seq, operation, time, actor, door, kind, session, usage, undoes, done = row
+    seq, *columns = row
     discarded: Iterable[tuple[Any, ...]] = ()
     if target is None:
         changes = db.execute(f"SELECT {CHANGE} FROM changes WHERE operation=? ORDER BY n", (seq,))
-        discarded = db.execute("SELECT text, reason, quote FROM discarded WHERE operation=? ORDER BY n", (seq,))
+        discarded = db.execute(f"SELECT {DISCARDED} FROM discarded WHERE operation=? ORDER BY n", (seq,))
     else:
         where = "target=? AND operation=? ORDER BY n"
         changes = db.execute(f"SELECT {CHANGE} FROM changes WHERE {where}", (bindable(target), seq))
     return Operation(
-        id=readable(operation),
-        time=time_of(time),
-        actor=readable(actor),
-        door=readable(door),
-        kind=readable(kind),
-        session=maybe_readable(session),
-        changes=tuple(_applied(change) for change in changes),
-        discarded=tuple(_discarded(one) for one in discarded),
-        usage=json_of(usage),
-        undoes=maybe_readable(undoes),
-        done=bool(done),
+        **OPERATION.fields(columns),
+        changes=tuple(Applied(**CHANGE.fields(change)) for change in changes),
+        discarded=tuple(Discarded(**DISCARDED.fields(one)) for one in discarded),
     )
 
 
@@ -224,60 +215,33 @@ FORGOT = "purged=0 AND (reason='forgotten' OR reason LIKE 'asked to be forgotten
 
 def changes_that_forgot(db: Connection, undone: Mapping[str, str]) -> list[list[Applied]]:
     """Return those changes of operations that are not undone, by operation."""
+    from memorybook.model import Applied
+
     found: dict[str, list[Applied]] = {}
     rows = db.execute(
-        f"SELECT operations.id, {', '.join(f'changes.{name}' for name in CHANGE.split(', '))} FROM changes"
+        f"SELECT operations.id, {', '.join(f'changes.{name}' for name in CHANGE)} FROM changes"
         f" JOIN operations ON operations.seq=changes.operation WHERE {FORGOT.replace('reason', 'changes.reason')}"
         " ORDER BY changes.operation, changes.n"
     )
     for operation, *row in rows:
         if readable(operation) not in undone:
-            found.setdefault(readable(operation), []).append(_applied(tuple(row)))
+            found.setdefault(readable(operation), []).append(Applied(**CHANGE.fields(row)))
     return list(found.values())
 
 
-def _applied(row: tuple[Any, ...]) -> Applied:
-    from memorybook.model import Applied
+def insert_operation(db: Connection, operation: Operation, patches: Iterable[Patch]) -> None:
+    """Store an operation that is not done, with its changes."""
+    from dataclasses import replace
 
-    kind, target, before, after, reason, purged = row
-    return Applied(
-        kind=readable(kind),
-        target=readable(target),
-        before=maybe_readable(before),
-        after=maybe_readable(after),
-        reason=readable(reason),
-        purged=bool(purged),
-    )
-
-
-def _discarded(row: tuple[Any, ...]) -> Discarded:
-    from memorybook.model import Discarded
-
-    text, reason, quote = map(readable, row)
-    return Discarded(text=text, reason=reason, quote=quote)
-
-
-def insert_operation(db: Connection, operation: Operation, time: str, patches: Iterable[Patch]) -> int:
-    """Store an operation that is not done, with its changes; returns its `seq`."""
-    usage = None if operation.usage is None else as_json(operation.usage)
-    texts = (operation.actor, operation.door, operation.kind, operation.session, operation.undoes)
-    seq = db.insert(
-        "INSERT INTO operations (id, time, usage, actor, door, kind, session, undoes) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (bindable(operation.id), time, usage, *map(maybe_bindable, texts)),
-    )
-    db.executemany(
-        f"INSERT INTO changes (operation, n, {CHANGE}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        [(seq, n, *_change_row(change)) for n, change in enumerate(operation.changes)],
-    )
-    db.executemany(
-        "INSERT INTO discarded (operation, n, text, reason, quote) VALUES (?, ?, ?, ?, ?)",
-        [(seq, n, *map(bindable, (d.text, d.reason, d.quote))) for n, d in enumerate(operation.discarded)],
-    )
-    db.executemany(
-        "INSERT INTO patches (operation, n, path, before, after, hunks) VALUES (?, ?, ?, ?, ?, ?)",
-        [(seq, n, bindable(patch.path), patch.before, patch.after, patch.hunks) for n, patch in enumerate(patches)],
-    )
-    return seq
+    pending = OPERATION.row(replace(operation, done=False))
+    seq = db.insert(f"INSERT INTO operations ({OPERATION}) VALUES ({OPERATION.marks})", pending)
+    for table, columns, values in (
+        ("changes", CHANGE, operation.changes),
+        ("discarded", DISCARDED, operation.discarded),
+        ("patches", PATCH, patches),
+    ):
+        rows = [(seq, n, *columns.row(value)) for n, value in enumerate(values)]
+        db.executemany(f"INSERT INTO {table} (operation, n, {columns}) VALUES (?, ?, {columns.marks})", rows)
 
 
 def mark_memorized(db: Connection, session: str, digests: Iterable[str], operation: str, time: str) -> None:
@@ -286,21 +250,8 @@ def mark_memorized(db: Connection, session: str, digests: Iterable[str], operati
     db.executemany("INSERT OR REPLACE INTO memorized (session, digest, operation, time) VALUES (?, ?, ?, ?)", rows)
 
 
-def _change_row(change: Applied) -> tuple[str | bytes | int | None, ...]:
-    before, after = maybe_bindable(change.before), maybe_bindable(change.after)
-    return bindable(change.kind), bindable(change.target), before, after, bindable(change.reason), change.purged
-
-
-def patch_of(row: tuple[Any, ...]) -> Patch:
-    """Return a patch of a row `path, before, after, hunks`."""
-    from memorybook.model import Patch
-
-    path, before, after, hunks = row
-    return Patch(path=readable(path), before=before, after=after, hunks=hunks)
-
-
 def among(db: Connection | None, query: str, keys: Iterable[str]) -> Iterator[tuple[Any, ...]]:
-    """Rows of a query with a place for a list of keys, asked in pieces that SQLite can take; none of no database."""
+    """Yield rows of a query with a place for keys, asked in pieces that SQLite can take; none of no database."""
     if db is None:
         return
     wanted = [bindable(key) for key in dict.fromkeys(keys)]
@@ -311,7 +262,7 @@ def among(db: Connection | None, query: str, keys: Iterable[str]) -> Iterator[tu
 
 @contextmanager
 def unforced(db: Connection) -> Iterator[Connection]:
-    """A transaction that a crash of the process cannot undo, but a loss of power can: a tenth of the time."""
+    """Begin a transaction that may be lost with the power, not with the process: it takes a tenth of the time."""
     with db.lock:
         sealed, db.sealed = db.sealed, False
         db.execute("PRAGMA synchronous=NORMAL")
@@ -329,13 +280,9 @@ _PURGED = "(purged)"
 
 
 def purge(
-    db: Connection,
-    targets: Collection[str],
-    holds: Holds,
-    operations: Collection[str] = (),
-    asks: Holds | None = None,
+    db: Connection, targets: Collection[str], holds: Holds, operations: Collection[str] = (), asks: Holds | None = None
 ) -> Mapping[str, int]:
-    """See `SqliteJournal.purge`."""
+    """Carry out `SqliteJournal.purge`."""
     of = {*targets, *(target.removeprefix("session:") for target in targets)}
     with immediate(db):
         numbers = {seq for id in operations for (seq,) in db.execute("SELECT seq FROM operations WHERE id=?", (id,))}
@@ -344,7 +291,9 @@ def purge(
             "patches": _patches(db, holds, numbers),
             "discarded": _of_sessions(db, targets) + _rows(db, "discarded", "text, quote, reason", holds),
             "parked": _parked(db, holds),
-            "proposals": _rows(db, "proposals", "changes, reason", lambda text: holds(text) or _names(text, of)),
+            "proposals": _rows(
+                db, "proposals", "changes, reason", lambda text: holds(text) or not of.isdisjoint(text.split("\n"))
+            ),
             "prompts": _rows(db, "prompts", "query", asks or holds) + _of(db, "prompts", targets),
             "access": _of(db, "access", targets),
         }
@@ -419,10 +368,6 @@ def _of_sessions(db: Connection, targets: Collection[str]) -> int:
     )
 
 
-def _names(text: str, targets: Collection[str]) -> bool:
-    return any(line in targets for line in text.split("\n"))
-
-
 def _parked(db: Connection, holds: Holds) -> int:
     """Empty what holds it of the work that waits, which is to be done all the same with what is left."""
     import json
@@ -445,7 +390,7 @@ def _without(value: Any, holds: Holds) -> Any:
     import json
 
     if isinstance(value, list):
-        return [_without(each, holds) for each in value if not holds("\n".join(_leaves(each)))]
+        return [_without(each, holds) for each in value if not holds("\n".join(_texts(each)))]
     if isinstance(value, dict):
         return {name: _without(each, holds) for name, each in value.items()}
     if not isinstance(value, str) or not holds(_said(value)):
@@ -461,29 +406,22 @@ def _of(db: Connection, table: str, targets: Collection[str]) -> int:
 
 def _said(value: Any) -> str:
     """Return the text in a column, or all the texts in the JSON that it is, a line each."""
-    text = maybe_readable(value) or ""
-    return "\n".join(_texts_in(text))
+    return "\n".join(_texts(maybe_readable(value) or ""))
 
 
-def _texts_in(text: str) -> Iterator[str]:
-    if text[:1] not in ("{", "["):
-        yield text
-        return
-    import json
+def _texts(value: Any) -> Iterator[str]:
+    """Yield a text, or the texts in a JSON value; a text that is JSON itself is read, too."""
+    if isinstance(value, str) and value[:1] in ("{", "["):
+        import json
 
-    try:
-        yield from _leaves(json.loads(text))
-    except ValueError:
-        yield text
-
-
-def _leaves(value: Any) -> Iterator[str]:
+        with suppress(ValueError):
+            value = json.loads(value)
     if isinstance(value, str):
-        yield from _texts_in(value)
+        yield value
     elif isinstance(value, dict):
         for name, each in value.items():
             yield name
-            yield from _leaves(each)
+            yield from _texts(each)
     elif isinstance(value, list):
         for each in value:
-            yield from _leaves(each)
+            yield from _texts(each)

@@ -22,20 +22,22 @@ import apsw
 from memorybook._light import Any, Iterable, Sequence, cast
 from memorybook.errors import ConfigError, MissingExtra, Unavailable
 from memorybook.storage.libsql_process import Distant
-from memorybook.storage.sqlite import BUSY_TIMEOUT, Connection, Row, Store, Values, migrate, translated, user_version
+from memorybook.storage.sqlite import (
+    BUSY_TIMEOUT,
+    CAREFUL,
+    Connection,
+    Row,
+    Store,
+    Values,
+    migrate,
+    translated,
+    user_version,
+)
 
 _SCHEMES = ("libsql://", "https://", "http://")
-_ANSWER = 30.0
-"""Seconds to wait for each answer of a server."""
-
-_LOCAL = (
-    "PRAGMA synchronous=EXTRA",  # the removal of the journal is a commit: it must be on disk
-    "PRAGMA secure_delete=ON",
-    "PRAGMA foreign_keys=ON",
-    "PRAGMA trusted_schema=OFF",
-    "PRAGMA cell_size_check=ON",
-    "PRAGMA mmap_size=0",
-)
+_ANSWER = 30.0  # seconds to wait for each answer of a server
+_LOCAL = f"PRAGMA synchronous=EXTRA; PRAGMA secure_delete=ON; {CAREFUL}"
+"""EXTRA, for the removal of the journal is a commit: it must be on disk."""
 
 
 class LibsqlStore(Store):
@@ -68,41 +70,35 @@ class LibsqlStore(Store):
         """Return the connection for reading; None while there are no tables. Raises Unavailable, Damaged."""
         if not self._remote:
             return super().existing()
-        connection = self._asked()
-        with self._lock:
-            if not self._made and user_version(connection):
-                self._make(connection)
+        connection = self._asked(make=False)
         return connection if self._made else None
 
     def created(self) -> Connection:
         """Return the connection for writing; makes the tables. Raises Unavailable, Damaged."""
         if not self._remote:
             return super().created()
-        connection = self._asked()
-        with self._lock:
-            if not self._made:
-                self._make(connection)
-        return connection
+        return self._asked(make=True)
 
-    def _make(self, connection: Connection) -> None:
-        """Bring a server's tables up to date, which is asked once: each question goes over the network."""
-        migrate(connection, self.migrations)
-        self._made = True
+    def _asked(self, *, make: bool) -> Connection:
+        """Return the connection to a server.
 
-    def _asked(self) -> Connection:
-        """Return the connection to a server as it stands."""
+        If it has tables, or to `make` them, these are brought up to date once: each question goes over the network.
+        """
         with self._lock:
             if self._closed:
                 raise Unavailable(f"the database {self.path!r} is closed; open it again")
             if self._connection is None:
                 self._connection = self._connect()
+            if not self._made and (make or user_version(self._connection)):
+                migrate(self._connection, self.migrations)
+                self._made = True
             return self._connection
 
     def _connect(self) -> Connection:
         return LibsqlConnection(self.path, self._token, remote=self._remote, timeout=self._timeout)
 
     def snapshot(self) -> Connection:
-        """A connection of the caller's own; all its reading is of one moment, and writers wait until it is closed."""
+        """Return a connection of the caller's own that reads one moment; writers wait until it is closed."""
         connection = self._connect()
         try:
             connection.execute("BEGIN")
@@ -113,14 +109,7 @@ class LibsqlStore(Store):
 
 
 class LibsqlConnection(Connection):
-    """`Connection` through the package `libsql`.
-
-    Args:
-        path: A file, or the address of a server.
-        token: For the server.
-        remote: Whether it is one.
-        timeout: Seconds to wait for another that is writing.
-    """
+    """`Connection` through the package `libsql`; `path` is a file, or the address of a server with its token."""
 
     def __init__(self, path: str, token: str, *, remote: bool, timeout: float) -> None:
         self.remote = remote
@@ -143,7 +132,7 @@ class _Rows(list[Row]):
         return self[0] if self else None
 
     def close(self, force: bool) -> None:
-        """Nothing is left open."""
+        """Do nothing: nothing is left open."""
 
 
 class _Raw:
@@ -155,20 +144,16 @@ class _Raw:
         self._timeout = timeout
         _check_package()
         self._db: Any = Distant(path, token, _ANSWER) if remote else self._tried(partial(_connected, path), once=True)
+        if remote:
+            return
         try:
-            self._set_up()
+            mode = self.execute("PRAGMA journal_mode=DELETE").fetchone()
+            if mode != ("delete",):
+                raise apsw.CantOpenError(f"it cannot have a rollback journal (journal mode {mode})")
+            self.execute(_LOCAL)
         except BaseException:
             self.close()
             raise
-
-    def _set_up(self) -> None:
-        if self._remote:
-            return
-        mode = self.execute("PRAGMA journal_mode=DELETE").fetchone()
-        if mode != ("delete",):
-            raise apsw.CantOpenError(f"it cannot have a rollback journal (journal mode {mode})")
-        for pragma in _LOCAL:
-            self.execute(pragma)
 
     @property
     def in_transaction(self) -> bool:
@@ -179,7 +164,7 @@ class _Raw:
 
     def execute(self, sql: str, values: Values = ()) -> _Rows:
         """Return one statement, or several of our own, which have no semicolon in them; the rows of the last."""
-        given = tuple(_bound(value) for value in values)
+        given = tuple(value.encode() if isinstance(value, str) and "\0" in value else value for value in values)
         rows: Any = None
         for one in [sql] if given else filter(str.strip, sql.split(";")):  # scripts of the package hide failures
             rows = self._tried(partial(self._carried_out, one, given))
@@ -212,18 +197,13 @@ class _Raw:
             except BaseException as error:
                 if not isinstance(error, ValueError) and type(error).__name__ != "PanicException":
                     raise
-                problem = self._failure(str(error))
+                said = str(error)
+                known = [kind(said) for words, kind in _FAILURES if any(word in said for word in words)]
+                silent = Unavailable(f"the server {self._path!r} does not answer: {said}")
+                problem: Exception = (*known, silent if self._remote else apsw.SQLError(said))[0]
                 if once or not isinstance(problem, apsw.BusyError) or monotonic() > patience:
                     raise problem from error
             sleep(0.005)
-
-    def _failure(self, said: str) -> Exception:
-        for words, kind in _FAILURES:
-            if any(word in said for word in words):
-                return kind(said)
-        return (
-            Unavailable(f"the server {self._path!r} does not answer: {said}") if self._remote else apsw.SQLError(said)
-        )
 
 
 _FAILURES: tuple[tuple[tuple[str, ...], type[apsw.Error]], ...] = (
@@ -235,10 +215,6 @@ _FAILURES: tuple[tuple[tuple[str, ...], type[apsw.Error]], ...] = (
     (("no such table", "no such column", "syntax error"), apsw.SQLError),
 )
 """What the package says, which has one error for all, and the error it is."""
-
-
-def _bound(value: Any) -> Any:
-    return value.encode() if isinstance(value, str) and "\0" in value else value
 
 
 def _connected(path: str) -> Any:

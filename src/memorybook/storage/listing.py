@@ -17,16 +17,7 @@ from struct import Struct
 from memorybook._light import TYPE_CHECKING, Callable, Iterator, once, suppress
 from memorybook.errors import MissingDocument, UnsafePath
 from memorybook.formats.document import DocumentInfo
-from memorybook.storage.safe_open import (
-    MAX_BYTES,
-    MAX_PARTS,
-    MAX_PATH_BYTES,
-    file_flaw,
-    flaw,
-    is_safe_name,
-    open_folder,
-    stamp,
-)
+from memorybook.storage import safe_open
 
 if TYPE_CHECKING:
     from ctypes import CDLL
@@ -82,7 +73,7 @@ class Walk:
     def all(self, root: str) -> None:
         """Look through the book; nothing is found if there is none. Raises OSError."""
         with suppress(FileNotFoundError):
-            self._through(os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), "", MAX_PARTS)
+            self._through(os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), "", safe_open.MAX_PARTS)
 
     def _through(self, folder: int, above: str, depth: int) -> None:
         """Look through `folder`, which is closed, and all below; `above` is its path with its slash."""
@@ -111,7 +102,8 @@ class Walk:
                         known = _looked_into(above, name, status, mark, just_now)
                     if known is None:
                         self.plain = self.plain and status.st_nlink == 1
-                        self.unread.append(f"{above}{name} is not read: it {_flaw_of(above, name, status)}")
+                        wrong = safe_open.flaw(above + name) or safe_open.file_flaw(status)
+                        self.unread.append(f"{above}{name} is not read: it {wrong}")
                         continue
                     self.found.append(known[1])
                     if just_now:
@@ -144,25 +136,20 @@ class Walk:
         if not entry.is_dir(follow_symlinks=False):
             if entry.name[0] != "." and (entry.name.endswith(".md") or (entry.is_symlink() and entry.is_dir())):
                 self.unread.append(f"{above}{entry.name} is not read: it is a link, or no file")
-        elif depth > 1 and entry.is_dir(follow_symlinks=False) and is_safe_name(name := entry.name):
+        elif depth > 1 and entry.is_dir(follow_symlinks=False) and safe_open.is_safe_name(name := entry.name):
             with suppress(FileNotFoundError, MissingDocument, UnsafePath):
                 if not os.access(f"{name}/{STATE}", os.F_OK, dir_fd=folder):
-                    self._through(open_folder(folder, [name], name), f"{above}{name}/", depth - 1)
+                    self._through(safe_open.open_folder(folder, [name], name), f"{above}{name}/", depth - 1)
 
 
 def _looked_into(above: str, name: str, status: os.stat_result, mark: _Mark, just_now: bool) -> _Known | None:
     """Return what a listing tells of a regular file; None if `read` would not open it."""
     path = above + name
-    if not is_safe_name(name) or status.st_nlink != 1 or status.st_size > MAX_BYTES:
+    if not safe_open.is_safe_name(name) or status.st_nlink != 1 or status.st_size > safe_open.MAX_BYTES:
         return None
-    if len(path) * 4 > MAX_PATH_BYTES < len(path.encode()):
+    if len(path) * 4 > safe_open.MAX_PATH_BYTES < len(path.encode()):
         return None
-    return mark, DocumentInfo(path, status.st_size, "" if just_now else stamp(status), status.st_mtime)
-
-
-def _flaw_of(above: str, name: str, status: os.stat_result) -> str:
-    """Why `_looked_into` tells nothing of a file, as the end of a sentence."""
-    return flaw(above + name) or file_flaw(status)
+    return mark, DocumentInfo(path, status.st_size, "" if just_now else safe_open.stamp(status), status.st_mtime)
 
 
 def watched(root: str, listed: Listed) -> Watched | None:
@@ -283,14 +270,9 @@ class Queue:
                 files.add((above, name))
             else:  # folders come and go
                 enough = False
-        return files if enough and self._stands(root) else None
-
-    def _stands(self, root: str) -> bool:
-        """Nobody tells if a folder above the book is renamed."""
-        try:
-            return _identity(os.stat(root)) == self._root
-        except OSError:
-            return False
+        with suppress(OSError):  # nobody tells if a folder above the book is renamed
+            return files if enough and _identity(os.stat(root)) == self._root else None
+        return None
 
     def _read(self) -> bytes:
         data = b""
@@ -313,7 +295,7 @@ class Queue:
 
 
 def _events(data: bytes) -> Iterator[tuple[int, int, str]]:
-    """Number of the folder, what happened, and the name in there, of each event."""
+    """Return number of the folder, what happened, and the name in there, of each event."""
     at = 0
     while at < len(data):
         number, mask, _, size = _EVENT.unpack_from(data, at)
@@ -330,12 +312,9 @@ def _identity(status: os.stat_result) -> tuple[int, int]:
 
 def _is_local(root: str) -> bool:
     """Return whether all of the book is on one local file system. Raises OSError."""
-    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        with open(f"/proc/self/fdinfo/{descriptor}", "rb") as about:
-            mount = next((line.split()[1] for line in about if line.startswith(b"mnt_id:")), b"")
-    finally:
-        os.close(descriptor)
+    opened = safe_open.closing(os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+    with opened as descriptor, open(f"/proc/self/fdinfo/{descriptor}", "rb") as about:
+        mount = next((line.split()[1] for line in about if line.startswith(b"mnt_id:")), b"")
     with open("/proc/self/mountinfo", "rb") as file:
         mounts = [line.split() for line in file]
     below = os.path.join(os.fsencode(root), b"")

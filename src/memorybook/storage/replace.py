@@ -14,7 +14,7 @@ import os
 import sys
 
 from memorybook.errors import Conflict, UnsafePath
-from memorybook.storage.safe_open import Loaded, discard, load_if_any, rights_in, stamp
+from memorybook.storage.safe_open import Loaded, closing, discard, load_if_any, rights_in, stamp
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _NOT_OFFERED = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM})
@@ -151,15 +151,11 @@ def _bytes(folder: int, name: str) -> bytes | None:
 
 def exchange(folder: str, one: str, other: str) -> None:
     """Let two names in a folder change their places, at once where the system can. Raises OSError, Conflict."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with closing(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as descriptor:
         if not _rename(descriptor, one, other, exchange=True):
-            os.rename(other, temporary(other), src_dir_fd=descriptor, dst_dir_fd=descriptor)
-            os.rename(one, other, src_dir_fd=descriptor, dst_dir_fd=descriptor)
-            os.rename(temporary(other), one, src_dir_fd=descriptor, dst_dir_fd=descriptor)
+            for name, new in ((other, temporary(other)), (one, other), (temporary(other), one)):
+                os.rename(name, new, src_dir_fd=descriptor, dst_dir_fd=descriptor)
         os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _rename(folder: int, source: str, target: str, *, exchange: bool) -> bool:

@@ -38,7 +38,7 @@ class Loaded(NamedTuple):
 
 
 def stamp(status: os.stat_result) -> str:
-    """Size, change times and inode: another stamp means that somebody wrote in between."""
+    """Return size, change times and inode: another stamp means that somebody wrote in between."""
     # !r takes half the time that formatting an integer does, and a listing makes thousands of stamps
     return f"{status.st_size!r}-{status.st_mtime_ns!r}-{status.st_ctime_ns!r}-{status.st_ino!r}"
 
@@ -86,7 +86,9 @@ def _part_flaw(part: str) -> str:
         return "is absolute or has an empty part"
     if not part.isascii() and (wrong := _unicode_flaw(part)):
         return wrong
-    folded = part if part.isascii() else _compatible(part)
+    from unicodedata import normalize
+
+    folded = part if part.isascii() else normalize("NFKC", part)
     checks = (
         (folded.startswith("."), "has a part that starts with a dot"),
         ("/" in folded or "\\" in folded, "has a disguised or a backward slash"),
@@ -115,13 +117,16 @@ def _unicode_flaw(part: str) -> str:
     return ""
 
 
-def _compatible(part: str) -> str:
-    import unicodedata
-
-    return unicodedata.normalize("NFKC", part)
-
-
 # --- opening -----------------------------------------------------------------------------------
+
+
+@contextmanager
+def closing(descriptor: int) -> Iterator[int]:
+    """Close a descriptor at the end of the block."""
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def open_folder(folder: int, parts: list[str], path: str, *, create: bool = False) -> int:
@@ -186,7 +191,7 @@ def open_file(
 
 
 def file_flaw(status: os.stat_result) -> str:
-    """Why a file is no document, as the end of a sentence; "" if it is one."""
+    """Return why a file is no document, as the end of a sentence; "" if it is one."""
     if not stat.S_ISREG(status.st_mode):
         return "is not a regular file; put a plain Markdown file there"
     if status.st_nlink > 1:
@@ -209,7 +214,7 @@ def refuse(error: OSError, path: str) -> None:
 def load(folder: int, name: str, path: str) -> Loaded:
     """Return the whole file, read from one descriptor, again if it changed meanwhile. Raises like `open_file`."""
     descriptor, before = open_file(folder, name, path)
-    try:
+    with closing(descriptor):
         for _ in range(4):
             data = read_all(descriptor, before.st_size)
             after = os.fstat(descriptor)
@@ -217,15 +222,13 @@ def load(folder: int, name: str, path: str) -> Loaded:
                 break
             before = after
             os.lseek(descriptor, 0, os.SEEK_SET)
-    finally:
-        os.close(descriptor)
     if len(data) > MAX_BYTES:
         raise UnsafePath(f"document {path!r} grew beyond {MAX_BYTES} bytes while it was read; split it")
     return Loaded(data, after)
 
 
 def load_if_any(folder: int, name: str, path: str) -> Loaded | None:
-    """`load`, or None if there is no such file."""
+    """Return what `load` does; None if there is no such file."""
     try:
         return load(folder, name, path)
     except MissingDocument:
@@ -239,17 +242,12 @@ def discard(folder: int, name: str) -> None:
 
 
 def read_all(descriptor: int, size: int) -> bytes:
-    """Everything from here on, but never much more than `MAX_BYTES`; `size` is what is expected."""
-    data = os.read(descriptor, size + 1)
-    if len(data) == size:
-        return data
-    chunks = [data]
-    total = len(data)
-    while data and total <= MAX_BYTES:
-        data = os.read(descriptor, 2**20)
-        chunks.append(data)
-        total += len(data)
-    return b"".join(chunks)
+    """Read everything from here on, but never much more than `MAX_BYTES`; `size` is what is expected."""
+    data = more = os.read(descriptor, size + 1)
+    while more and size != len(data) <= MAX_BYTES:
+        more = os.read(descriptor, 2**20)
+        data += more
+    return data
 
 
 def encode(text: str, path: str) -> bytes:
@@ -265,8 +263,7 @@ def encode(text: str, path: str) -> bytes:
     return data
 
 
-_NULS = b"\0" * 8
-"""What stands in blocks that were never written; a text has no such thing, UTF-16 not either."""
+_NULS = b"\0" * 8  # what stands in blocks that were never written; a text has no such thing, UTF-16 not either
 
 
 def decoded(data: bytes) -> str:
@@ -334,19 +331,20 @@ def own_folder(path: str) -> None:
     else:
         with suppress(FileExistsError):
             os.mkdir(path, 0o700)
-        with suppress(FileExistsError):
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-            descriptor = os.open(os.path.join(path, ".gitignore"), flags, 0o600)
-            os.write(descriptor, b"*\n")
-            os.close(descriptor)
+        _ignore(os.path.join(path, ".gitignore"), b"*\n", 0o600)
 
 
 def ignore_backup(folder: int) -> None:
     """Have git leave out the back-up copy in a book's folder (a descriptor), unless somebody told it what to leave."""
     with suppress(OSError):
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        descriptor = os.open(".gitignore", flags, 0o666, dir_fd=folder)
-        os.write(descriptor, IGNORED)
+        _ignore(".gitignore", IGNORED, 0o666, folder)
+
+
+def _ignore(path: str, lines: bytes, mode: int, folder: int | None = None) -> None:
+    """Write a `.gitignore` where none is."""
+    with suppress(FileExistsError):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode, dir_fd=folder)
+        os.write(descriptor, lines)
         os.close(descriptor)
 
 
@@ -364,11 +362,8 @@ def make_root(path: str) -> None:
 
 
 def _sync(folder: str) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with closing(os.open(folder, _FOLDER & ~os.O_NOFOLLOW)) as descriptor:
         os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager
@@ -382,14 +377,10 @@ def claimed(path: str) -> Iterator[bool]:
     except OSError:
         yield True
         return
-    try:
+    ours = True
+    with closing(descriptor):
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            ours = True
-        except BlockingIOError:
-            ours = False
-        except OSError:  # a file system without locks
-            ours = True
+        except OSError as error:  # also of a file system without locks
+            ours = not isinstance(error, BlockingIOError)
         yield ours
-    finally:
-        os.close(descriptor)

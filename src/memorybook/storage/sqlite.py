@@ -36,6 +36,7 @@ from memorybook._light import (
 )
 from memorybook.errors import Damaged as Damaged
 from memorybook.errors import InvalidInput, Unavailable
+from memorybook.storage.safe_open import closing, create
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -55,13 +56,8 @@ def bindable(text: str) -> str | bytes:
 
 
 def maybe_bindable(text: str | None) -> str | bytes | None:
-    """As `bindable`; None stays None."""
+    """Do as `bindable`; None stays None."""
     return None if text is None else bindable(text)
-
-
-def maybe_readable(value: Value) -> str | None:
-    """As `readable`; NULL is None."""
-    return None if value is None else readable(value)
 
 
 def readable(value: Value) -> str:
@@ -71,8 +67,13 @@ def readable(value: Value) -> str:
     return "" if value is None else str(value)
 
 
+def maybe_readable(value: Value) -> str | None:
+    """Do as `readable`; NULL is None."""
+    return None if value is None else readable(value)
+
+
 def as_json(value: object) -> str | bytes:
-    """Compact JSON that SQLite can hold. Raises InvalidInput for what JSON cannot say."""
+    """Return compact JSON that SQLite can hold. Raises InvalidInput for what JSON cannot say."""
     import json
 
     try:
@@ -84,8 +85,8 @@ def as_json(value: object) -> str | bytes:
 def from_json(value: Value) -> Any:
     """Return what `as_json` was given; most lists and objects in the columns are empty. Raises Damaged."""
     text = readable(value)
-    if text in _EMPTY:
-        return _EMPTY[text]()
+    if text in ("[]", "{}"):
+        return [] if text == "[]" else {}
     import json
 
     try:
@@ -95,7 +96,7 @@ def from_json(value: Value) -> Any:
 
 
 def object_of(value: Value) -> dict[str, Any]:
-    """As `from_json`, of an object. Raises Damaged for anything else."""
+    """Do as `from_json`, of an object. Raises Damaged for anything else."""
     found = from_json(value)
     if not isinstance(found, dict):
         raise _foreign(readable(value), "an object")
@@ -103,7 +104,7 @@ def object_of(value: Value) -> dict[str, Any]:
 
 
 def list_of(value: Value) -> list[Any]:
-    """As `from_json`, of a list. Raises Damaged for anything else."""
+    """Do as `from_json`, of a list. Raises Damaged for anything else."""
     found = from_json(value)
     if not isinstance(found, list):
         raise _foreign(readable(value), "a list")
@@ -114,9 +115,6 @@ def _foreign(text: str, wanted: str) -> Damaged:
     return Damaged(f"a database of the book has {text[:40]!r} where {wanted} stood: put a copy back that is whole")
 
 
-_EMPTY: dict[str, Callable[[], Any]] = {"[]": list, "{}": dict}
-
-
 def _plain(value: object) -> dict[Any, Any]:
     if isinstance(value, Mapping):
         return dict(value)
@@ -124,7 +122,7 @@ def _plain(value: object) -> dict[Any, Any]:
 
 
 def stamp(time: datetime) -> str:
-    """ISO 8601 in UTC with microseconds always, so that text order is time order.
+    """Return ISO 8601 in UTC with microseconds always, so that text order is time order.
 
     Raises InvalidInput for a time without timezone.
     """
@@ -139,7 +137,7 @@ def stamp(time: datetime) -> str:
 
 
 def maybe_stamp(time: datetime | None) -> str | None:
-    """As `stamp`; None stays None."""
+    """Do as `stamp`; None stays None."""
     return None if time is None else stamp(time)
 
 
@@ -154,7 +152,7 @@ def time_of(value: str) -> datetime:
 
 
 def maybe_time_of(value: str | None) -> datetime | None:
-    """As `time_of`; NULL is None."""
+    """Do as `time_of`; NULL is None."""
     return None if value is None else time_of(value)
 
 
@@ -188,16 +186,10 @@ def mark_of(path: str) -> str:
 
 def read_mark(path: str) -> Seal | None:
     """Return what the last commit left; None if nobody knows."""
-    try:
-        descriptor = os.open(mark_of(path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    fields: list[str] = []
+    with suppress(OSError), closing(os.open(mark_of(path), flags)) as descriptor:
         fields = os.read(descriptor, _MARK_SIZE).decode("ascii", "replace").split()
-    except OSError:
-        return None
-    finally:
-        os.close(descriptor)
     whole = len(fields) == 2 and len(fields[0]) == 32 and fields[1].isdigit()
     return Seal(fields[0], int(fields[1])) if whole else None
 
@@ -207,19 +199,9 @@ def write_mark(path: str, seal: Seal) -> None:
     known = read_mark(path)
     if known is not None and (known.name != seal.name or known.commits >= seal.commits):
         return
-    with suppress(OSError):
-        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        descriptor = os.open(mark_of(path), flags, 0o600)
-        try:
-            os.pwrite(descriptor, f"{seal.name} {seal.commits}".ljust(_MARK_SIZE - 1).encode() + b"\n", 0)
-        finally:
-            os.close(descriptor)
-
-
-def count_commit(connection: Connection) -> Seal:
-    """Count a commit; to be called in its transaction."""
-    [row] = connection.execute("UPDATE seal SET commits=commits+1 RETURNING name, commits")
-    return Seal(*row)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    with suppress(OSError), closing(os.open(mark_of(path), flags, 0o600)) as descriptor:
+        os.pwrite(descriptor, f"{seal.name} {seal.commits}".ljust(_MARK_SIZE - 1).encode() + b"\n", 0)
 
 
 def rename_if_behind(connection: Connection, path: str) -> None:
@@ -231,19 +213,15 @@ def rename_if_behind(connection: Connection, path: str) -> None:
 
 
 def seal_fault(connection: Connection | None, path: str, known: Seal | None) -> str:
-    """Return what is wrong with a database of which `left` told `known` just before, one sentence; "" if nothing is."""
+    """Say in one sentence whether a database is gone or behind its mark, read just before; "" if it is neither."""
     if known is None:
         return ""
     row = None if connection is None else connection.first("SELECT name, commits FROM seal")
     if row is not None and row[0] == known.name and row[1] >= known.commits:
         return ""
-    mark = mark_of(path)
-    if row is None:
-        return f"the database {path!r} was deleted: put the right one back, or delete {mark!r} if it is meant to be so"
-    return (
-        f"the database {path!r} is another one, or an older copy of it, than was written last: put the right one back, "
-        f"or delete {mark!r} if it is meant to be so"
-    )
+    wrong = "was deleted" if row is None else "is another one, or an older copy of it, than was written last"
+    meant = f"put the right one back, or delete {mark_of(path)!r} if it is meant to be so"
+    return f"the database {path!r} {wrong}: {meant}"
 
 
 Row = tuple[Any, ...]
@@ -261,7 +239,7 @@ _READ_WRITE = apsw.SQLITE_OPEN_READWRITE
 _DURABLE = "PRAGMA synchronous=FULL; PRAGMA secure_delete=ON"
 _NOTICE = "SELECT 1 FROM sqlite_schema LIMIT 1"  # reading a table has SQLite look at the schema that others have left
 _DERIVED = "PRAGMA synchronous=NORMAL"
-_CAREFUL = "PRAGMA foreign_keys=ON; PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0"
+CAREFUL = "PRAGMA foreign_keys=ON; PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0"
 
 
 class Connection:
@@ -281,7 +259,7 @@ class Connection:
         durable: bool,
         readonly: bool = False,
         timeout: float = BUSY_TIMEOUT,
-        setup: Callable[[apsw.Connection], None] | None = None,
+        setup: Callable[[apsw.Connection], object] | None = None,
     ) -> None:
         check_version(apsw.sqlite_lib_version())
         self.path = path
@@ -315,7 +293,7 @@ class Connection:
         return self.raw.in_transaction
 
     def version(self) -> tuple[object, int]:
-        """Equal to an earlier one only if no other connection has committed anything since."""
+        """Return a value that equals an earlier one only if no other connection has committed anything since."""
         with self.lock:
             return self.raw, self.execute("PRAGMA data_version")[0][0]
 
@@ -335,7 +313,7 @@ class Connection:
         raw = apsw.Connection(name, flags=flags)
         try:
             raw.set_busy_timeout(self.timeout_milliseconds)
-            raw.execute(f"{_CAREFUL}; {_DURABLE if self.durable else _DERIVED}").fetchall()
+            raw.execute(f"{CAREFUL}; {_DURABLE if self.durable else _DERIVED}").fetchall()
             if flags == _READ_WRITE:
                 _use_write_ahead_log(raw)
             if self._setup is not None:
@@ -402,7 +380,7 @@ class Connection:
                 self._let_go()
 
     def _lose(self) -> None:
-        """In a child: if SQLite still has the file open, never touch it again, not even to close it."""
+        """In a child, drop a file that SQLite still has open without ever touching it, not even to close it."""
         self.lock = RLock()
         if self._raw is not None:
             from ctypes import py_object, pythonapi
@@ -418,7 +396,7 @@ def connect(
     durable: bool,
     readonly: bool = False,
     timeout: float = BUSY_TIMEOUT,
-    setup: Callable[[apsw.Connection], None] | None = None,
+    setup: Callable[[apsw.Connection], object] | None = None,
 ) -> Connection:
     """Open the database at `path`, creating it (mode 0600, with its folder) unless `readonly`.
 
@@ -431,7 +409,7 @@ def connect(
     """
     path = os.path.abspath(path)
     if not readonly:
-        _create(path, durable=durable)
+        create(path, durable=durable)
     return Connection(path, durable=durable, readonly=readonly, timeout=timeout, setup=setup)
 
 
@@ -454,18 +432,19 @@ def immediate(connection: Connection) -> Iterator[Connection]:
         connection.execute("BEGIN IMMEDIATE")
         try:
             yield connection
-            seal = count_commit(connection) if connection.sealed else None
+            counting = "UPDATE seal SET commits=commits+1 RETURNING name, commits"
+            seal = connection.first(counting) if connection.sealed else None
             connection.execute("COMMIT")
         except BaseException:
             _end(connection, "ROLLBACK")
             raise
         if seal is not None:
-            write_mark(connection.path, seal)
+            write_mark(connection.path, Seal(*seal))
 
 
 @contextmanager
 def reading(connection: Connection) -> Iterator[Connection]:
-    """All that is read in the block comes from one snapshot. Inside a transaction it adds nothing."""
+    """Read all that the block reads from one snapshot. Inside a transaction it adds nothing."""
     with connection.lock:
         if connection.in_transaction:
             yield connection
@@ -505,9 +484,8 @@ def migrate(connection: Connection, migrations: Sequence[str]) -> None:
 
 
 def user_version(connection: Connection) -> int:
-    """Version of the schema, 0 for a new database."""
-    row = connection.first("PRAGMA user_version")
-    return row[0] if row else 0
+    """Return the version of the schema, 0 for a new database."""
+    return int(connection.execute("PRAGMA user_version")[0][0])
 
 
 class Store:
@@ -558,7 +536,7 @@ class Store:
         connection = self.existing()
         if connection is None:
             self._prepare()
-            _create(self.path, durable=True)
+            create(self.path, durable=True)
             connection = self.existing()
         if connection is None:
             raise Unavailable(f"the database {self.path!r} vanished, or is a link to nothing; check its folder")
@@ -581,7 +559,7 @@ class Store:
         self._connection = connection
 
     def _connect(self) -> Connection:
-        """Another connection to the database; a store of another kind makes another kind of these."""
+        """Return another connection to the database; a store of another kind makes another kind of these."""
         return Connection(self.path, durable=True, timeout=self._timeout)
 
     def snapshot(self) -> Connection:
@@ -591,7 +569,7 @@ class Store:
         return connection
 
     def fault(self, *, thorough: bool = False) -> str:
-        """What is wrong with the database, one sentence: it is gone, older than it was, another one; "" if nothing is.
+        """Say in one sentence what is wrong with the database: gone, older than it was, another one; "" if nothing is.
 
         `thorough` reads the file anew, and all of it up to `MOST_CHECKED` bytes. Raises Unavailable, Damaged.
         """
@@ -603,7 +581,8 @@ class Store:
             return seal_fault(connection, self.path, known)
         anew = connect(self.path, durable=True, readonly=True)
         try:
-            if missing := _schema(tuple(self.migrations)).difference(anew.execute(_NAMES)):
+            made = apsw.Connection(":memory:").execute(f"{'; '.join(self.migrations)}; {_NAMES}")
+            if missing := {*made}.difference(anew.execute(_NAMES)):
                 raise Damaged(f"the database {self.path!r} has no {' '.join(min(missing))}; {_way_out(self.path)}")
             if found := seal_fault(anew, self.path, known):
                 return found
@@ -625,22 +604,6 @@ class Store:
 
 
 _NAMES = "SELECT type, name FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'"
-
-
-def _schema(migrations: tuple[str, ...]) -> frozenset[Row]:
-    """Type and name of all that the migrations make."""
-    made = apsw.Connection(":memory:")
-    try:
-        return frozenset(made.execute(f"{'; '.join(migrations)}; {_NAMES}"))
-    finally:
-        made.close()
-
-
-def _create(path: str, *, durable: bool) -> None:
-    if not os.path.lexists(path):
-        from memorybook.storage.safe_open import create
-
-        create(path, durable=durable)
 
 
 def _state(path: str) -> tuple[int, int] | None:
@@ -721,13 +684,10 @@ _forking: list[Connection] = []
 _lost: set[str] = set()
 
 
-def _alive() -> list[Connection]:
-    return [one for reference in list(_open_connections.values()) if (one := reference()) is not None]
-
-
-def _before_fork() -> None:
-    for connection in _alive():
-        connection._before_fork()
+def _each(act: Callable[[Connection], None]) -> None:
+    for reference in list(_open_connections.values()):
+        if (connection := reference()) is not None:
+            act(connection)
 
 
 def _after_fork_in_parent() -> None:
@@ -737,8 +697,11 @@ def _after_fork_in_parent() -> None:
 
 def _after_fork_in_child() -> None:
     _forking.clear()
-    for connection in _alive():
-        connection._lose()
+    _each(Connection._lose)
 
 
-os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
+os.register_at_fork(
+    before=lambda: _each(Connection._before_fork),
+    after_in_parent=_after_fork_in_parent,
+    after_in_child=_after_fork_in_child,
+)

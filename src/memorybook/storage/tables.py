@@ -1,16 +1,55 @@
-"""What every store of tables does: queries, copies of one moment while others write, and erasing for good."""
+"""Base of the stores that keep tables: columns as values, queries, copies while others write, erasing for good."""
 
 from __future__ import annotations
 
 import apsw
 
-from memorybook._light import TYPE_CHECKING, Any, Iterator, Sequence, contextmanager
-from memorybook.storage.sqlite import Connection, Damaged, Row, Store, Values, connect, immediate, reading, translated
+from memorybook._light import TYPE_CHECKING, Any, Callable, Iterator, NamedTuple, Sequence, contextmanager
+from memorybook.storage import sqlite
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
 _READ_ONLY = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+
+
+class Column(NamedTuple):
+    """How a field of a value is written to a column, and read from it."""
+
+    write: Callable[[Any], sqlite.Value]
+    read: Callable[[Any], Any]
+
+
+TEXT = Column(sqlite.bindable, sqlite.readable)
+MAYBE_TEXT = Column(sqlite.maybe_bindable, sqlite.maybe_readable)
+TIME = Column(sqlite.maybe_stamp, sqlite.maybe_time_of)
+PLAIN = Column(lambda value: value, lambda value: value)
+FLAG = Column(int, bool)
+LIST = Column(sqlite.as_json, lambda value: tuple(sqlite.list_of(value)))
+OBJECT = Column(
+    lambda value: None if value is None else sqlite.as_json(value),
+    lambda value: None if value is None else sqlite.object_of(value),
+)
+
+
+class Columns(dict[str, Column]):
+    """The columns that hold the fields of a value, under the same names, in order; in SQL its text lists them."""
+
+    def __str__(self) -> str:
+        return ", ".join(self)
+
+    @property
+    def marks(self) -> str:
+        """As many `?` as there are columns."""
+        return ", ".join("?" * len(self))
+
+    def row(self, value: Any) -> tuple[sqlite.Value, ...]:
+        """Return what to bind for a value. Raises InvalidInput for what no column can hold."""
+        return tuple([column.write(getattr(value, name)) for name, column in self.items()])
+
+    def fields(self, row: Sequence[Any]) -> dict[str, Any]:
+        """Return the fields of a value by name, given these columns of its row. Raises Damaged."""
+        return {name: column.read(found) for (name, column), found in zip(self.items(), row, strict=True)}
 
 
 def check_copy(path: str, migrations: Sequence[str]) -> None:
@@ -21,14 +60,14 @@ def check_copy(path: str, migrations: Sequence[str]) -> None:
     try:
         [(version,)] = found.execute("PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA user_version")
         if version > len(migrations):
-            raise Damaged("it is of a newer memorybook: update memorybook")
+            raise sqlite.Damaged("it is of a newer memorybook: update memorybook")
         fresh.execute("; ".join(migrations[:version])).fetchall()
         if version < 1 or _schema(found) != _schema(fresh):
-            raise Damaged("its tables are not those of a book")
+            raise sqlite.Damaged("its tables are not those of a book")
         if (wrong := found.execute("PRAGMA quick_check(1)").fetchall()) != [("ok",)]:
-            raise Damaged(str(wrong[0][0]))
+            raise sqlite.Damaged(str(wrong[0][0]))
     except apsw.Error as error:
-        raise Damaged(str(error)) from error
+        raise sqlite.Damaged(str(error)) from error
     finally:
         found.close()
         fresh.close()
@@ -39,7 +78,7 @@ def _schema(raw: apsw.Connection) -> set[tuple[Any, ...]]:
 
 
 @contextmanager
-def copying(store: Store, path: str) -> Iterator[bool]:
+def copying(store: sqlite.Store, path: str) -> Iterator[bool]:
     """Copy a store's database as it is when the block begins into `path`, which is not there or empty.
 
     The file is whole when the block ends; not if it raises. False if there is no database yet. Of a server's, the copy
@@ -49,16 +88,14 @@ def copying(store: Store, path: str) -> Iterator[bool]:
         Unavailable, Damaged.
     """
     found = store.existing()
-    if found is None:
-        yield False
+    if found is None or found.remote:
+        if found is not None:
+            _copy_rows(store, path)
+        yield found is not None
         return
-    if found.remote:
-        _copy_rows(store, path)
-        yield True
-        return
-    source = connect(store.path, durable=True, readonly=True)
+    source = sqlite.connect(store.path, durable=True, readonly=True)
     try:
-        with reading(source):
+        with sqlite.reading(source):
             source.first("SELECT 1 FROM sqlite_schema LIMIT 1")  # a transaction sees what stands at its first reading
             yield True
             _copy_pages(source, path)
@@ -66,52 +103,34 @@ def copying(store: Store, path: str) -> Iterator[bool]:
         source.close()
 
 
-def _copy_pages(source: Connection, path: str) -> None:
+def _copy_pages(source: sqlite.Connection, path: str) -> None:
     target = apsw.Connection(path)
     try:
-        with translated(source), target.backup("main", source.raw, "main") as backing:
+        with sqlite.translated(source), target.backup("main", source.raw, "main") as backing:
             backing.step(-1)
     finally:
         target.close()
 
 
-def _copy_rows(store: Store, path: str) -> None:
+def _copy_rows(store: sqlite.Store, path: str) -> None:
     """Copy the tables of a server's database, row by row."""
-    copied = Store(path, store.migrations)
+    copied = sqlite.Store(path, store.migrations)
     source = store.snapshot()
     try:
         target = copied.created()
-        with immediate(target):
+        with sqlite.immediate(target):
             for (table,) in target.execute("SELECT name FROM sqlite_schema WHERE type='table'"):
-                _copy_table(source, target, table)
+                names = [str(row[1]) for row in target.execute(f"PRAGMA table_info({table})")]
+                columns, marks = ", ".join(names), ", ".join("?" * len(names))
+                rows = source.stream(f"SELECT {columns} FROM {table}")
+                target.execute(f"DELETE FROM {table}")
+                target.executemany(f"INSERT INTO {table} ({columns}) VALUES ({marks})", rows)
     finally:
         source.close()
         copied.close()
 
 
-def _copy_table(source: Connection, target: Connection, table: str) -> None:
-    columns = [str(row[1]) for row in target.execute(f"PRAGMA table_info({table})")]
-    rows: Any = source.stream(f"SELECT {', '.join(columns)} FROM {table}")
-    target.execute(f"DELETE FROM {table}")
-    target.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' for _ in columns)})", rows)
-
-
-def vacuum(connection: Connection | None) -> bool:
-    """Write the database anew without its free pages and empty its write-ahead log; True if there is none.
-
-    False if a reader elsewhere still needs the log: what it may hold then is gone once that reader is done and
-    this is called again, or the last connection closes. Of a server's files nothing is known.
-    Raises Unavailable, Damaged.
-    """
-    if connection is None or connection.remote:
-        return True
-    with connection.lock:
-        checkpoint(connection)
-        connection.execute("PRAGMA secure_delete=ON; VACUUM")
-        return checkpoint(connection)
-
-
-def checkpoint(connection: Connection) -> bool:
+def checkpoint(connection: sqlite.Connection) -> bool:
     """Move the write-ahead log into the database and empty it, so that deleted text is not left in it.
 
     Returns False if a reader elsewhere still needs the log; the last connection to close does it then.
@@ -131,15 +150,15 @@ def checkpoint(connection: Connection) -> bool:
 class Tables:
     """Base of what keeps its tables in a `Store`."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: sqlite.Store) -> None:
         self._store = store
 
-    def _rows(self, sql: str, values: Values = ()) -> list[Row]:
+    def _rows(self, sql: str, values: sqlite.Values = ()) -> list[sqlite.Row]:
         """Return the rows of a query; none while there is no database."""
         db = self._store.existing()
         return [] if db is None else db.execute(sql, values)
 
-    def _first(self, sql: str, values: Values = ()) -> Row | None:
+    def _first(self, sql: str, values: sqlite.Values = ()) -> sqlite.Row | None:
         """Return the first row of a query, if there is a database and a row."""
         db = self._store.existing()
         return None if db is None else db.first(sql, values)
@@ -156,8 +175,18 @@ class Tables:
         check_copy(path, self._store.migrations)
 
     def vacuum(self) -> bool:
-        """Leave no byte of what was deleted in the files; False if another process still needs some."""
-        return vacuum(self._store.existing())
+        """Write the database anew, so that no byte of what was deleted is left in its files.
+
+        Return False if another process still reads the write-ahead log: what it holds is gone when this is called again
+        after that, or the last connection closes. Of a server's files nothing is known. Raises Unavailable, Damaged.
+        """
+        connection = self._store.existing()
+        if connection is None or connection.remote:
+            return True
+        with connection.lock:
+            checkpoint(connection)
+            connection.execute("PRAGMA secure_delete=ON; VACUUM")
+            return checkpoint(connection)
 
     def fault(self, *, thorough: bool = False) -> str:
         """Return what is wrong with the database, see `Store.fault`; "" if nothing is."""

@@ -23,21 +23,8 @@ from typing import NamedTuple
 
 from memorybook.errors import Conflict, InvalidInput, MissingDocument, UnsafePath
 from memorybook.storage import replace as swap
-from memorybook.storage.safe_open import (
-    MAX_BYTES,
-    Loaded,
-    decoded,
-    digest,
-    discard,
-    encode,
-    ignore_backup,
-    is_safe_name,
-    load_if_any,
-    open_file,
-    read_all,
-    rights_in,
-    stamp,
-)
+from memorybook.storage import safe_open
+from memorybook.storage.safe_open import MAX_BYTES, Loaded, closing, decoded, digest, discard, encode, stamp
 from memorybook.text.merge import merge_text
 
 KEPT = 48
@@ -111,27 +98,20 @@ class Versions:
     def record(self) -> Record:
         """Return what was left last; all unknown if there is nothing or it is damaged."""
         if self._record is None:
-            self._record = self._read_record()
+            try:
+                descriptor = os.open(_RECORD, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self.folder)
+            except FileNotFoundError:
+                self._record = Record()
+            else:
+                with os.fdopen(descriptor, "rb", buffering=0) as file:
+                    self._record = parse_record(file.read(_RECORD_BYTES) or b"")
         return self._record
-
-    def _read_record(self) -> Record:
-        try:
-            descriptor = os.open(_RECORD, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self.folder)
-        except FileNotFoundError:
-            return Record()
-        try:
-            return parse_record(os.read(descriptor, _RECORD_BYTES))
-        finally:
-            os.close(descriptor)
 
     def leave(self, record: Record) -> None:
         """Put the record in the place of the last one, which has the same length: no block moves."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        descriptor = os.open(_RECORD, flags, 0o600, dir_fd=self.folder)
-        try:
+        with closing(os.open(_RECORD, flags, 0o600, dir_fd=self.folder)) as descriptor:
             os.pwrite(descriptor, " ".join(record).ljust(_RECORD_BYTES - 1).encode() + b"\n", 0)
-        finally:
-            os.close(descriptor)
         self._record = record
 
     def add(self, data: bytes, stamp: str, *, stood: bool = True) -> None:
@@ -142,7 +122,11 @@ class Versions:
         self._write(name, data)
         if stood:
             self.leave(self.record()._replace(stamp=stamp or _NONE, latest=name))
-        self._prune([*names, name])
+        total = 0
+        for position, kept in enumerate(sorted([*names, name], reverse=True)):
+            total += os.stat(kept, dir_fd=self.folder, follow_symlinks=False).st_size
+            if position >= KEPT or (position > 1 and total > KEPT_BYTES):
+                os.unlink(kept, dir_fd=self.folder)
 
     def restart(self, data: bytes, stamp: str) -> None:
         """Let `data`, left with `stamp`, be the only version: what comes now was not made from older ones."""
@@ -185,33 +169,24 @@ class Versions:
         return [name for name in os.listdir(self.folder) if re.fullmatch(r"[0-9]{8}[vs][0-9a-f]+-[0-9a-f]{32}", name)]
 
     def _write(self, name: str, data: bytes, how: int = os.O_CREAT | os.O_TRUNC) -> None:
-        descriptor = os.open(name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC | how, 0o600, dir_fd=self.folder)
-        try:
+        flags = os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC | how
+        with closing(os.open(name, flags, 0o600, dir_fd=self.folder)) as descriptor:
             view = memoryview(data)
             while view:
                 view = view[os.write(descriptor, view) :]
-        finally:
-            os.close(descriptor)
 
     def _read(self, name: str) -> Version | None:
         start, _, expected = name[9:].partition("-")
-        found = load_if_any(self.folder, name, name)
+        found = safe_open.load_if_any(self.folder, name, name)
         if found is None or digest(found.data[: int(start, 16)]) != expected:
             return None
         size = int(start, 16)
         appended = found.data[size:].partition(b"\0")[0]  # NULs: blocks that a power cut left unwritten
         return Version(name[8] == "v", size, found.data[:size] + appended[: appended.rfind(b"\n") + 1])
 
-    def _prune(self, names: list[str]) -> None:
-        total = 0
-        for position, name in enumerate(sorted(names, reverse=True)):
-            total += os.stat(name, dir_fd=self.folder, follow_symlinks=False).st_size
-            if position >= KEPT or (position > 1 and total > KEPT_BYTES):
-                os.unlink(name, dir_fd=self.folder)
-
 
 def discard_all(folder: str, backup: str) -> int:
-    """Remove the folder of all versions, and the backup; returns how many there were."""
+    """Remove the folder of all versions, and the backup; return how many there were."""
     import shutil
 
     count = sum(name != _RECORD for _, _, names in os.walk(folder) for name in names)
@@ -260,7 +235,7 @@ def base_of(versions: Sequence[Version], data: bytes) -> Base | None:
 
 
 def is_loss(before: bytes, now: bytes) -> bool:
-    """Whether a text was emptied or cut, or lost more than half of its lines: hardly what a person does by hand."""
+    """Return whether a text was emptied or cut, or lost more than half of its lines: hardly done by hand."""
     if (b"### [" not in before and b"\n- " not in before) or now.startswith(before):
         return False
     lines, left = (Counter(line for line in _lines(data) if line.strip()) for data in (before, now))
@@ -274,11 +249,15 @@ _FEW = 6  # lines at the end of a document that a person may take out by hand
 
 
 def _states(version: Version, lines: Counter[bytes]) -> Iterator[tuple[int, int]]:
-    """Every state the version went through, longest first: its length, and how unlikely it is the base of `lines`."""
+    """Yield every state of the version, longest first: its length, and how unlikely it is the base of `lines`."""
     left = lines.copy()
     costs = [(_unlike(line, left), line) for line in _lines(version.data[: version.start])]
-    unlike = sum(cost for cost, _ in costs)
-    unlike -= 2 * _gone_on([line for cost, line in costs if cost > 0], left)
+    missing = [line for cost, line in costs if cost > 0]
+    new = sorted(+left) if missing else []
+    places = [(line, bisect_left(new, line)) for line in missing]
+    # an editor may save while a line is being typed: one that is missing goes on in one that is left
+    gone_on = sum(place < len(new) and new[place].startswith(line) for line, place in places)
+    unlike = sum(cost for cost, _ in costs) - 2 * gone_on
     states = [(version.start, unlike)]
     end = version.start
     for line in version.data[version.start :].splitlines(keepends=True):
@@ -296,13 +275,6 @@ def _unlike(line: bytes, left: Counter[bytes]) -> int:
         return 1
     left[line] -= 1
     return -1000 if len(line) >= _TELLING else -1
-
-
-def _gone_on(missing: list[bytes], left: Counter[bytes]) -> int:
-    """How many lines that are missing go on in one that is left: an editor may save while they are being typed."""
-    new = sorted(+left) if missing else []
-    places = [(line, bisect_left(new, line)) for line in missing]
-    return sum(place < len(new) and new[place].startswith(line) for line, place in places)
 
 
 def _lines(data: bytes) -> Iterator[bytes]:
@@ -328,7 +300,7 @@ class Target:
 
     def load(self) -> Loaded | None:
         """Return the document as it stands, None if there is none. Raises UnsafePath."""
-        return load_if_any(self.folder, self.name, self.path)
+        return safe_open.load_if_any(self.folder, self.name, self.path)
 
     def is_ours(self) -> bool:
         """Return whether the document is as it was left, or was never written here and has no versions."""
@@ -374,7 +346,9 @@ class Target:
         else:
             merged = current.data
         if late := self._late_save(record, current.data):  # before any rewrite puts another file aside
-            merged = self._with_late_save(merged, late)
+            base = base_of(self.versions.load(), late)  # somebody saved into a file that was no longer the document
+            if base is not None and not base.restored:
+                merged = self._merge(base.data, merged, late)
             stale.append(late)
         if merged != current.data:
             self._replace_merged(current, merged, stale)
@@ -384,7 +358,7 @@ class Target:
         return current, False
 
     def _with_save(self, history: list[Version], newest: bytes, current: Loaded) -> bytes:
-        """The text with what somebody else saved; the save itself, kept as the newest version, if it was not stale."""
+        """Return the text with what somebody else saved; the save itself, kept as the newest version, if not stale."""
         if current.data == newest:
             self.versions.leave(self.versions.record()._replace(stamp=stamp(current.status)))
             return newest
@@ -403,11 +377,6 @@ class Target:
         if self.path == HOT and is_loss(newest, now):
             self.versions.keep_lost(newest, now)
 
-    def _with_late_save(self, text: bytes, late: bytes) -> bytes:
-        """Return the text with what somebody saved into a file that was no longer the document."""
-        base = base_of(self.versions.load(), late)
-        return text if base is None or base.restored else self._merge(base.data, text, late)
-
     def _late_save(self, record: Record, newest: bytes) -> bytes | None:
         """Return what was saved into the file that the last write put aside, moved to `DISPLACED`; b"" if emptied."""
         aside = swap.spare(self.name)
@@ -423,7 +392,7 @@ class Target:
         return None if found is None else found.data
 
     def _displaced(self) -> Loaded | None:
-        return load_if_any(self.versions.folder, DISPLACED, self.path)
+        return safe_open.load_if_any(self.versions.folder, DISPLACED, self.path)
 
     def _replace_merged(self, current: Loaded, merged: bytes, stale: list[bytes]) -> None:
         self.replace(current, merged)
@@ -446,14 +415,14 @@ class Target:
                 continue
             if left == swap.temporary(name):
                 discard(self.folder, left)
-            elif name != self.name and is_safe_name(name):
+            elif name != self.name and safe_open.is_safe_name(name):
                 with contextlib.suppress(MissingDocument, UnsafePath):
                     reconcile(here + name)
 
     # --- changing ------------------------------------------------------------------------------
 
     def write(self, current: Loaded | None, data: bytes) -> None:
-        """`replace`, with a text that was made from `current` alone."""
+        """Do `replace` with a text that was made from `current` alone."""
         try:
             self.replace(current, data)
         except Conflict:
@@ -473,7 +442,7 @@ class Target:
             versions.leave(versions.record()._replace(old=old, new=digest(data)))
         if self.path == HOT and current is not None:
             swap.write_plain(self.folder, f"{HOT}.bak", current.data, current.status.st_mode & 0o7777)
-            ignore_backup(self.folder)
+            safe_open.ignore_backup(self.folder)
         left = swap.replace(self.folder, self.name, self.path, current, data)
         discard(versions.folder, DISPLACED)
         try:
@@ -486,23 +455,30 @@ class Target:
 
     def append(self, line: bytes) -> str:
         """Append a line (with its newline), all or nothing; returns the stamp that is left. Raises OSError."""
-        descriptor, before, created = self._open_end()
+        flags, created = os.O_RDWR | os.O_APPEND, False
+        try:
+            descriptor, before = safe_open.open_file(self.folder, self.name, self.path, flags)
+        except MissingDocument:
+            descriptor, before = safe_open.open_file(self.folder, self.name, self.path, flags | os.O_CREAT | os.O_EXCL)
+            created = True
         try:
             if before.st_size + len(line) >= MAX_BYTES:
                 raise InvalidInput(f"document {self.path!r} would exceed {MAX_BYTES} bytes; append to another one")
             if created or not self.versions.record().is_known:
                 with contextlib.suppress(OSError):
-                    self.versions.restart(read_all(descriptor, before.st_size), stamp(before))
+                    self.versions.restart(safe_open.read_all(descriptor, before.st_size), stamp(before))
             if before.st_size and os.pread(descriptor, 1, before.st_size - 1) != b"\n":
                 line = b"\n" + line
             _write_once(descriptor, line, before.st_size)
             if created:
-                os.fchmod(descriptor, rights_in(os.fstat(self.folder), 0o666))
+                os.fchmod(descriptor, safe_open.rights_in(os.fstat(self.folder), 0o666))
                 os.fsync(self.folder)
             after = os.fstat(descriptor)
         except BaseException:
             if created:
-                self._take_back()
+                discard(self.folder, self.name)
+                with contextlib.suppress(OSError):
+                    self.versions.leave(self.versions.record()._replace(stamp=GONE))
             raise
         finally:
             os.close(descriptor)
@@ -510,18 +486,6 @@ class Target:
         with contextlib.suppress(OSError):
             self.versions.extend(line, stamp(after) if alone else "")
         return stamp(after)
-
-    def _take_back(self) -> None:
-        discard(self.folder, self.name)
-        with contextlib.suppress(OSError):
-            self.versions.leave(self.versions.record()._replace(stamp=GONE))
-
-    def _open_end(self) -> tuple[int, os.stat_result, bool]:
-        flags = os.O_RDWR | os.O_APPEND
-        try:
-            return *open_file(self.folder, self.name, self.path, flags), False
-        except MissingDocument:
-            return *open_file(self.folder, self.name, self.path, flags | os.O_CREAT | os.O_EXCL), True
 
 
 def _quiet(load: Callable[[], Loaded | None], newest: bytes) -> Loaded | None:
@@ -533,7 +497,8 @@ def _quiet(load: Callable[[], Loaded | None], newest: bytes) -> Loaded | None:
     current = load()
     changed = started - (max(0.0, time.time() - current.status.st_mtime) if current else 0.0)
     while current is None or current.data != newest:
-        cut = current is None or _looks_cut(current.data, newest)
+        data = b"" if current is None else current.data  # of an editor that empties the file and then fills it?
+        cut = newest.startswith(data) or newest[-1:] == b"\n" != data[-1:]
         now = time.monotonic()
         quiet = _PATIENCE if current is None else _QUIET_CUT if cut else _QUIET
         if now - changed >= quiet or now - started >= (_PATIENCE_CUT if cut else _PATIENCE):
@@ -546,13 +511,8 @@ def _quiet(load: Callable[[], Loaded | None], newest: bytes) -> Loaded | None:
     return current
 
 
-def _looks_cut(data: bytes, newest: bytes) -> bool:
-    """Return whether an editor that empties the file and then fills it may be half-way."""
-    return newest.startswith(data) or newest[-1:] == b"\n" != data[-1:]
-
-
 def _write_once(descriptor: int, line: bytes, size: int) -> None:
-    """One write at the end, synced; on any failure the file is cut back to `size`."""
+    """Write once at the end and sync; on any failure the file is cut back to `size`."""
     try:
         written = os.write(descriptor, line)
         if written != len(line):

@@ -20,7 +20,7 @@ Text that UTF-8 cannot say (lone surrogates) is stored as a blob in the same col
 
 from __future__ import annotations
 
-from memorybook._light import TYPE_CHECKING, Any, Iterator, Mapping, Sequence, cast
+from memorybook._light import TYPE_CHECKING, Any, Iterator, Mapping, Sequence
 from memorybook.errors import InvalidInput, NotFound
 from memorybook.storage.sqlite import (
     SEAL_TABLE,
@@ -36,12 +36,13 @@ from memorybook.storage.sqlite import (
     readable,
     stamp,
 )
+from memorybook.storage.tables import TEXT, TIME, Columns
 
 if TYPE_CHECKING:
     from collections.abc import Container
 
     from memorybook.formats.document import SummaryEmbedding, SummaryState, SummaryUpdate
-    from memorybook.model import Role, Session, Turn
+    from memorybook.model import Session, Turn
 
 
 MIGRATIONS: tuple[str, ...] = (
@@ -124,8 +125,12 @@ MOST_REPLIES = 64
 MOST_REPLY_TEXT = 256 * 1024
 """What a chat takes at most: replies, and characters of theirs."""
 
-SESSION = "uuid, name, title, summary, path, created, updated, ended, source, channel, chat_id"
+SESSION = Columns(
+    uuid=TEXT, name=TEXT, title=TEXT, summary=TEXT, path=TEXT, created=TIME, updated=TIME, ended=TIME, source=TEXT,
+    channel=TEXT, chat_id=TEXT,
+)  # fmt: skip
 CHAT = "turn_id, speaker, role, user_input, tool_calls, ai_replies, position, metadata, created"
+_CHAT_MARKS = ", ".join("?" * 9)
 EMBEDDING = "summary_embedding_model, summary_embedding_dimensions, summary_embedding"
 
 
@@ -140,47 +145,20 @@ def check(session: Session, turns: Sequence[Turn]) -> None:
             raise InvalidInput(f"turn {turn.id!r} belongs to session {turn.session!r}, not to {session.uuid!r}")
 
 
-def session_row(session: Session) -> list[Value]:
-    """Return the columns `SESSION` of a session. Raises InvalidInput for a time without timezone."""
-    texts = (session.uuid, session.name, session.title, session.summary, session.path)
-    times = (session.created, session.updated, session.ended)
-    place = (session.source, session.channel, session.chat_id)
-    return [*map(bindable, texts), *map(maybe_stamp, times), *map(bindable, place)]
-
-
-def session_of(row: Sequence[Any], turn_ids: tuple[str, ...]) -> Session:
+def session_of(row: Sequence[Any], turn_ids: tuple[str, ...] = ()) -> Session:
     """Return the session with these columns `SESSION`."""
     from memorybook.model import Session
 
-    uuid, name, title, summary, path, created, updated, ended, source, channel, chat_id = row
-    return Session(
-        uuid=readable(uuid),
-        name=readable(name),
-        title=readable(title),
-        summary=readable(summary),
-        path=readable(path),
-        created=maybe_time_of(created),
-        updated=maybe_time_of(updated),
-        ended=maybe_time_of(ended),
-        source=readable(source),
-        channel=readable(channel),
-        chat_id=readable(chat_id),
-        turn_ids=turn_ids,
-    )
+    return Session(**SESSION.fields(row), turn_ids=turn_ids)
 
 
 def widened(before: Session, after: Session) -> Session:
     """Return the session as `after` says, from the earlier beginning to the later end."""
     from dataclasses import replace
 
-    created = [time for time in (before.created, after.created) if time is not None]
-    updated = [time for time in (before.updated, after.updated) if time is not None]
-    return replace(
-        after,
-        created=min(created, default=None),
-        updated=max(updated, default=None),
-        turn_ids=before.turn_ids,
-    )
+    created = min(filter(None, (before.created, after.created)), default=None)
+    updated = max(filter(None, (before.updated, after.updated)), default=None)
+    return replace(after, created=created, updated=updated, turn_ids=before.turn_ids)
 
 
 def split(turns: Sequence[Turn], count: int, size: int) -> tuple[list[Turn], list[list[Turn]]]:
@@ -205,8 +183,8 @@ def chat_row(turns: Sequence[Turn]) -> list[Value]:
     if head is None:
         return [None, "", "", "", "[]", said, turns[0].position, "{}", maybe_stamp(turns[0].time)]
     texts = (head.id, head.speaker, head.role, head.text)
-    calls, metadata = as_json(head.tool_calls), as_json(head.metadata)
-    return [*map(bindable, texts), calls, said, head.position, metadata, maybe_stamp(head.time)]
+    rest = (as_json(head.tool_calls), said, head.position, as_json(head.metadata), maybe_stamp(head.time))
+    return [*map(bindable, texts), *rest]
 
 
 def reply_of(turn: Turn) -> dict[str, Any]:
@@ -228,35 +206,28 @@ def turns_of(session: str, chat: Sequence[Any]) -> Iterator[Turn]:
     from memorybook.model import Turn
 
     turn_id, speaker, role, text, calls, replies, position, metadata, created = chat
+    said: list[Mapping[str, Any]] = list_of(replies)
     if turn_id is not None:
+        head = {
+            "id": readable(turn_id),
+            "role": readable(role),
+            "speaker": readable(speaker),
+            "content": readable(text),
+        }
+        rest = {"created": created, "position": position, "tool_calls": list_of(calls), "metadata": object_of(metadata)}
+        said = [{**head, **rest}, *said]
+    for one in said:
         yield Turn(
-            id=readable(turn_id),
+            id=one["id"],
             session=session,
-            text=readable(text),
-            role=cast("Role", readable(role)),
-            speaker=readable(speaker),
-            time=maybe_time_of(created),
-            position=position,
-            tool_calls=tuple(list_of(calls)),
-            metadata=object_of(metadata),
+            text=one["content"],
+            role=one["role"],
+            speaker=one["speaker"],
+            time=maybe_time_of(one["created"]),
+            position=one["position"],
+            tool_calls=tuple(one["tool_calls"]),
+            metadata=one["metadata"],
         )
-    for reply in list_of(replies):
-        yield Turn(
-            id=reply["id"],
-            session=session,
-            text=reply["content"],
-            role=reply["role"],
-            speaker=reply["speaker"],
-            time=maybe_time_of(reply["created"]),
-            position=reply["position"],
-            tool_calls=tuple(reply["tool_calls"]),
-            metadata=reply["metadata"],
-        )
-
-
-def marks(columns: str) -> str:
-    """Return as many `?` as there are columns."""
-    return ", ".join("?" for _ in columns.split(", "))
 
 
 def times_of(turns: Sequence[Turn]) -> list[str]:
@@ -277,9 +248,7 @@ def summary_state(db: Connection, number: int) -> SummaryState:
     [(*row, by, through, chats_through)] = db.execute(f"SELECT {columns} FROM sessions WHERE id=?", (number,))
     [(last,)] = db.execute("SELECT max(position) FROM turns WHERE session=?", (number,))
     [(revision,)] = db.execute("SELECT revision FROM state")
-    return SummaryState(
-        session_of(row, ()), readable(by), through, chats_through, -1 if last is None else last, revision
-    )
+    return SummaryState(session_of(row), readable(by), through, chats_through, -1 if last is None else last, revision)
 
 
 def store_summaries(db: Connection, number: int, telling: SummaryUpdate) -> bool:
@@ -359,7 +328,7 @@ def _unknown(db: Connection, number: int, turns: Sequence[Turn]) -> list[Turn]:
 
 
 def placed(db: Connection, number: int, turns: Sequence[Turn], *, back: bool) -> list[Turn]:
-    """The turns that are not in the session, at its end; with `back`, at their own positions where these are free."""
+    """Return the turns that are not in the session, at its end; with `back`, at their own free positions."""
     from dataclasses import replace
 
     fresh = _unknown(db, number, turns)
@@ -380,8 +349,8 @@ def placed(db: Connection, number: int, turns: Sequence[Turn], *, back: bool) ->
 
 def _end(db: Connection, number: int) -> int:
     """Return the position after the session's last turn."""
-    [(last,)] = db.execute("SELECT max(position) FROM turns WHERE session=?", (number,))
-    return 0 if last is None else int(last) + 1
+    [(end,)] = db.execute("SELECT coalesce(max(position) + 1, 0) FROM turns WHERE session=?", (number,))
+    return int(end)
 
 
 def store(db: Connection, number: int, fresh: Sequence[Turn], revision: int) -> None:
@@ -428,7 +397,7 @@ def _go_on(db: Connection, chat: int, replies: str, more: Sequence[Turn], revisi
 
 def _begin(db: Connection, number: int, turns: Sequence[Turn], revision: int) -> int:
     return db.insert(
-        f"INSERT INTO chats ({CHAT}, updated, session, revision) VALUES ({marks(CHAT)}, ?, ?, ?)",
+        f"INSERT INTO chats ({CHAT}, updated, session, revision) VALUES ({_CHAT_MARKS}, ?, ?, ?)",
         (*chat_row(turns), last_time(turns), number, revision),
     )
 
@@ -437,14 +406,19 @@ def take_out(db: Connection, chat: int, gone: Container[str]) -> None:
     """Leave the chat without the turns of these ids, and without the summary that told of them; or leave no chat."""
     [row] = db.execute(f"SELECT {CHAT} FROM chats WHERE id=?", (chat,))
     left = [turn for turn in turns_of("", row) if turn.id not in gone]
-    if not left:
+    if left:
+        _put(db, chat, left)
+    else:
         db.execute("DELETE FROM chats WHERE id=?", (chat,))
-        return
+
+
+def _put(db: Connection, chat: int, turns: Sequence[Turn]) -> None:
+    """Give a chat other turns, without the summary that told of the old ones."""
     db.execute(
-        f"UPDATE chats SET ({CHAT}, updated, summary) = ({marks(CHAT)}, ?, '') WHERE id=?",
-        (*chat_row(left), last_time(left), chat),
+        f"UPDATE chats SET ({CHAT}, updated, summary, {EMBEDDING}) = ({_CHAT_MARKS}, ?, '', NULL, NULL, NULL)"
+        " WHERE id=?",
+        (*chat_row(turns), last_time(turns), chat),
     )
-    db.execute(f"UPDATE chats SET ({EMBEDDING}) = (NULL, NULL, NULL) WHERE id=?", (chat,))
 
 
 def rewritten(db: Connection, number: int, old: Mapping[str, Turn], new: Mapping[str, Turn], revision: int) -> int:
@@ -465,11 +439,8 @@ def rewritten(db: Connection, number: int, old: Mapping[str, Turn], new: Mapping
                 turn = replace(turn, text=will.text, tool_calls=will.tool_calls, metadata=will.metadata)
                 changed.append(turn)
             turns.append(turn)
-        db.execute(
-            f"UPDATE chats SET ({CHAT}, summary, revision) = ({marks(CHAT)}, '', ?) WHERE id=?",
-            (*chat_row(turns), revision, chat),
-        )
-        db.execute(f"UPDATE chats SET ({EMBEDDING}) = (NULL, NULL, NULL) WHERE id=?", (chat,))
+        _put(db, chat, turns)
+        db.execute("UPDATE chats SET revision=? WHERE id=?", (revision, chat))
     ids = [(revision, number, bindable(turn.id)) for turn in changed]
     db.executemany("UPDATE turns SET revision=? WHERE session=? AND turn_id=?", ids)
     if changed:

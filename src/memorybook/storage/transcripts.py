@@ -6,6 +6,7 @@ import os
 
 from memorybook._light import TYPE_CHECKING, Callable, Iterable, Iterator, Mapping, Sequence
 from memorybook.errors import ConfigError, Conflict, Damaged, NotFound
+from memorybook.storage import transcript_rows as tables
 from memorybook.storage.sqlite import (
     Connection,
     Store,
@@ -18,32 +19,9 @@ from memorybook.storage.sqlite import (
     stamp,
 )
 from memorybook.storage.tables import Tables, checkpoint
-from memorybook.storage.transcript_rows import (
-    CHAT,
-    EMBEDDING,
-    MIGRATIONS,
-    SESSION,
-    as_embedding,
-    check,
-    marks,
-    placed,
-    rewritten,
-    session_of,
-    session_row,
-    set_embedding,
-    store,
-    store_summaries,
-    summarized,
-    summary_state,
-    take_out,
-    times_of,
-    turns_of,
-    unsaid,
-    widened,
-)
+from memorybook.storage.transcript_rows import CHAT, EMBEDDING, MIGRATIONS, SESSION
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
     from datetime import datetime
 
     from memorybook.formats.document import SummaryEmbedding, SummaryState, SummaryUpdate, TurnChanges
@@ -76,15 +54,16 @@ class SqliteTranscripts(Tables):
         return len(self._add(session, turns, back=True))
 
     def _add(self, session: Session, turns: Sequence[Turn], *, back: bool) -> tuple[Turn, ...]:
-        check(session, turns)
+        tables.check(session, turns)
         with immediate(self._store.created()) as db:
             row = _session_id(db, session.uuid)
             created = row is None
-            number = _create(db, session) if row is None else row
-            fresh = placed(db, number, turns, back=back)
+            insert = f"INSERT INTO sessions ({SESSION}) VALUES ({SESSION.marks})"
+            number = db.insert(insert, SESSION.row(session)) if row is None else row
+            fresh = tables.placed(db, number, turns, back=back)
             if fresh or created:
                 revision = _next_revision(db)
-                store(db, number, fresh, revision)
+                tables.store(db, number, fresh, revision)
                 _touch(db, number, session.uuid, fresh)
             if created or back or db.first("SELECT 1 FROM sessions WHERE id=? AND turn_ids IS NULL", (number,)):
                 _keep_turn_ids(db, number)
@@ -95,19 +74,17 @@ class SqliteTranscripts(Tables):
 
         Another name or path counts as a change of all its turns; another summary drops the vector of the old one.
         """
-        with self._writing(session.uuid) as db:
+        with immediate(self._of(session.uuid)) as db:
             number = _known(db, session.uuid)
             before = _read_session(db, number, turn_ids=False)
-            after = widened(before, session)
+            after = tables.widened(before, session)
             if after == before:
                 return
             revision = _next_revision(db)
-            db.execute(
-                f"UPDATE sessions SET ({SESSION}) = ({marks(SESSION)}) WHERE id=?", (*session_row(after), number)
-            )
+            db.execute(f"UPDATE sessions SET ({SESSION}) = ({SESSION.marks}) WHERE id=?", (*SESSION.row(after), number))
             _keep_turn_ids(db, number)
             if after.summary != before.summary:
-                set_embedding(db, "sessions", number, None)
+                tables.set_embedding(db, "sessions", number, None)
                 db.execute("UPDATE sessions SET summary_by='' WHERE id=?", (number,))
             if (after.name, after.path) != (before.name, before.path):
                 db.execute("UPDATE turns SET revision=? WHERE session=?", (revision, number))
@@ -153,13 +130,13 @@ class SqliteTranscripts(Tables):
             if number is None:
                 return 0
             known = {turn.id: turn for turn in old}
-            changed = rewritten(db, number, known, {turn.id: turn for turn in new}, _next_revision(db))
+            changed = tables.rewritten(db, number, known, {turn.id: turn for turn in new}, _next_revision(db))
             standing = _read_session(db, number, turn_ids=False)
             if standing.title == then.title:
                 db.execute("UPDATE sessions SET title=? WHERE id=?", (bindable(now.title), number))
             if standing.summary == then.summary != now.summary:
                 db.execute("UPDATE sessions SET summary=? WHERE id=?", (bindable(now.summary), number))
-                set_embedding(db, "sessions", number, None)
+                tables.set_embedding(db, "sessions", number, None)
         checkpoint(db)
         return changed
 
@@ -172,17 +149,17 @@ class SqliteTranscripts(Tables):
         """
         from memorybook.formats.document import SummaryEmbedding
 
-        with self._writing(session) as db:
-            table, number = summarized(db, _known(db, session), session, turn_id)
-            set_embedding(db, table, number, SummaryEmbedding(model, dimensions, vector))
+        with immediate(self._of(session)) as db:
+            table, number = tables.summarized(db, _known(db, session), session, turn_id)
+            tables.set_embedding(db, table, number, SummaryEmbedding(model, dimensions, vector))
             _next_revision(db)
 
     def set_chat_summary(self, session: str, turn_id: str, summary: str) -> None:
         """Store a summary of the chat that holds the turn; drop the vector of the old one. Raises NotFound."""
-        with self._writing(session) as db:
-            table, number = summarized(db, _known(db, session), session, turn_id)
+        with immediate(self._of(session)) as db:
+            table, number = tables.summarized(db, _known(db, session), session, turn_id)
             db.execute("UPDATE chats SET summary=? WHERE id=?", (bindable(summary), number))
-            set_embedding(db, table, number, None)
+            tables.set_embedding(db, table, number, None)
             _next_revision(db)
 
     def tell(self, telling: SummaryUpdate) -> bool:
@@ -192,9 +169,8 @@ class SqliteTranscripts(Tables):
         summary meanwhile. Raises NotFound; InvalidInput if a vector is not as long as it says.
         """
         session = telling.told.session.uuid
-        with self._writing(session) as db:
-            kept = store_summaries(db, _known(db, session), telling)
-            if kept:
+        with immediate(self._of(session)) as db:
+            if kept := tables.store_summaries(db, _known(db, session), telling):
                 _next_revision(db)
         return kept
 
@@ -220,7 +196,7 @@ class SqliteTranscripts(Tables):
             return []
         newest = "FROM sessions ORDER BY updated DESC, id DESC LIMIT ?"
         if not turn_ids:
-            return [session_of(row, ()) for row in db.execute(f"SELECT {SESSION} {newest}", (rows,))]
+            return [tables.session_of(row) for row in db.execute(f"SELECT {SESSION} {newest}", (rows,))]
         with reading(db):
             return [_read_session(db, number) for (number,) in db.execute(f"SELECT id {newest}", (rows,))]
 
@@ -234,12 +210,12 @@ class SqliteTranscripts(Tables):
 
     def going_on(self, source: str, channel: str, chat_id: str) -> Sequence[Session]:
         """Return open sessions of that source and tenant, newest first, without the ids of their turns."""
-        wanted = "ended IS NULL AND source=? AND channel=? AND chat_id=?"
         rows = self._rows(
-            f"SELECT {SESSION} FROM sessions WHERE {wanted} ORDER BY updated DESC, id DESC",
-            tuple(map(bindable, (source, channel, chat_id))),
+            f"SELECT {SESSION} FROM sessions WHERE ended IS NULL AND source=? AND channel=? AND chat_id=?"
+            " ORDER BY updated DESC, id DESC",
+            [*map(bindable, (source, channel, chat_id))],
         )
-        return [session_of(row, ()) for row in rows]
+        return [tables.session_of(row) for row in rows]
 
     def running(self, *, limit: int) -> Sequence[tuple[Session, SummaryEmbedding | None]]:
         """Return open sessions that have a stored summary, with its vector, newest first.
@@ -251,7 +227,9 @@ class SqliteTranscripts(Tables):
             " ORDER BY updated DESC, id DESC LIMIT ?",
             (limit,),
         )
-        return [(session_of(row, ()), as_embedding(model, size, vector)) for model, size, vector, *row in rows]
+        return [
+            (tables.session_of(row), tables.as_embedding(model, size, vector)) for model, size, vector, *row in rows
+        ]
 
     def turns(self, session: str, *, last: int | None = None) -> Sequence[Turn]:
         """Return all turns of a session (uuid) in order, or the last so many, at least 1; none if it is unknown."""
@@ -259,7 +237,7 @@ class SqliteTranscripts(Tables):
         if last is not None:
             chosen = f"id IN (SELECT chat FROM turns WHERE {chosen} ORDER BY position DESC LIMIT {int(last)})"
         chats = self._rows(f"SELECT {CHAT} FROM chats WHERE {chosen}", (bindable(session),))
-        found = [turn for chat in chats for turn in turns_of(session, chat)]
+        found = [turn for chat in chats for turn in tables.turns_of(session, chat)]
         found.sort(key=lambda turn: turn.position)  # turns put back stand in chats of their own
         return found if last is None else found[-last:]
 
@@ -276,7 +254,7 @@ class SqliteTranscripts(Tables):
                 read = row[_POSITION]
                 yield from (turn for turn in waiting if turn.position < read)
                 waiting = [turn for turn in waiting if turn.position > read]
-                waiting += turns_of(session, row)
+                waiting += tables.turns_of(session, row)
                 waiting.sort(key=lambda turn: turn.position)
         yield from waiting
 
@@ -288,7 +266,7 @@ class SqliteTranscripts(Tables):
             f" JOIN sessions ON sessions.id=turns.session WHERE turns.turn_id=?{of_it} ORDER BY turns.id",
             (bindable(turn_id), *values),
         )
-        return [turn for uuid, *chat in rows for turn in turns_of(readable(uuid), chat) if turn.id == turn_id]
+        return [turn for uuid, *chat in rows for turn in tables.turns_of(readable(uuid), chat) if turn.id == turn_id]
 
     def shared(self, turn_ids: Iterable[str]) -> frozenset[str]:
         """Return those of these ids that turns of several sessions have; one index lookup each."""
@@ -339,7 +317,7 @@ class SqliteTranscripts(Tables):
         return [(readable(uuid), readable(id)) for uuid, id in rows]
 
     def revision(self) -> int:
-        """Grows with every change; 0 for an empty store. Cheap."""
+        """Return a number that grows with every change; 0 for an empty store. Cheap."""
         db = self._store.existing()
         return 0 if db is None else _revision(db)
 
@@ -378,14 +356,14 @@ class SqliteTranscripts(Tables):
     def summary_embedding(self, session: str, *, turn_id: str | None = None) -> SummaryEmbedding | None:
         """Return the vector of a session's summary, or of the chat's that holds `turn_id`, if any. Raises NotFound."""
         with reading(self._of(session)) as db:
-            table, number = summarized(db, _known(db, session), session, turn_id)
+            table, number = tables.summarized(db, _known(db, session), session, turn_id)
             [row] = db.execute(f"SELECT {EMBEDDING} FROM {table} WHERE id=?", (number,))
-            return as_embedding(*row)
+            return tables.as_embedding(*row)
 
     def told(self, session: str) -> SummaryState:
         """Return how far the summaries of a session (uuid) reach; constant cost. Raises NotFound."""
         with reading(self._of(session)) as db:
-            return summary_state(db, _known(db, session))
+            return tables.summary_state(db, _known(db, session))
 
     def chats(self, session: str, *, after: int = -1) -> Sequence[tuple[Turn, ...]]:
         """Return the turns of each chat of a session (uuid) that has one after that position, in order."""
@@ -394,7 +372,7 @@ class SqliteTranscripts(Tables):
             " session=(SELECT id FROM sessions WHERE uuid=?)) ORDER BY position",
             (after, bindable(session)),
         )
-        return [tuple(turns_of(session, row)) for row in rows]
+        return [tuple(tables.turns_of(session, row)) for row in rows]
 
     def chat_summaries(self, session: str) -> Mapping[str, str]:
         """Return summaries of a session's chats, by the id of the turn each begins with; those without are left out."""
@@ -407,24 +385,14 @@ class SqliteTranscripts(Tables):
         return {readable(turn): readable(summary) for turn, summary in rows}
 
     def _of(self, session: str) -> Connection:
-        """Return the connection for a session that must be there. Raises NotFound."""
         db = self._store.existing()
         if db is None:
             raise _no_session(session)
         return db
 
-    def _writing(self, session: str) -> AbstractContextManager[Connection]:
-        """Begin a transaction to change a session that must be there already. Raises NotFound."""
-        return immediate(self._of(session))
-
 
 def open_transcripts(
-    folder: str,
-    db_path: str = "",
-    url: str = "",
-    auth_token: str = "",
-    *,
-    prepare: Callable[[], None] | None = None,
+    folder: str, db_path: str = "", url: str = "", auth_token: str = "", *, prepare: Callable[[], None] | None = None
 ) -> SqliteTranscripts:
     """Open the transcripts over libSQL at `url`, else in `db_path`, else in `folder`. Raises ConfigError."""
     if not url:
@@ -478,13 +446,9 @@ def _only_one_named(db: Connection, name: str) -> int:
     return int(rows[0][0])
 
 
-def _create(db: Connection, session: Session) -> int:
-    return db.insert(f"INSERT INTO sessions ({SESSION}) VALUES ({marks(SESSION)})", session_row(session))
-
-
 def _read_session(db: Connection, number: int, *, turn_ids: bool = True) -> Session:
     [row] = db.execute(f"SELECT {SESSION} FROM sessions WHERE id=?", (number,))
-    return session_of(row, _turn_ids(db, number) if turn_ids else ())
+    return tables.session_of(row, _turn_ids(db, number) if turn_ids else ())
 
 
 def _turn_ids(db: Connection, number: int) -> tuple[str, ...]:
@@ -502,7 +466,7 @@ def _touch(db: Connection, number: int, uuid: str, fresh: Sequence[Turn]) -> Non
 
     `turn_ids` is NULL afterwards where it cannot simply grow: its text is not one that SQLite reads as such.
     """
-    times = times_of(fresh)
+    times = tables.times_of(fresh)
     first, last = min(times, default=None), max(times, default=None)
     db.execute(
         "UPDATE sessions SET turn_ids=CASE WHEN typeof(turn_ids)='text' AND typeof(?4)='text' THEN CASE turn_ids"
@@ -528,16 +492,14 @@ def _remove_turns(db: Connection, number: int, turn_ids: Iterable[str]) -> list[
             gone[turn_id] = row[0]
             first = row[1] if first is None else min(first, row[1])
     if first is not None:
-        unsaid(db, number, first)
+        tables.unsaid(db, number, first)
         for chat in set(gone.values()):
-            take_out(db, chat, gone)
+            tables.take_out(db, chat, gone)
     _keep_turn_ids(db, number)
     return list(gone)
 
 
-_AT_ONCE = 200
-"""Chats that are read at once."""
-
+_AT_ONCE = 200  # chats that are read at once
 _OF_CHATS = ", ".join(f"chats.{column}" for column in CHAT.split(", "))
 
 _POSITION = CHAT.split(", ").index("position")
@@ -556,9 +518,9 @@ def changed(snapshot: Connection, after: int) -> Iterator[tuple[Session, Turn]]:
         for number, chat, turn_id, *row in snapshot.stream(query, (after,)):
             if number not in sessions:
                 [columns_of_it] = snapshot.execute(f"SELECT {SESSION} FROM sessions WHERE id=?", (number,))
-                sessions[number] = session_of(columns_of_it, ())
+                sessions[number] = tables.session_of(columns_of_it)
             if chat != current:
-                current, turns = chat, {turn.id: turn for turn in turns_of(sessions[number].uuid, row)}
+                current, turns = chat, {turn.id: turn for turn in tables.turns_of(sessions[number].uuid, row)}
             if (turn := turns.get(readable(turn_id))) is None:
                 raise Damaged(f"a database of the book has no text of turn {readable(turn_id)!r}: put a whole one back")
             yield sessions[number], turn
@@ -571,8 +533,7 @@ SHORTEST = 8
 
 _HYPHENS = (8, 13, 18, 23)
 _DIGITS = frozenset("0123456789abcdef-")
-_LAST = "g"
-"""Sorts after whatever continues the beginning of a UUID."""
+_LAST = "g"  # sorts after whatever continues the beginning of a UUID
 
 
 def _may_begin_uuid(text: str) -> bool:

@@ -37,7 +37,7 @@ def merge_text(base: str, ours: str, theirs: str) -> str:
 
 
 def merge(base: Sequence[Token], ours: Sequence[Token], theirs: Sequence[Token]) -> list[Token]:
-    """`merge_text` for any sequence: kept is what neither side took out, added what either side put in."""
+    """Merge sequences as `merge_text` does: kept is what neither took out, added what either put in."""
     our, their = _edits(base, ours), _edits(base, theirs)
     merged: list[Token] = []
     for place in range(len(base) + 1):
@@ -48,7 +48,7 @@ def merge(base: Sequence[Token], ours: Sequence[Token], theirs: Sequence[Token])
 
 
 def union(first: Sequence[Token], second: Sequence[Token]) -> list[Token]:
-    """Both sequences in one, what they have in common once; where they differ, `first` comes first."""
+    """Return both sequences as one, what they share once; where they differ, `first` comes first."""
     if not first or not second:
         return [*first, *second]
     merged: list[Token] = []
@@ -160,9 +160,15 @@ def _merge_entry(base: _Lines | None, ours: _Lines | None, theirs: _Lines | None
         return ours
     if base is None:
         return theirs + ours
-    (title, text, comment), (our_title, our_text, our_comment), (their_title, their_text, their_comment) = map(
-        _entry_parts, (base, ours, theirs)
-    )
+
+    def parts(entry: _Lines) -> tuple[str, _Lines, _Lines]:
+        title, *text = entry
+        end = len(text) - bool(text and text[-1].startswith("<!--"))
+        return title, tuple(text[:end]), tuple(text[end:])
+
+    title, text, comment = parts(base)
+    our_title, our_text, our_comment = parts(ours)
+    their_title, their_text, their_comment = parts(theirs)
     if _edits(text, our_text).removed & _edits(text, their_text).removed and our_text != their_text:
         return theirs + ours
     return (
@@ -170,10 +176,3 @@ def _merge_entry(base: _Lines | None, ours: _Lines | None, theirs: _Lines | None
         *merge(text, our_text, their_text),
         *(our_comment if their_comment == comment else their_comment),
     )
-
-
-def _entry_parts(entry: _Lines) -> tuple[str, _Lines, _Lines]:
-    title, *text = entry
-    if text and text[-1].startswith("<!--"):
-        return title, tuple(text[:-1]), (text[-1],)
-    return title, tuple(text), ()

@@ -22,8 +22,7 @@ _ONES = "one two three four five six seven eight nine".split()
 _TEENS = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 WORDS: dict[str, int] = {word: value for value, word in enumerate(("zero", *_ONES, *_TEENS))}
-_COUNTED = frozenset((*_ONES[2:], *_TEENS, *_TENS))
-"""Words that are hardly ever anything but a number."""
+_COUNTED = frozenset((*_ONES[2:], *_TEENS, *_TENS))  # words that are hardly ever anything but a number
 WORDS |= {word: 20 + 10 * place for place, word in enumerate(_TENS)}
 WORDS |= {
     word: 2 + place for place, word in enumerate("second third fourth fifth sixth seventh eighth ninth tenth".split())
@@ -69,7 +68,7 @@ def number(text: str) -> int:
 
 
 def figures(text: str) -> list[Figure]:
-    """The numbers in a text, in no order. Letters with digits in them (`utf8`, `K3s`) are names and not among them."""
+    """Return the numbers in a text, in no order. Letters with digits in them (`utf8`, `K3s`) are names."""
     return [Figure(one[0], frozenset(values), one.start(), one.end(), sure) for one, values, sure in _found(text)]
 
 

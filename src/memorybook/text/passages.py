@@ -52,7 +52,7 @@ def dense_text(passage: Passage) -> str:
 
 
 def dense_text_of(source: str, heading: str, text: str) -> str:
-    """As `dense_text`, of a passage's parts."""
+    """Do as `dense_text`, of a passage's parts."""
     return f"{heading}\n{text}" if heading and source in ("document", "summary") else text
 
 

@@ -18,8 +18,7 @@ from memorybook.errors import InvalidInput
 
 Lines = tuple[str, ...]
 
-_TELLING = 8
-"""Characters in which a line that was edited is still told from others."""
+_TELLING = 8  # characters in which a line that was edited is still told from others
 
 
 class Hunk(NamedTuple):
@@ -49,7 +48,7 @@ def diff(before: str | None, after: str | None) -> list[Hunk]:
 
 
 def appended(before: str | None, lines: Sequence[str]) -> tuple[str, list[Hunk]]:
-    """The text with these lines at its end, a torn last line ended first, and the hunks that make it: `diff`, quick."""
+    """Append lines, ending a torn last line first; return the text and its hunks. As `diff`, but quick."""
     start = before.count("\n") if before else 0
     torn = bool(before) and not (before or "").endswith("\n")
     text = (before or "") + "\n" * torn + "".join([f"{line}\n" for line in lines])
@@ -109,7 +108,11 @@ def _place(hunk: Hunk, lines: Sequence[str]) -> int | None:
     below = [] if hunk.below is None else [hunk.below]
     for before, after in ((above, below), (above, []), ([], below), ([], [])):
         wanted = [*before, *hunk.new, *after]
-        found = [place + len(before) for place in _occurrences(wanted, lines)] if wanted else []
+        found = [
+            place + len(before)
+            for place, line in enumerate(lines)
+            if wanted and line == wanted[0] and list(lines[place : place + len(wanted)]) == wanted
+        ]
         if found:
             return min(found, key=lambda place: abs(place - hunk.start))
     if hunk.new:
@@ -117,24 +120,14 @@ def _place(hunk: Hunk, lines: Sequence[str]) -> int | None:
     return len(lines) - 1 if lines and not lines[-1] else len(lines)
 
 
-def _occurrences(wanted: list[str], lines: Sequence[str]) -> Iterator[int]:
-    for place, line in enumerate(lines):
-        if line == wanted[0] and list(lines[place : place + len(wanted)]) == wanted:
-            yield place
-
-
-def _joined(spans: Iterator[tuple[int, int, int, int]]) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the spans, with those that touch as one."""
-    last: tuple[int, int, int, int] | None = None
-    for span in spans:
-        if last is not None and (last[1], last[3]) == (span[0], span[2]):
-            last = (last[0], span[1], last[2], span[3])
-            continue
-        if last is not None:
-            yield last
-        last = span
-    if last is not None:
-        yield last
+def _joined(spans: Iterator[tuple[int, int, int, int]]) -> list[tuple[int, int, int, int]]:
+    """Return the spans, with those that touch as one."""
+    joined: list[tuple[int, int, int, int]] = []
+    for start, end, other, other_end in spans:
+        if joined and (joined[-1][1], joined[-1][3]) == (start, other):
+            start, _, other, _ = joined.pop()
+        joined.append((start, end, other, other_end))
+    return joined
 
 
 def _differences(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int, int, int]]:
@@ -147,7 +140,11 @@ def _differences(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, 
             yield here, here + 1, here, here + 1
         here += 1
     there = here
-    for place, other in [*_anchors(old, new, here, end, other_end), (end, other_end)]:
+    ours, theirs = old[here:end], new[here:other_end]
+    counts, once = Counter(ours), Counter(theirs)  # patience diff: lines that stand once in either span
+    places = {line: other for other, line in enumerate(theirs, here) if once[line] == 1}
+    pairs = [(place, places[line]) for place, line in enumerate(ours, here) if counts[line] == 1 and line in places]
+    for place, other in [*_rising(pairs), (end, other_end)]:
         last, other_last = place, other
         while here < last and there < other_last and old[here] == new[there]:
             here, there = here + 1, there + 1
@@ -159,16 +156,8 @@ def _differences(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, 
 
 
 def _is_edited(old: str, new: str) -> bool:
-    """Whether the two are likely the same line, as it was and as it is: a header, a title. It saves looking further."""
+    """Return whether two lines are likely one before and after an edit: a header, a title."""
     return old[:_TELLING] == new[:_TELLING] and len(old) >= _TELLING
-
-
-def _anchors(old: Sequence[str], new: Sequence[str], start: int, end: int, other_end: int) -> list[tuple[int, int]]:
-    """Lines that stand once in either span, in the longest order that both share: patience diff."""
-    ours, theirs = old[start:end], new[start:other_end]
-    once, counts = Counter(theirs), Counter(ours)
-    places = {line: place for place, line in enumerate(theirs, start) if once[line] == 1}
-    return _rising([(p, places[line]) for p, line in enumerate(ours, start) if counts[line] == 1 and line in places])
 
 
 def _rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -194,7 +183,7 @@ _WIDTH = len(str(MOST_LINES))
 
 
 def numbered(text: str, lines: Sequence[int] = (1, -1)) -> str:
-    """Lines of a text with their numbers: from the first to the last of `lines`, -1 for the end of the text."""
+    """Return lines of a text with their numbers: from the first to the last of `lines`, -1 for the end of the text."""
     first, last = max(1, lines[0]), lines[1]
     shown = text.split("\n")[first - 1 : None if last == -1 else last]
     return "\n".join(f"{number:>{_WIDTH}}\t{line}" for number, line in enumerate(shown, first))
@@ -243,7 +232,7 @@ def listing(files: Mapping[str, int], *, levels: int = 2) -> Iterator[tuple[str,
 
 
 def size_of(count: int) -> str:
-    """Bytes in a few characters: `0B`, `1.5K`, `3M`."""
+    """Return bytes in a few characters: `0B`, `1.5K`, `3M`."""
     power = min(max(count.bit_length() - 1, 0) // 10, 3)
     size = count / 1024**power
     return f"{size:.0f}{'BKMG'[power]}" if size == int(size) else f"{size:.1f}{'BKMG'[power]}"

@@ -12,22 +12,11 @@ import re
 from base64 import b64decode
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from memorybook.text import redact_context
-from memorybook.text.redact_rules import (
-    MIXED,
-    RULES,
-    SHORT_RULES,
-    STRONG,
-    Rule,
-    compiled,
-    is_name,
-    is_random,
-    is_stand_in,
-    look,
-)
+from memorybook.text import redact_context, redact_rules
 
 _LENGTHS = (  # of an IBAN, by country
     "AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BR29 BY28 CH21 CR22 CY28 CZ24 DE22 DK18 DO28 EE20 EG29 ES24 FI18 "
@@ -55,7 +44,9 @@ def find(text: str) -> Iterator[tuple[int, int, str]]:
         if end:
             yield found.start(), end, "iban"
     for found in _CITIZEN.finditer(text):
-        if _is_citizen(found[0].translate(_SEPARATORS)):
+        number = found[0].translate(_SEPARATORS)
+        total = sum(int(digit) * pow(2, 17 - at, 11) for at, digit in enumerate(number[:17]))
+        if "10X98765432"[total % 11] == number[17].upper():
             yield *found.span(), "identity-number"
 
 
@@ -69,17 +60,10 @@ def _iban_end(text: str, found: re.Match[str]) -> int:
     return places[-1] + 1 if int("".join(str(int(c, 36)) for c in number[4:] + number[:4])) % 97 == 1 else 0
 
 
-def _is_citizen(number: str) -> bool:
-    total = sum(int(c) * pow(2, 17 - at, 11) for at, c in enumerate(number[:17]))
-    return "10X98765432"[total % 11] == number[17].upper()
-
-
 Block = tuple[int, int, str]
 """Start, end, and as what it is masked; "" for what is left alone."""
 
-_LARGE = 1_000
-"""Characters of base64 that no secret but a private key has."""
-
+_LARGE = 1_000  # characters of base64 that no secret but a private key has
 _RUN = re.compile(r"[A-Za-z0-9+/]{40,}")
 _LINE = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{16,}={0,2}")
 _KEY_LINE = re.compile(r"(?=[A-Za-z+/]*[0-9])(?=[A-Z0-9+/]*[a-z])(?=[a-z0-9+/]*[A-Z])[A-Za-z0-9+/]{32,}={0,2}")
@@ -96,25 +80,11 @@ _ALPHABET = re.compile(r"[A-Za-z0-9+/]*")
 _ENCODED = re.compile(r"[A-Za-z0-9+/_-]{1000,}={0,2}")
 
 _MEDIA = (
-    *(b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"%PDF", b"OggS", b"ID3", b"fLaC", b"wOF"),
-    *(
-        b"PK\3\4",
-        b"\x1f\x8b\x08",
-        b"II*\0",
-        b"MM\0*",
-        b"\0\0\1\0",
-        b"BZh",
-        b"7z\xbc\xaf",
-        b"\xfd7zXZ",
-        b"(\xb5/\xfd",
-        b"\0asm",
-        b"SQLite format",
-    ),
-)
+    b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"%PDF", b"OggS", b"ID3", b"fLaC", b"wOF", b"PK\3\4", b"7z\xbc\xaf",
+    b"II*\0", b"MM\0*", b"\0\0\1\0", b"BZh", b"\x1f\x8b\x08", b"\xfd7zXZ", b"(\xb5/\xfd", b"\0asm", b"SQLite format",
+)  # fmt: skip
 _CONTROL = re.compile(rb"[\0-\x08\x0e-\x1f\x7f]")
-_ANY = "x7Kq2mZp9Lw4Rt6Vb1"
-"""A word that looks like any secret."""
-
+_ANY = "x7Kq2mZp9Lw4Rt6Vb1"  # a word that looks like any secret
 _OPENSSH = b"openssh-key-v1\0"
 # a sequence that opens with a version, as no certificate and no public key does; then what follows
 _DER_KEY = re.compile(rb"0(?:\x82..|\x81.|[\x20-\x7f])\x02\x01(?:\0[\x02\x30]|\x01[\x04\x30]|\x03\x30)", re.DOTALL)
@@ -134,7 +104,7 @@ def blocks(text: str, secret_in: Callable[[str], str]) -> Iterator[Block]:
 
 
 def _keys(text: str) -> Iterator[Block]:
-    """Private keys: those that say so, and lines that are one without saying so."""
+    """Yield private keys: those that say so, and lines that are one without saying so."""
     for begin in _BEGIN.finditer(text):
         line = _KEY_LINE.search(text, begin.end(), begin.end() + _SOON)
         if line:
@@ -184,17 +154,15 @@ def _others(text: str, secret_in: Callable[[str], str]) -> Iterator[Block]:
 
 
 def _secret(content: str, secret_in: Callable[[str], str]) -> str:
-    """As what the text that base64 says is masked; "" if it says none."""
-    if not _is_text(_decoded(content[:80])):
-        return ""
-    try:
-        return secret_in(_decoded(content).decode("utf-8"))
-    except ValueError:
-        return ""
+    """Return the kind of secret in the text that base64 says; "" for none."""
+    with suppress(ValueError):
+        if _is_text(_decoded(content[:80])):
+            return secret_in(_decoded(content).decode("utf-8"))
+    return ""
 
 
 def _named(text: str, start: int, secret_in: Callable[[str], str]) -> str:
-    """As what anything at this place is masked, for what stands before it."""
+    """Return as what anything at this place is masked, for what stands before it."""
     return secret_in(text[max(0, start - 60) : start] + _ANY)
 
 
@@ -221,13 +189,9 @@ def _decoded(text: str) -> bytes:
 
 def _is_text(data: bytes) -> bool:
     """Return whether these bytes are the beginning of a text; its last letter may be cut."""
-    if len(data) < 8 or _CONTROL.search(data):
-        return False
-    try:
-        getincrementaldecoder("utf-8")().decode(data)
-    except ValueError:
-        return False
-    return True
+    with suppress(ValueError):
+        return len(data) >= 8 and not _CONTROL.search(data) and bool(getincrementaldecoder("utf-8")().decode(data))
+    return False
 
 
 class Masked(NamedTuple):
@@ -299,7 +263,8 @@ def redact_json(value: Any, patterns: Sequence[str] = ()) -> RedactedJson:
 
 
 def _field(key: object, text: str, patterns: Sequence[str], masked: list[Masked]) -> str:
-    if isinstance(key, str) and redact_context.names_secret(key) and _is_one_secret(text):
+    named = isinstance(key, str) and len(text) >= 4 and len(text.split()) == 1 and redact_context.names_secret(key)
+    if named and not redact_rules.is_stand_in(text) and not _MARK.fullmatch(text):  # a secret, not a sentence about it
         masked.append(Masked("secret", _preview("secret", text)))
         return "[REDACTED:secret]"
     if key in _SEALED and re.fullmatch(r"[A-Za-z0-9+/_-]*={0,2}", text):
@@ -310,11 +275,6 @@ def _field(key: object, text: str, patterns: Sequence[str], masked: list[Masked]
 
 
 _SEALED = frozenset({"encrypted_content", "signature", "thought_signature", "thoughtSignature"})
-
-
-def _is_one_secret(text: str) -> bool:
-    """Return whether a string that stands under the name of a secret is one, not a sentence about it."""
-    return len(text) >= 4 and len(text.split()) == 1 and not is_stand_in(text) and not _MARK.fullmatch(text)
 
 
 def _around(text: str, own: Sequence[re.Pattern[str]], masked: list[Masked]) -> Iterator[str]:
@@ -335,12 +295,9 @@ def _first_kind(text: str) -> str:
 
 def _mask(text: str, own: Sequence[re.Pattern[str]], masked: list[Masked]) -> str:
     """Return the piece of text with its secrets replaced; what was masked is added to `masked`."""
-    spans = sorted(_spans(text, own))
-    if not spans:
-        return text
     out: list[str] = []
     at = 0
-    for start, end, kind in _merged(spans):
+    for start, end, kind in _merged(_spans(text, own)):
         out += (text[at:start], f"[REDACTED:{kind}]")
         masked.append(Masked(kind, _preview(kind, text[start:end])))
         at = end
@@ -351,36 +308,35 @@ def _spans(text: str, own: Iterable[re.Pattern[str]]) -> Iterator[Span]:
     for pattern in own:
         yield from ((*match.span(), "pattern") for match in pattern.finditer(text) if match.group())
     lower = redact_context.folded(text)
-    for rule in (*SHORT_RULES, *RULES) if _LONG_RUN.search(text) else SHORT_RULES:
+    for rule in (
+        (*redact_rules.SHORT_RULES, *redact_rules.RULES) if _LONG_RUN.search(text) else redact_rules.SHORT_RULES
+    ):
         if redact_context.holds(lower, rule.hints):
-            yield from _by_rule(rule, text)
+            pattern = redact_rules.compiled(rule.pattern)
+            group = "secret" if "secret" in pattern.groupindex else 0
+            fitting = (match for match in pattern.finditer(text) if _CHECKS[rule.check](match[group]))
+            yield from ((*match.span(group), rule.kind) for match in fitting)
     yield from redact_context.find(text, lower)
     yield from find(text)
 
 
-def _by_rule(rule: Rule, text: str) -> Iterator[Span]:
-    pattern = compiled(rule.pattern)
-    group = "secret" if "secret" in pattern.groupindex else 0
-    for match in pattern.finditer(text):
-        value = match[group]
-        if _CHECKS[rule.check](value):
-            yield *match.span(group), rule.kind
-
-
 _CHECKS: Mapping[str, Callable[[str], bool]] = {
     "shape": lambda value: True,
-    "value": lambda value: not is_stand_in(value),
-    "token": lambda value: not (is_stand_in(value) or is_name(value)) or is_random(value.rpartition(".")[0]),
-    "mixed": lambda value: look(value) >= MIXED,
-    "strong": lambda value: look(value) >= STRONG,
-    "random": lambda value: is_random(value) and not is_stand_in(value),
+    "value": lambda value: not redact_rules.is_stand_in(value),
+    "token": lambda value: (
+        not (redact_rules.is_stand_in(value) or redact_rules.is_name(value))
+        or redact_rules.is_random(value.rpartition(".")[0])
+    ),
+    "mixed": lambda value: redact_rules.look(value) >= redact_rules.MIXED,
+    "strong": lambda value: redact_rules.look(value) >= redact_rules.STRONG,
+    "random": lambda value: redact_rules.is_random(value) and not redact_rules.is_stand_in(value),
 }
 
 
 def _merged(spans: Iterable[Span]) -> list[Span]:
-    """Overlapping spans as one, under the name of the first (the longer one of two that start together)."""
+    """Join overlapping spans under the name of the first (the longer of two that start together)."""
     merged: list[Span] = []
-    for start, end, kind in sorted(spans, key=lambda span: (span[0], -span[1])):
+    for start, end, kind in sorted(sorted(spans), key=lambda span: (span[0], -span[1])):
         if merged and start < merged[-1][1]:
             merged[-1] = (merged[-1][0], max(end, merged[-1][1]), merged[-1][2])
         else:

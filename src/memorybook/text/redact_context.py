@@ -9,46 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import NamedTuple
 
+from memorybook._light import lazily
 from memorybook.text.redact_rules import LETTERS, MIXED, NUMBER, ORDINARY, RANDOM, STRONG, is_hex, is_stand_in, look
 
-_HINTS = (
-    *("pass", "pwd", "pw", "psk", "pin", "secret", "token", "key", "cred", "code", "otp", "cv", "cookie", "auth"),
-    *(
-        "码",
-        "口令",
-        "钥",
-        "密匙",
-        "令牌",
-        "凭证",
-        "凭据",
-        "暗号",
-        "mdp",
-        "mot",
-        "contrase",
-        "clave",
-        "digo",
-        "cl",
-        "jeton",
-    ),
-    *(
-        "パス",
-        "証番号",
-        "合言葉",
-        "コード",
-        "キー",
-        "トークン",
-        "シークレット",
-        "鍵",
-        "비",
-        "암호",
-        "패스",
-        "인증",
-        "토큰",
-    ),
-    *("키", "시크릿", "парол", "код", "пин", "токен", "ключ", "секрет"),
+_HINTS = tuple(
+    (
+        "pass pwd pw psk pin secret token key cred code otp cv cookie auth mdp mot contrase clave digo cl jeton "
+        "码 口令 钥 密匙 令牌 凭证 凭据 暗号 パス 証番号 合言葉 コード キー トークン シークレット 鍵 비 암호 패스 "
+        "인증 토큰 키 시크릿 парол код пин токен ключ секрет"
+    ).split()
 )
 _EXACT_HINTS = ("PAT", "AK", "SK")
 _LOGIN_HINTS = ("log", "sign", "acc", "user", "cred", "账", "帐", "登", "用户")
@@ -59,7 +30,7 @@ _WINDOW = 100
 
 # Case is folded before and what stands to the left is looked at afterwards, so the search may skip
 # every character that begins no label.
-_LABEL = (
+_LABEL = lazily(
     r"(?=[pocstkamj密口暗通开锁授验校动提解安恢备门报访识激认确取秘令凭私加パ合認確トシ비패암인토시пктс])(?:"
     r"(?P<password>pass(?:word|wd|phrase|code|wort)s?|pwd|psk|密 ?码|口令|暗号|通行码|开机码|锁屏码|mots? de passe"
     r"|mdp(?![a-z])|contraseñas?|clave de acceso|パス(?:ワード|フレーズ|(?=\s?[:：=]))|合言葉"
@@ -77,59 +48,26 @@ _LABEL = (
     r"|(?P<key>keys?|cookies?|ak|sk|auth|pat|claves?|clés?)(?![a-z]))"
 )
 # What stands before a noun, compared with str.endswith: a pattern that must end where a label begins would be slow.
-_CODE_OF = (
-    *(
-        "auth",
-        "authentication",
-        "authorization",
-        "authorisation",
-        "verification",
-        "verify",
-        "security",
-        "access",
-        "alarm",
-    ),
-    *("door", "gate", "unlock", "lock", "lockbox", "locker", "entry", "garage", "safe", "keypad", "recovery", "backup"),
-    *(
-        "one-time",
-        "one time",
-        "sms",
-        "2fa",
-        "mfa",
-        "totp",
-        "login",
-        "confirmation",
-        "bypass",
-        "panic",
-        "disarm",
-        "building",
-    ),
-    *("pass", "pin", "elevator", "storage"),
+_CODE_OF = tuple(
+    (
+        "auth|authentication|authorization|authorisation|verification|verify|security|access|alarm|door|gate|unlock|lock|"
+        "lockbox|locker|entry|garage|safe|keypad|recovery|backup|one-time|one time|sms|2fa|mfa|totp|login|confirmation|"
+        "bypass|panic|disarm|building|pass|pin|elevator|storage"
+    ).split("|")
 )
-_KEY_OF = (
-    *("api", "access", "secret", "private", "signing", "encryption", "master", "license", "licence", "auth", "service"),
-    *("admin", "app", "account", "shared", "webhook", "subscription", "deploy", "ssh", "root", "project", "server"),
-    *(
-        "client",
-        "session",
-        "recovery",
-        "integration",
-        "write",
-        "read",
-        "bot",
-        "track",
-        "bearer",
-        "wifi",
-        "wi-fi",
-        "wpa",
-    ),
-    *("wpa2", "wpa3", "wep", "network", "security", "activation", "product", "aes", "hmac", "jwt", "unseal"),
+_KEY_OF = tuple(
+    (
+        "api access secret private signing encryption master license licence auth service admin app account shared "
+        "webhook subscription deploy ssh root project server client session recovery integration write read bot track "
+        "bearer wifi wi-fi wpa wpa2 wpa3 wep network security activation product aes hmac jwt unseal"
+    ).split()
 )
-_NOT_SECRET = (
-    *("public", "primary", "foreign", "partition", "sort", "cache", "index", "composite", "unique", "routing"),
-    *("idempotency", "shortcut", "hot", "registry", "publishable", "site", "object", "map", "dict", "next", "page"),
-    *("continuation", "cursor", "dedup", "deduplication", "sync", "group", "row", "range", "hash", "lookup"),
-    *("translation", "i18n", "zip", "qr", "postal", "公共", "主", "外", "热"),
+_NOT_SECRET = tuple(
+    (
+        "public primary foreign partition sort cache index composite unique routing idempotency shortcut hot registry "
+        "publishable site object map dict next page continuation cursor dedup deduplication sync group row range hash "
+        "lookup translation i18n zip qr postal 公共 主 外 热"
+    ).split()
 )
 _ABOUT = re.compile(  # a label that goes on like this speaks of the thing, it does not give it
     r"[\"'`*]{0,2}[\s_\-]?(?:hash(?:es)?|count|length|limit|id|ids|name|type|policy|manager|url|uri|endpoint"
@@ -173,21 +111,23 @@ _QUOTES = "\"'`“‘「『"
 
 _CANDIDATE = re.compile("[0-9!@#$%^&*?~+=\"'`“‘「『]|[A-Za-z]{8}")  # what every value has, or has beside it
 _DIGIT = re.compile("[0-9]")
-_LOGIN = (
-    r"(?:log[ -]?in|sign[ -]?in|account|acct|user(?:name)?|creds|credentials|账号|账户|帐号|帐户|用户名?|登[录陆])"
+_LOGIN = lazily(
+    r"(?i)(?:log[ -]?in|sign[ -]?in|account|acct|user(?:name)?|creds|credentials|账号|账户|帐号|帐户|用户名?|登[录陆])"
     r"(?![a-z])(?:[/和、]?密码)?(?:\s(?:is|was)\s)?[\s:：=是为名用\-]{0,4}[\"'`]?[A-Za-z][\w.@\-]{0,40}[\"'`]?"
     r"\s{0,2}(?P<mark>[/|,，:;、]|and|和|with)\s{0,2}[\"'`]?(?P<secret>[!#-&(-:=?-_a-~]{6,64})"
 )
-_PHRASE = r"(?:pass(?:phrase|word|code)|口令|密码)s?[^\n\"“`]{0,40}[\"“`](?P<secret>[a-z]+(?:[ \-][a-z]+){3,9})[\"”`]"
-_WIFI = r"wifi:(?=[^\n]{0,200}?;)[^\n]{0,120}?\bP:(?P<secret>[^;\n]{4,64})"
-_SEED = (
-    r"(?:助记词|恢复短语|种子短语|mnemonic|(?:seed|recovery|backup|secret)[ -](?:phrase|words)|seed)"
+_PHRASE = lazily(
+    r"(?i)(?:pass(?:phrase|word|code)|口令|密码)s?[^\n\"“`]{0,40}[\"“`](?P<secret>[a-z]+(?:[ \-][a-z]+){3,9})[\"”`]"
+)
+_WIFI = lazily(r"(?i)wifi:(?=[^\n]{0,200}?;)[^\n]{0,120}?\bP:(?P<secret>[^;\n]{4,64})")
+_SEED = lazily(
+    r"(?i)(?:助记词|恢复短语|种子短语|mnemonic|(?:seed|recovery|backup|secret)[ -](?:phrase|words)|seed)"
     r"[^\n]{0,40}?[\s:：=是为\"'`“（(\[]"
     r"(?P<secret>[a-z]{3,8}(?:[\s,\d.]{1,4}[a-z]{3,8}){11,23})(?![a-z])"
 )
-_HAN_SEED = r"助记词[^\n]{0,12}?(?P<secret>[一-鿿](?:[\s、,]{1,2}[一-鿿]){11,23})"
-_NETWORK = (
-    r"(?:wi-?fi|wlan|ssid|无线(?:网络?)?|热点)(?![a-z])(?:\s?名称?)?(?:\sis)?\s{0,2}[:：=是为]?\s{0,2}[\"'`“]?"
+_HAN_SEED = lazily(r"(?i)助记词[^\n]{0,12}?(?P<secret>[一-鿿](?:[\s、,]{1,2}[一-鿿]){11,23})")
+_NETWORK = lazily(
+    r"(?i)(?:wi-?fi|wlan|ssid|无线(?:网络?)?|热点)(?![a-z])(?:\s?名称?)?(?:\sis)?\s{0,2}[:：=是为]?\s{0,2}[\"'`“]?"
     r"[^\s/|,，:：][^\n/|,，:：]{0,31}[\"'`”]?\s{0,2}(?P<mark>[/|,，])\s{0,2}[\"'`“]?(?P<secret>[!#-&(-:=?-_a-~]{8,63})"
 )
 _WHOSE = r"(?:my|our|the|his|her|their|your|its|an?|mon|ma|notre|le|la|mi|el|nuestr[ao]|мой|наш|[\w-]+['’]s)"
@@ -218,11 +158,6 @@ class Label(NamedTuple):
     kind: str
 
 
-@lru_cache(maxsize=8)
-def _compiled(pattern: str, flags: int = re.IGNORECASE) -> re.Pattern[str]:
-    return re.compile(pattern, flags)
-
-
 def find(text: str, lower: str) -> Iterator[tuple[int, int, str]]:
     """Return spans `(start, end, kind)` that the surrounding words give away; they may overlap.
 
@@ -230,15 +165,17 @@ def find(text: str, lower: str) -> Iterator[tuple[int, int, str]]:
     """
     if holds(lower, _HINTS) or holds(text, _EXACT_HINTS):
         yield from _labelled(text, lower)
-        yield from _phrases(text)
+        if any(mark in text for mark in _QUOTES):  # a passphrase of several words, held together by its quotes
+            yield from (span for span in _given(_PHRASE, text, "password") if not _is_prose(text, span))
     if holds(lower, _LOGIN_HINTS) and _DIGIT.search(text):
         yield from _logins(text, _LOGIN, "/")
     if holds(lower, _NETWORK_HINTS):
         yield from _logins(text, _NETWORK, "/|")
     if holds(lower, _SEED_HINTS):
-        yield from _seeds(text)
-    if "wifi:" in lower:
-        yield from _wifi(text)
+        for pattern in (_SEED, _HAN_SEED):  # the twelve or more words that restore a wallet
+            yield from (span for span in _given(pattern, text, "mnemonic") if not _is_prose(text, span))
+    if "wifi:" in lower:  # the text of a QR code
+        yield from (span for span in _given(_WIFI, text, "password") if not is_stand_in(text[span[0] : span[1]]))
 
 
 def holds(text: str, hints: tuple[str, ...]) -> bool:
@@ -263,7 +200,7 @@ def folded(text: str) -> str:
 
 
 def _labels(text: str, lower: str) -> Iterator[Label]:
-    for match in _compiled(_LABEL, 0).finditer(lower):
+    for match in _LABEL.finditer(lower):
         name = match.lastgroup
         kind = name if name in ("password", "secret", "code") else _kind(text, lower, match)
         if kind:
@@ -337,7 +274,9 @@ def _window_end(text: str, start: int, limit: int) -> int:
 
 def _value(text: str, label: Label, end: int) -> tuple[int, int, str] | None:
     kind = label.kind
-    for word in _WORD.finditer(text, label.end, end + _rest_of_word(text, end)):
+    # how far the word that the window cuts goes on, so that a secret is never cut in two
+    tail = _WORD.match(text, end, end + 400) if end and _WORD.match(text, end - 1, end) else None
+    for word in _WORD.finditer(text, label.end, tail.end() if tail else end):
         if word.start() >= end:
             break
         start, stop = _trimmed(text, word.start(), word.end())
@@ -362,12 +301,6 @@ def _value_before(text: str, lower: str, label: Label) -> tuple[int, int, str] |
     return (start, stop, label.kind) if seen >= least and seen != LETTERS else None
 
 
-def _rest_of_word(text: str, end: int) -> int:
-    """Return how far the word that the window cuts goes on, so that a secret is never cut in two."""
-    tail = _WORD.match(text, end, end + 400)
-    return tail.end() - end if tail and end and _WORD.match(text, end - 1, end) else 0
-
-
 def _trimmed(text: str, start: int, stop: int) -> tuple[int, int]:
     while start < stop and text[start] in _OPENING:
         start += 1
@@ -377,7 +310,7 @@ def _trimmed(text: str, start: int, stop: int) -> tuple[int, int]:
 
 
 def _after_user(text: str, start: int, stop: int) -> int:
-    """Start of the password in `user/password` or `user:password`; `start` for anything else."""
+    """Return the start of the password in `user/password` or `user:password`; `start` for anything else."""
     for mark in "/:":
         cut = text.find(mark, start, stop)
         if 0 < cut - start <= 24 and text[start:cut].replace("_", "a").replace("-", "a").isalnum():
@@ -433,32 +366,17 @@ def _is_quoted_word(text: str, start: int, stop: int) -> bool:
     return (quoted or joined) and len(value) >= 4 and value.isalnum() and not is_stand_in(value)
 
 
-def _logins(text: str, pattern: str, marks: str) -> Iterator[tuple[int, int, str]]:
-    """`login admin / …`, 无线：家 / …: a user or a network by name, then something that only a password looks like."""
-    for pair in _compiled(pattern).finditer(text):
+def _logins(text: str, pattern: re.Pattern[str], marks: str) -> Iterator[tuple[int, int, str]]:
+    """Yield `login admin / …`, 无线：家 / …: a name, then something that only a password looks like."""
+    for pair in pattern.finditer(text):
         start, stop = _trimmed(text, *pair.span("secret"))
         if look(text[start:stop]) >= (MIXED if pair["mark"] in marks else RANDOM):
             yield start, stop, "password"
 
 
-def _phrases(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield a passphrase of several words, which only its quotation marks hold together."""
-    if any(mark in text for mark in _QUOTES):
-        for match in _compiled(_PHRASE).finditer(text):
-            if _PROSE.isdisjoint(match["secret"].lower().split()):
-                yield *match.span("secret"), "password"
+def _given(pattern: re.Pattern[str], text: str, kind: str) -> Iterator[tuple[int, int, str]]:
+    return ((*match.span("secret"), kind) for match in pattern.finditer(text))
 
 
-def _wifi(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield the password inside the text of a Wi-Fi QR code."""
-    for match in _compiled(_WIFI).finditer(text):
-        if not is_stand_in(match["secret"]):
-            yield *match.span("secret"), "password"
-
-
-def _seeds(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield the twelve or more words that restore a wallet."""
-    for pattern in (_SEED, _HAN_SEED):
-        for match in _compiled(pattern).finditer(text):
-            if _PROSE.isdisjoint(match["secret"].lower().split()):
-                yield *match.span("secret"), "mnemonic"
+def _is_prose(text: str, span: tuple[int, int, str]) -> bool:
+    return not _PROSE.isdisjoint(text[span[0] : span[1]].lower().split())

@@ -10,6 +10,8 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+from memorybook._light import lazily
+
 
 class Rule(NamedTuple):
     """A shape of secret.
@@ -27,53 +29,30 @@ class Rule(NamedTuple):
 
 _EDGE = r"(?<![A-Za-z0-9_\-])"
 
-_PREFIXED: dict[str, tuple[str, ...]] = {  # kind -> what stands in front of 16 or more characters of a token
-    "anthropic-key": ("sk-ant-",),
-    "openai-key": ("sk-proj-", "sk-svcacct-", "sk-admin-"),
-    "openrouter-key": ("sk-or-",),
-    "github-token": ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
-    "gitlab-token": (
-        "glpat-",
-        "gldt-",
-        "glrt-",
-        "glcbt-",
-        "glptt-",
-        "glsoat-",
-        "glagent-",
-        "gloas-",
-        "glft-",
-        "glimt-",
-    ),
-    "slack-token": ("xoxa-", "xoxb-", "xoxe-", "xoxe.", "xoxo-", "xoxp-", "xoxr-", "xoxs-", "xapp-", "xwfp-"),
-    "stripe-key": ("sk_live_", "sk_test_", "rk_live_", "rk_test_", "whsec_"),
-    "huggingface-token": ("hf_", "api_org_"),
-    "groq-key": ("gsk_",),
-    "npm-token": ("npm_",),
-    "pypi-token": ("pypi-",),
-    "tavily-key": ("tvly-",),
-    "age-key": ("age-secret-key-1",),
-    "api-key": (
-        *(
-            "xai-",
-            "pplx-",
-            "nvapi-",
-            "pcsk_",
-            "lsv2_",
-            "phc_",
-            "pmak-",
-            "nrak-",
-            "figd_",
-            "lin_api_",
-            "ntn_",
-            "glsa_",
-            "glc_",
-        ),
-        *("sntrys_", "sbp_", "nfp_", "dp.pt.", "hvs.", "hvb.", "hrku-", "dop_v1_", "doo_v1_", "rubygems_", "dckr_pat_"),
-        *("dckr_oat_", "atatt3", "gocspx-", "ya29.", "1//0", "sq0atp-", "sq0csp-", "jina_", "bce-v3/altak-", "jdc_"),
-        *("shpat_", "shpca_", "shppa_", "shpss_"),
-    ),
-}
-_LOOSE = ("sk-", "m0-", "fw_", "r8_", "secret_", "pul-", "dapi", "cio", "fc-", "altak", "aklt")
+_PREFIXED = {
+    kind: tuple(prefixes)
+    for kind, *prefixes in (line.split() for line in """
+anthropic-key sk-ant-
+openai-key sk-proj- sk-svcacct- sk-admin-
+openrouter-key sk-or-
+github-token ghp_ gho_ ghu_ ghs_ ghr_ github_pat_
+gitlab-token glpat- gldt- glrt- glcbt- glptt- glsoat- glagent- gloas- glft- glimt-
+slack-token xoxa- xoxb- xoxe- xoxe. xoxo- xoxp- xoxr- xoxs- xapp- xwfp-
+stripe-key sk_live_ sk_test_ rk_live_ rk_test_ whsec_
+huggingface-token hf_ api_org_
+groq-key gsk_
+npm-token npm_
+pypi-token pypi-
+tavily-key tvly-
+age-key age-secret-key-1
+api-key xai- pplx- nvapi- pcsk_ lsv2_ phc_ pmak- nrak- figd_ lin_api_ ntn_ glsa_ glc_ sntrys_ sbp_ nfp_ dp.pt. hvs. \
+    hvb. hrku- dop_v1_ doo_v1_ rubygems_ dckr_pat_ dckr_oat_ atatt3 gocspx- ya29. 1//0 sq0atp- sq0csp- jina_ \
+    bce-v3/altak- jdc_ shpat_ shpca_ shppa_ shpss_
+""".strip().split("\n"))
+}  # fmt: skip
+"""What stands in front of 16 or more characters of a token, by its kind."""
+
+_LOOSE = tuple("sk- m0- fw_ r8_ secret_ pul- dapi cio fc- altak aklt".split())
 """Short prefixes, `sk-` of many providers among them, that ordinary names have too: what follows must look random."""
 
 _NEAR = r"[\s\S]{{1,80}}?(?<![{0}])(?P<secret>[{0}]{{{1}}})(?![{0}=])"
@@ -120,20 +99,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "url-secret",
-        (
-            "token=",
-            "key=",
-            "secret=",
-            "sig=",
-            "signature=",
-            "password=",
-            "passwd=",
-            "pwd=",
-            "auth=",
-            "code=",
-            "sign=",
-            "appid=",
-        ),
+        tuple("token= key= secret= sig= signature= password= passwd= pwd= auth= code= sign= appid=".split()),
         r"[?&](?:[A-Za-z0-9]{1,24}[_\-]){0,2}"
         r"(?:access_?token|token|api_?key|key|secret|sig|signature|sign|password|passwd|pwd|auth|code|appid)="
         r"(?P<secret>[^\s&#\"'<>，。；）」]{8,})",
@@ -149,20 +115,11 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "cookie",
-        (
-            *(
-                "sessdata=",
-                "session=",
-                "sessid=",
-                "sessionid=",
-                "sess=",
-                "sid=",
-                "bili_jct=",
-                "bduss=",
-                "stoken=",
-                "csrftoken=",
-            ),
-            *("csrf_token=", "xsrf-token=", "pt_key=", "auth_token=", "_auth="),
+        tuple(
+            (
+                "sessdata= session= sessid= sessionid= sess= sid= bili_jct= bduss= stoken= csrftoken= csrf_token= "
+                "xsrf-token= pt_key= auth_token= _auth="
+            ).split()
         ),
         r"(?i:sessdata|session|sessid|sess|sessionid|sid|bili_jct|bduss|stoken|csrf_?token|xsrf-token|pt_key"
         r"|auth_token|_auth)="
@@ -279,6 +236,8 @@ _WORDS = frozenset(
     "keychain keyring passkey passkeys base64 plaintext postgres localhost wrong correct forgotten strong weak "
     "random generated here there below above attached".split()
 )
+_ORDINARY = lazily(f"(?s)(?:{_REFERENCE}|{_PLAIN})|.*?(?:{_STAND_IN})")
+_STAND_IN_ALONE = lazily(_STAND_IN_WORD)
 _JUMP = re.compile("(?<=[a-z])[A-Z0-9]|(?<=[A-Z])[0-9]|(?<=[0-9])[A-Za-z]")
 _UNSPOKEN = re.compile(
     r"[bcdfghjklmnpqrstvwxz]{5}|q[^u]|[jvz][bcdfghjkmpqtvwx]|[bcdfghkmpqtvwz][jqxz]|x[bdgjkmnrsvz]|[wvj]{2}"
@@ -292,16 +251,6 @@ _WORD_PATH = re.compile(
 )
 
 
-@lru_cache(maxsize=1)
-def _ordinary() -> re.Pattern[str]:
-    return re.compile(f"(?:{_REFERENCE}|{_PLAIN})|.*?(?:{_STAND_IN})", re.DOTALL)
-
-
-@lru_cache(maxsize=1)
-def _stand_in_word() -> re.Pattern[str]:
-    return re.compile(_STAND_IN_WORD)
-
-
 def is_stand_in(value: str) -> bool:
     """Return whether the value is a placeholder, reference, path, date or ordinary word.
 
@@ -310,8 +259,8 @@ def is_stand_in(value: str) -> bool:
     return (
         value.lower() in _WORDS
         or (len(value) >= 6 and len(set(value)) <= 3 and not value.isdigit())
-        or _ordinary().match(value[:256]) is not None
-        or (_stand_in_word().search(value[:256]) is not None and not is_random(value))
+        or _ORDINARY.match(value[:256]) is not None
+        or (_STAND_IN_ALONE.search(value[:256]) is not None and not is_random(value))
         or _WORD_PATH.fullmatch(value[:256]) is not None
     )
 

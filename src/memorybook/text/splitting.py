@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from memorybook._light import TYPE_CHECKING, Callable, Iterator, NamedTuple, Sequence
-from memorybook.formats.escape import Fences
+from memorybook._light import TYPE_CHECKING, Callable, Iterator, NamedTuple, Sequence, lazily
+from memorybook.formats.escape import Fences, fences
 from memorybook.search.types import Passage
 from memorybook.text.passages import utc_day
 from memorybook.text.tokens import count_tokens
@@ -22,6 +22,9 @@ _HEADING = re.compile(r" {0,3}(#{1,6})(?=[ \t]|[ \t\r]*\Z)")
 _UNDERLINE = re.compile(r" {0,3}(?:(=+)|-+)[ \t\r]*\Z")
 _ITEM = re.compile(r" {0,3}(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]+|\Z)(?:\[[ xX]\][ \t]+)?")
 _INDENTED = re.compile(r" {2,}|\t")
+_DAYS = lazily(r"(?<![0-9])([0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01]))(?![0-9])")
+_STAMPED = lazily(r"\W{0,4}[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])")
+_FRONT = lazily(r"(?s)---[ \t]*\r?\n(?:.*?\n)??---[ \t]*(?:\r?\n|\Z)")
 _LETTER = re.compile(r"\w")
 _SENTENCE_END = re.compile(r"(?<=[.!?])[ \t]+|(?<=[。！？；])|\n")
 
@@ -54,7 +57,7 @@ def blocks(text: str, *, first_line: int = 1) -> list[Block]:
 
 
 def merged(text: str, pieces: Sequence[Block], limit: int, *, first_line: int = 1) -> Iterator[Block]:
-    """Neighbouring blocks of one run together as long as they are within `limit` tokens; longer ones cut."""
+    """Join neighbouring blocks of a run as long as they are within `limit` tokens; cut longer ones."""
     lines = text.split("\n")
     group: list[Block] = []
     size = 0
@@ -96,7 +99,9 @@ class _Reader:
             if not self._goes_on():
                 self.flush(self.at)
             self._advance(1)
-        elif (fence := self._fences.end(self._offset) if self._fences else 0) or self._opens_comment(line):
+        elif (fence := self._fences.end(self._offset) if self._fences else 0) or (
+            self._offset < self._last_comment_end and line.lstrip().startswith("<!--")
+        ):
             self._whole(fence)
         elif heading := _HEADING.match(line):
             self._head(len(heading[1]), _title(line[heading.end() :]))
@@ -117,17 +122,9 @@ class _Reader:
         text = (whole[marker.end() :] if marker else whole).strip()
         if _LETTER.search(text):
             last = start + whole.rstrip().count("\n") + 1
-            self.found.append(
-                Block(
-                    self._first + start,
-                    self._first + last - 1,
-                    text,
-                    " > ".join([title for _, title in self._path]),
-                    self._run,
-                    self._item,
-                    code,
-                )
-            )
+            heading = " > ".join([title for _, title in self._path])
+            first = self._first + start
+            self.found.append(Block(first, self._first + last - 1, text, heading, self._run, self._item, code))
         self._item = False
 
     def _advance(self, count: int) -> None:
@@ -135,11 +132,8 @@ class _Reader:
             self._offset += len(line) + 1
         self.at += count
 
-    def _opens_comment(self, line: str) -> bool:
-        return self._offset < self._last_comment_end and line.lstrip().startswith("<!--")
-
     def _whole(self, fence: int) -> None:
-        """A fence becomes a block of its own, a comment none."""
+        """Make a fence a block of its own; pass over a comment."""
         self.flush(self.at)
         end = fence or self._text.find("-->", self._offset) + 3
         count = self._text.count("\n", self._offset, end) + 1
@@ -203,33 +197,23 @@ def _cut(lines: Sequence[str], block: Block, limit: int, first_line: int) -> Ite
 
 
 def _spans(text: str, limit: int, *, code: bool) -> Iterator[tuple[int, int]]:
-    """Offsets of consecutive pieces of at most about `limit` tokens."""
+    """Yield offsets of consecutive pieces of at most about `limit` tokens."""
     start = end = size = 0
-    for stop in _stops(text, code=code):
+    ends = (match.end() for match in (re.compile("\n") if code else _SENTENCE_END).finditer(text))
+    for stop in (*(end for end in ends if end < len(text)), len(text)):
         tokens = count_tokens(text[end:stop])
         if size and size + tokens > limit:
             yield start, end
             start, size = end, 0
         step = max(1, (stop - start) * limit // max(tokens, 1))
         while tokens > limit and stop - start > step:
-            middle = _break_at(text, start, start + step)
+            blank = text.rfind(" ", max(start + 1, start + step - 80), start + step)  # so that no word is cut
+            middle = blank if blank > start else start + step
             yield start, middle
             start, tokens = middle, tokens * (stop - middle) // (stop - start)
         end, size = stop, size + tokens
     if start < end:
         yield start, end
-
-
-def _stops(text: str, *, code: bool) -> Iterator[int]:
-    pattern = re.compile("\n") if code else _SENTENCE_END
-    yield from (match.end() for match in pattern.finditer(text) if match.end() < len(text))
-    yield len(text)
-
-
-def _break_at(text: str, start: int, at: int) -> int:
-    """Return the last blank before `at`, so that no word is cut; `at` itself if there is none nearby."""
-    blank = text.rfind(" ", max(start + 1, at - 80), at)
-    return blank if blank > start else at
 
 
 MAX_TOKENS = 400
@@ -341,7 +325,8 @@ def _daily(path: str, text: str) -> Iterator[Passage]:
 
     day = session_md.day_of(path)
     lines = text.split("\n")
-    fenced = _fenced_lines(text)
+    closed = [(text.count("\n", 0, start), text.count("\n", 0, end)) for start, end in fences(text) if end]
+    fenced = {line + 1 for first, last in closed for line in range(first, last)}
     found: list[Passage] = []
     others = False
     for number, line in enumerate(lines, 1):
@@ -357,16 +342,6 @@ def _daily(path: str, text: str) -> Iterator[Passage]:
         found += _document(path, "\n".join(lines))
         found.sort(key=lambda passage: passage.start_line)
     yield from found
-
-
-def _fenced_lines(text: str) -> set[int]:
-    """Numbers of the lines in fenced blocks that are closed."""
-    if "```" not in text and "~~~" not in text:
-        return set()
-    from memorybook.formats.escape import fences
-
-    closed = [(text.count("\n", 0, start), text.count("\n", 0, end)) for start, end in fences(text) if end]
-    return {line + 1 for first, last in closed for line in range(first, last)}
 
 
 def _note(path: str, day: date | None, number: int, line: str) -> Passage | None:
@@ -391,7 +366,7 @@ def _session(path: str, text: str) -> Iterator[Passage]:
 
     summary = session_md.parse(text)
     date = utc_day(summary.started) or _day_in(path)
-    front = _front().match(text)
+    front = _FRONT.match(text)
     first_line = 1 + (text.count("\n", 0, front.end()) if front else 0)
     page = text[front.end() :] if front else text
     body: list[Block] = []
@@ -403,20 +378,15 @@ def _session(path: str, text: str) -> Iterator[Passage]:
     if summary.title and not any(block.heading.startswith(summary.title) for block in (*body, *items)):
         body = [block._replace(heading=" > ".join(filter(None, (summary.title, block.heading)))) for block in body]
     found = [*merged(page, body, MAX_TOKENS, first_line=first_line), *items]
-    if not body and summary.title:
-        found.insert(0, _title_block(text, summary.title))
+    if not body and summary.title:  # a page that has nothing else to say
+        line = next((number for number, line in enumerate(text.split("\n"), 1) if summary.title in line), 1)
+        found.insert(0, Block(line, line, summary.title, "", 0))
     node = session_md.node_of(path)
     for block in sorted(found, key=lambda block: block.start):
         passage = _passage(path, block)._replace(source="summary", date=date, session=summary.session or None)
         if node:  # collected from another machine, by whose name it is found too
             passage = passage._replace(heading=" > ".join(filter(None, (node, block.heading))), trust="import")
         yield passage
-
-
-def _title_block(text: str, title: str) -> Block:
-    """Return the title where it stands as a block of its own, for a summary that has nothing else to say."""
-    line = next((number for number, line in enumerate(text.split("\n"), 1) if title in line), 1)
-    return Block(line, line, title, "", 0)
 
 
 @lru_cache(maxsize=64)
@@ -433,20 +403,20 @@ def _document(path: str, text: str) -> Iterator[Passage]:
     dated: list[Block] = []
     run = 0
     for block in blocks(text):
-        run += 1 if _stamped().match(block.text) else 0  # a paragraph with its own date is a passage of its own
+        run += 1 if _STAMPED.match(block.text) else 0  # a paragraph with its own date is a passage of its own
         dated.append(block._replace(run=block.run * 1_000_000 + run))
     for block in merged(text, dated, MAX_TOKENS):
         yield _passage(path, block)
 
 
 def _passage(path: str, block: Block) -> Passage:
-    stamped = _day_in(block.text) if _stamped().match(block.text) else None
+    stamped = _day_in(block.text) if _STAMPED.match(block.text) else None
     date = stamped or _day_in(block.heading) or _day_in(path)
     return Passage(path, block.start, block.end, block.text, "document", heading=block.heading, date=date)
 
 
 def _day_in(text: str) -> str | None:
-    return next((day[1] for day in _days().finditer(text) if _is_day(day[1])), None)
+    return next((day[1] for day in _DAYS.finditer(text) if _is_day(day[1])), None)
 
 
 def _is_day(written: str) -> bool:
@@ -467,21 +437,3 @@ def _moment(seconds: float) -> datetime:
         return datetime.fromtimestamp(seconds, UTC)
     except (ValueError, OverflowError, OSError):
         return datetime.fromtimestamp(0, UTC)
-
-
-# Compiled when first used: a search that reads no document needs none of them.
-
-
-@lru_cache(maxsize=1)
-def _days() -> re.Pattern[str]:
-    return re.compile(r"(?<![0-9])([0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01]))(?![0-9])")
-
-
-@lru_cache(maxsize=1)
-def _stamped() -> re.Pattern[str]:
-    return re.compile(r"\W{0,4}[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])")
-
-
-@lru_cache(maxsize=1)
-def _front() -> re.Pattern[str]:
-    return re.compile(r"---[ \t]*\r?\n(?:.*?\n)??---[ \t]*(?:\r?\n|\Z)", re.DOTALL)

@@ -6,13 +6,14 @@ A time is never guessed: what does not name a whole day, or could mean two days,
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
-_YEARS = (1900, 2200)
-"""A year outside is a serial number or a slip, not the time of a message."""
+from memorybook._light import lazily
 
+_YEARS = (1900, 2200)  # a year outside is a serial number or a slip, not the time of a message
 _US_ZONES = {"EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7}
 
 
@@ -31,39 +32,31 @@ def parse_time(value: Any, timezone: tzinfo) -> datetime | None:
     text = value.strip()
     if re.fullmatch(r"\d{9,19}(\.\d+)?", text):
         return _epoch(float(text))
-    for read in (_iso, _english, _chinese, _other):
-        moment = read(text)
-        if moment is not None:
-            return _utc(moment, timezone)
-    return None
+    moment = None
+    if re.match(r"\d{4}-?\d\d-?\d\d", text):
+        with suppress(ValueError):
+            moment = datetime.fromisoformat(text.replace(" UTC", "Z"))
+    moment = moment or _chinese(text) or _other(text)
+    return moment and _utc(moment, timezone)
 
 
 def _utc(moment: datetime, timezone: tzinfo) -> datetime | None:
-    """`moment` in UTC, if its year is plausible."""
+    """Return `moment` in UTC, if its year is plausible."""
     if not _YEARS[0] <= moment.year <= _YEARS[1]:
         return None
     return (moment if moment.tzinfo else moment.replace(tzinfo=timezone)).astimezone(UTC)
 
 
 def _epoch(number: float) -> datetime | None:
-    """Seconds since the epoch, or thousandths, millionths, billionths of them, told apart by size."""
+    """Read seconds since the epoch, or thousandths, millionths, billionths of them, told apart by size."""
     for limit, unit in ((1e11, 1.0), (1e14, 1e3), (1e17, 1e6), (1e20, 1e9)):
         if 1e8 <= number < limit:
             return _utc(datetime.fromtimestamp(number / unit, UTC), UTC)
     return None
 
 
-def _iso(text: str) -> datetime | None:
-    if not re.match(r"\d{4}-?\d\d-?\d\d", text):
-        return None
-    try:
-        return datetime.fromisoformat(text.replace(" UTC", "Z"))
-    except ValueError:
-        return None
-
-
 def _clock(hour: int, half: str | None) -> int:
-    """Hour of the day, 0..24, from a clock face and the half of the day it stands in."""
+    """Return hour of the day, 0..24, from a clock face and the half of the day it stands in."""
     if half in ("am", "上午", "早上", "凌晨", "清晨", "早晨"):
         return 0 if hour == 12 else hour
     if half in ("pm", "下午", "傍晚"):
@@ -85,42 +78,18 @@ def _moment(year: int, month: int, day: int, hour: int = 0, minute: int = 0, sec
         return None
 
 
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-
-
-@cache
-def _english_pattern() -> re.Pattern[str]:
-    return re.compile(
-        r"(\d{1,2}):(\d\d)(?::(\d\d))?\s*([ap])\.?m\.?\s*(?:on|,)?\s+(\d{1,2})(?:st|nd|rd|th)?\s+([a-z]{3})[a-z]*,?\s+(\d{4})",
-        re.I,
-    )
-
-
-def _english(text: str) -> datetime | None:
-    """`1:56 pm on 8 May, 2023`."""
-    found = _english_pattern().fullmatch(text)
-    if found is None or found[6].lower() not in _MONTHS:
-        return None
-    hour = _clock(int(found[1]), found[4].lower() + "m")
-    month = _MONTHS.index(found[6].lower()) + 1
-    return _moment(int(found[7]), month, int(found[5]), hour, int(found[2]), int(found[3] or 0))
-
-
-@cache
-def _chinese_pattern() -> re.Pattern[str]:
-    return re.compile(
-        r"(\d{4})\s*[年/.\-]\s*(\d{1,2})\s*[月/.\-]\s*(\d{1,2})\s*[日号]?"
-        r"[,，\s]*(?:[(（]?\s*(?:周|星期|礼拜)[一二三四五六日天]\s*[)）]?|[(（]\s*[A-Za-z]+\s*[)）])?[,，\s]*"
-        r"(?:(上午|下午|早上|晚上|凌晨|中午|清晨|早晨|傍晚|夜里|晚|[ap]m)?\s*(\d{1,2})\s*(?:[:：]|时|点钟?)\s*"
-        r"(?:(\d{1,2}|半|整)\s*分?(?:\s*[:：]?\s*(\d{1,2})(?:\.\d+)?\s*秒?)?)?\s*([ap]m)?)?"
-        r"\s*(Z|UTC|[+\-]\d\d:?\d\d)?",
-        re.I,
-    )
+_CHINESE = lazily(
+    r"(?i)(\d{4})\s*[年/.\-]\s*(\d{1,2})\s*[月/.\-]\s*(\d{1,2})\s*[日号]?"
+    r"[,，\s]*(?:[(（]?\s*(?:周|星期|礼拜)[一二三四五六日天]\s*[)）]?|[(（]\s*[A-Za-z]+\s*[)）])?[,，\s]*"
+    r"(?:(上午|下午|早上|晚上|凌晨|中午|清晨|早晨|傍晚|夜里|晚|[ap]m)?\s*(\d{1,2})\s*(?:[:：]|时|点钟?)\s*"
+    r"(?:(\d{1,2}|半|整)\s*分?(?:\s*[:：]?\s*(\d{1,2})(?:\.\d+)?\s*秒?)?)?\s*([ap]m)?)?"
+    r"\s*(Z|UTC|[+\-]\d\d:?\d\d)?"
+)
 
 
 def _chinese(text: str) -> datetime | None:
-    """Year first, in any punctuation, with a weekday, a half of the day, an hour, an offset, or none of them."""
-    found = _chinese_pattern().fullmatch(text)
+    """Read year first, in any punctuation, with a weekday, half of the day, hour, offset, or none of them."""
+    found = _CHINESE.fullmatch(text)
     if found is None:
         return None
     year, month, day, before, hour, minute, second, after, offset = found.groups()
@@ -139,10 +108,12 @@ def _offset(text: str) -> timezone:
     return timezone(timedelta(minutes=-minutes if text[0] == "-" else minutes))
 
 
+@lru_cache(maxsize=1024)
 def _other(text: str) -> datetime | None:
     """Return what dateutil makes of it, if it would say the same on another day and with the day put first."""
     if not re.search(r"\d", text):
         return None
+    text = re.sub(r"(?i)(?<![\d:])(1[3-9]|2[0-4])((?::\d\d){1,2})\s*[ap]\.?m\b\.?", r"\1\2", text)  # 13:05 pm
     import warnings
 
     from dateutil import parser

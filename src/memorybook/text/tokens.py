@@ -14,108 +14,25 @@ import Stemmer
 from memorybook._light import TYPE_CHECKING, Callable, Iterable, Memo, Sequence, lazily, once
 
 if TYPE_CHECKING:
-    import re
     from hashlib import blake2b
 
 
 _MEANINGS = """
-妻子 老婆
-爸爸 父亲 老爸
-妈妈 母亲 老妈
-父母 爸妈 双亲
-外公 姥爷
-外婆 姥姥
-女儿 闺女
-男友 男朋友
-女友 女朋友
-亲戚 亲属
-邻居 街坊
-医生 大夫
-老师 教师
-生病 患病
-头疼 头痛
-胃疼 胃痛
-牙疼 牙痛
-吃药 服药
-减肥 减重 瘦身
-睡觉 入睡
-年龄 年纪 岁数
-番茄 西红柿
-土豆 马铃薯
-玉米 苞米
-餐厅 餐馆 饭馆
-早餐 早饭
-午餐 午饭
-晚餐 晚饭
-好吃 美味
-甜食 甜品 甜点
-雪糕 冰淇淋 冰激凌
-做饭 烹饪
-酒店 宾馆 旅馆
-卧室 睡房
-宿舍 寝室
-房租 租金
-搬家 搬迁
-商店 店铺
-汽车 轿车
-火车 列车
-驾驶 驾车
-停车 泊车
-乘坐 搭乘
-旅行 旅游
-预订 预定
-密码 口令
-照片 相片
-衣服 衣物 服装
-手表 腕表
-礼物 礼品
-错误 报错 出错
-讨论 商量 商讨
-方法 办法
-原因 缘故
-建议 提议
-意见 观点
-同意 赞成 赞同
-辞职 离职
-工资 薪水 薪资 薪酬
-价格 价钱
-便宜 廉价
-存款 积蓄
-外号 绰号 昵称
-性格 脾气
-爱好 兴趣
-喜欢 喜爱 偏爱
-讨厌 厌恶 反感
-开心 快乐 愉快
-悲伤 伤心
-生气 愤怒 恼火
-害怕 恐惧 惧怕
-担心 担忧 忧虑
-疲惫 疲劳 疲倦 劳累
-孤独 孤单 寂寞
-后悔 懊悔
-感谢 感激
-吵架 争吵
-离婚 离异
-跳舞 舞蹈
-跑步 慢跑
-爬山 登山
-小狗 狗狗
-小猫 猫咪
-颜色 色彩
-帮助 帮忙 协助
-聚会 派对
-推迟 延期 延后
-忘记 忘掉 遗忘
-丢失 弄丢 遗失
-选择 挑选
-洗澡 沐浴
-生日 诞辰
-傍晚 黄昏
-立刻 立即
+妻子 老婆, 爸爸 父亲 老爸, 妈妈 母亲 老妈, 父母 爸妈 双亲, 外公 姥爷, 外婆 姥姥, 女儿 闺女, 男友 男朋友,
+女友 女朋友, 亲戚 亲属, 邻居 街坊, 医生 大夫, 老师 教师, 生病 患病, 头疼 头痛, 胃疼 胃痛, 牙疼 牙痛, 吃药 服药,
+减肥 减重 瘦身, 睡觉 入睡, 年龄 年纪 岁数, 番茄 西红柿, 土豆 马铃薯, 玉米 苞米, 餐厅 餐馆 饭馆, 早餐 早饭,
+午餐 午饭, 晚餐 晚饭, 好吃 美味, 甜食 甜品 甜点, 雪糕 冰淇淋 冰激凌, 做饭 烹饪, 酒店 宾馆 旅馆, 卧室 睡房,
+宿舍 寝室, 房租 租金, 搬家 搬迁, 商店 店铺, 汽车 轿车, 火车 列车, 驾驶 驾车, 停车 泊车, 乘坐 搭乘, 旅行 旅游,
+预订 预定, 密码 口令, 照片 相片, 衣服 衣物 服装, 手表 腕表, 礼物 礼品, 错误 报错 出错, 讨论 商量 商讨,
+方法 办法, 原因 缘故, 建议 提议, 意见 观点, 同意 赞成 赞同, 辞职 离职, 工资 薪水 薪资 薪酬, 价格 价钱,
+便宜 廉价, 存款 积蓄, 外号 绰号 昵称, 性格 脾气, 爱好 兴趣, 喜欢 喜爱 偏爱, 讨厌 厌恶 反感, 开心 快乐 愉快,
+悲伤 伤心, 生气 愤怒 恼火, 害怕 恐惧 惧怕, 担心 担忧 忧虑, 疲惫 疲劳 疲倦 劳累, 孤独 孤单 寂寞, 后悔 懊悔,
+感谢 感激, 吵架 争吵, 离婚 离异, 跳舞 舞蹈, 跑步 慢跑, 爬山 登山, 小狗 狗狗, 小猫 猫咪, 颜色 色彩,
+帮助 帮忙 协助, 聚会 派对, 推迟 延期 延后, 忘记 忘掉 遗忘, 丢失 弄丢 遗失, 选择 挑选, 洗澡 沐浴, 生日 诞辰,
+傍晚 黄昏, 立刻 立即
 """
 
-FIRST = {word: first for first, *others in map(str.split, _MEANINGS.split("\n")[1:-1]) for word in others}
+FIRST = {word: first for first, *others in map(str.split, _MEANINGS.split(",")) for word in others}
 """From a word to the one that stands for all of its meaning."""
 
 BEGINNING: dict[str, list[tuple[str, str]]] = {}
@@ -177,30 +94,28 @@ def tokens(text: str) -> list[str]:
             found += _words(chunk)
         elif min(chunk) >= _FIRST_SPACELESS:
             found += _characters(chunk)
-        else:
-            found += _mixed(chunk)
+        else:  # scripts with and without spaces touch, such as `用pnpm安装`
+            for spaceless, run in groupby(chunk, _is_spaceless):
+                piece = "".join(run)
+                found += _characters(piece) if spaceless else _words(piece.strip(_JOINTS))
     return found
 
 
 def query_words(text: str) -> tuple[str, ...]:
     """Return the distinct telling tokens of a question, at most 128; stop words only if nothing else is left."""
-    words = dict.fromkeys(tokens(text))
+    words, bare = dict.fromkeys(tokens(text)), text
+    for phrase in () if text.isascii() else _PHRASES:
+        bare = bare.replace(phrase, " ")
     telling = [
         word
-        for word in (words if text.isascii() else dict.fromkeys(tokens(_without_phrases(text))))
+        for word in (words if text.isascii() else dict.fromkeys(tokens(bare)))
         if word not in _STOP_WORDS and _PARTICLES.isdisjoint(word) and not _FUNCTION_CHARACTERS.issuperset(word)
     ]
     return tuple(telling or words)[:MAX_QUERY_WORDS]
 
 
-def _without_phrases(text: str) -> str:
-    for phrase in _PHRASES:
-        text = text.replace(phrase, " ")
-    return text
-
-
 def is_telling(word: str) -> bool:
-    """Whether finding this token says much: no single CJK character, no function character in it, no word for today."""
+    """Return whether a token says much: no single CJK or function character, no word for today."""
     return word.isascii() or (len(word) > 1 and _FUNCTION_CHARACTERS.isdisjoint(word) and word not in _DAYS)
 
 
@@ -224,25 +139,25 @@ def normalise(text: str) -> str:
 
 
 def digest(text: str) -> str:
-    """32 hexadecimal digits naming the statement: blake2b over `normalise(text)`."""
+    """Return 32 hexadecimal digits naming the statement: blake2b over `normalise(text)`."""
     return text_digest(normalise(text))
 
 
 def text_digest(text: str) -> str:
-    """32 hexadecimal digits naming exactly this text (blake2b): the key under which its vector is cached."""
+    """Return 32 hexadecimal digits naming exactly this text (blake2b): the key of its cached vector."""
     return _blake2b()(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 @once
 def _blake2b() -> type[blake2b]:
-    """Return a search needs no hashes."""
+    """Return the hash, imported when it is first needed: a search needs none."""
     from hashlib import blake2b
 
     return blake2b
 
 
 def han_share(text: str) -> float:
-    """Share of the letters that are Han, kana or Hangul, 0..1; 0 for a text without letters."""
+    """Return share of the letters that are Han, kana or Hangul, 0..1; 0 for a text without letters."""
     if text.isascii():
         return 0.0
     letters = [*filter(str.isalpha, text)]
@@ -250,7 +165,7 @@ def han_share(text: str) -> float:
 
 
 def language_of(setting: str, texts: Iterable[str]) -> str:
-    """`en` or `zh`: the setting, or for `auto` what the texts are mostly written in."""
+    """Return `en` or `zh`: the setting, or for `auto` what the texts are mostly written in."""
     if setting != "auto":
         return setting
     return "zh" if han_share("\n".join(texts)) >= 0.3 else "en"
@@ -274,7 +189,7 @@ def is_question(text: str) -> bool:
     """Return whether something is asked in the text, in English or Chinese, with or without a question mark."""
     if "?" in text or "？" in text or "؟" in text:
         return _ASKED.search(text) is not None
-    return _asking().match(text) is not None or (not text.isascii() and _asking_in_chinese().search(text) is not None)
+    return _ASKING.match(text) is not None or (not text.isascii() and _ASKING_IN_CHINESE.search(text) is not None)
 
 
 def count_tokens(text: str) -> int:
@@ -300,15 +215,13 @@ def _is_plain(word: str) -> bool:
     return len(word) < _MAX_TOKEN and head.isalnum() and (not mark or tail.isalnum())
 
 
-def _chunked(piece: str) -> tuple[str, ...]:
-    return tuple(chain.from_iterable(map(_words, _ASCII_CHUNK.findall(piece))))
-
-
 class _Pieces(dict[str, tuple[str, ...]]):
     """Tokens of pieces of ASCII text without white space; most were seen before, punctuation and all."""
 
     def __missing__(self, piece: str) -> tuple[str, ...]:
-        found = _words(piece.strip(_EDGES)) if _is_plain(piece.strip(_EDGES)) else _chunked(piece)
+        bare = piece.strip(_EDGES)
+        chunks = [bare] if _is_plain(bare) else _ASCII_CHUNK.findall(piece)
+        found = tuple(chain.from_iterable(map(_words, chunks)))
         if len(piece) <= _MAX_TOKEN:
             if len(self) >= _KNOWN_PIECES:
                 self.clear()
@@ -325,17 +238,8 @@ def _chunks(piece: str) -> Sequence[str]:
     return (bare,) if bare.isalnum() and len(bare) <= _MAX_TOKEN else _ANY_CHUNK.findall(piece)
 
 
-def _mixed(chunk: str) -> list[str]:
-    """Tokens of a chunk in which scripts with and without spaces touch, such as `用pnpm安装`."""
-    found: list[str] = []
-    for spaceless, run in groupby(chunk, _is_spaceless):
-        piece = "".join(run)
-        found += _characters(piece) if spaceless else _words(piece.strip(_JOINTS))
-    return found
-
-
 def _characters(run: str) -> list[str]:
-    """Characters of a CJK run with the bigram of each and its follower between them."""
+    """Return characters of a CJK run with the bigram of each and its follower between them."""
     pairs, synonyms = [*map(add, run, run[1:])], BEGINNING
     if not synonyms.keys().isdisjoint(pairs):
         for pair in pairs:
@@ -349,7 +253,7 @@ def _characters(run: str) -> list[str]:
 
 
 def _words_of(chunk: str) -> tuple[str, ...]:
-    """Tokens of one chunk: the whole, its segments, its parts, each distinct one once."""
+    """Return tokens of one chunk: the whole, its segments, its parts, each distinct one once."""
     if chunk.isalnum() and (chunk.islower() or chunk.istitle() or chunk.isupper() or chunk.isdigit()):
         return (_word(chunk.lower()),)
     low = chunk.lower()
@@ -423,28 +327,19 @@ def _in_word(mark: str) -> bool:
     return (mark.isascii() and (mark.isalnum() or mark == "_")) or "\u00c0" <= mark <= "\u024f"
 
 
-@once
-def _asking() -> re.Pattern[str]:
-    """Return an English question without its mark, from start to end."""
-    subject = "(?:i|you|we|they|he|she|it|there|any|anyone|someone)"
-    return lazily(
-        r"(?i)\A\W*(?:(?:and|so|but|ok|okay|hey|hi|well|please)\W+)*"
-        r"(?:(?:who|what|when|where|which|whose|whom|why|how)(?:'s|'re|'d)?"
-        rf"|(?:do|does|did|is|are|am|was|were|can|could|should|would|will|have|has|had)(?:n't)?\s+{subject}"
-        r"|(?:does|did|is|are|was|were|has)(?:n't)?\s+(?:the|my|our|your|this|that))\b[^.!。！]*\Z"
-    )
-
-
-@once
-def _asking_in_chinese() -> re.Pattern[str]:
-    """Return a Chinese question without its mark, by its words."""
-    return lazily(
-        r"吗[\s。.!！~～…]*(?:\Z|\n)|\A[^\n，。,]{1,6}(?<![着正还])呢[\s。.~～…]*\Z"
-        r"|\A(?![^\n]*(?:没什么|没有?谁|[谁哪](?:里|儿|个)?都|什么都|怎么都|不管|无论|不知道|不记得))[^\n。！!]{0,80}"
-        r"(?:什么|怎么|怎样|为啥|为何|哪[里儿个些天位家种年次款]|谁|多少|多久|多大|第几|几[点号岁时月]|是否|有没有|是不是"
-        r"|能不能|可不可以|会不会|要不要|如何)[^\n。！!]{0,80}\Z"
-    )
-
+_ASKING = lazily(  # a whole English question without its mark
+    r"(?i)\A\W*(?:(?:and|so|but|ok|okay|hey|hi|well|please)\W+)*"
+    r"(?:(?:who|what|when|where|which|whose|whom|why|how)(?:'s|'re|'d)?"
+    r"|(?:do|does|did|is|are|am|was|were|can|could|should|would|will|have|has|had)(?:n't)?\s+"
+    r"(?:i|you|we|they|he|she|it|there|any|anyone|someone)"
+    r"|(?:does|did|is|are|was|were|has)(?:n't)?\s+(?:the|my|our|your|this|that))\b[^.!。！]*\Z"
+)
+_ASKING_IN_CHINESE = lazily(  # by its words
+    r"吗[\s。.!！~～…]*(?:\Z|\n)|\A[^\n，。,]{1,6}(?<![着正还])呢[\s。.~～…]*\Z"
+    r"|\A(?![^\n]*(?:没什么|没有?谁|[谁哪](?:里|儿|个)?都|什么都|怎么都|不管|无论|不知道|不记得))[^\n。！!]{0,80}"
+    r"(?:什么|怎么|怎样|为啥|为何|哪[里儿个些天位家种年次款]|谁|多少|多久|多大|第几|几[点号岁时月]|是否|有没有|是不是"
+    r"|能不能|可不可以|会不会|要不要|如何)[^\n。！!]{0,80}\Z"
+)
 
 _PARTICLES = frozenset("的了是在我你您他她它们咱吗呢吧啊呀哦嘛么什怎哪谁啥这那和与就都也还又很")
 """Characters that say nothing themselves nor in a bigram with a neighbour."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import chain
-from math import log
 from pathlib import Path
 from types import ModuleType
 
@@ -94,9 +93,6 @@ def blocks(db: Connection) -> dict[str, list[list[int]]]:
     return held
 
 
-# --- writing ---------------------------------------------------------------------------------------
-
-
 def test_what_is_removed_leaves_nothing_behind(db: Connection, numpy: str) -> None:
     texts = dict.fromkeys(range(1, 2 * BLOCK + 5), "apple 苹果") | {5: "apple secretword"}
     put(db, texts)
@@ -116,28 +112,6 @@ def test_removing_words_that_were_never_indexed_is_damage(db: Connection, text: 
     with pytest.raises(apsw.CorruptError):
         take(db, {number: text})
     assert statistics(db).passages == BLOCK + 7
-
-
-def test_nothing_is_written_by_halves(db: Connection) -> None:
-    put(db, {1: "apple"})
-
-    def interrupted() -> None:
-        with immediate(db):
-            put_within(db, {2: "apple pear"})
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    assert (blocks(db), statistics(db)) == ({"appl": [[1]]}, (1, 1))
-
-
-# --- finding ---------------------------------------------------------------------------------------
-
-
-def test_a_score_worked_out_by_hand(db: Connection, numpy: str) -> None:
-    put(db, {1: "pear", 2: "plum plum", 3: "apple apple cherry"})
-    # three passages of 1, 2 and 3 words: one holds the word, twice
-    assert found(db, "appl") == pytest.approx({3: log(2.5 / 1.5) * 2 * 1.9 / (2 + 0.9 * (0.6 + 0.4 * 3 / 2))})
 
 
 @pytest.fixture(scope="module")
@@ -233,8 +207,6 @@ def test_postings_that_do_not_fit_their_word_are_damage(db: Connection, numpy: s
     with pytest.raises(apsw.CorruptError):
         found(db, "appl")
 
-
-# --- anything at all -------------------------------------------------------------------------------
 
 WORDS = st.sampled_from("apple pear pears plum ripe 苹果 上海 海 src/a.py C++ 7 \x00 ' \" \\ é".split(" "))
 TEXT = st.lists(WORDS, max_size=12).map(" ".join)

@@ -16,17 +16,7 @@ from typing import Any
 import apsw
 import pytest
 
-from conformance.index import (
-    MEMORY,
-    Book,
-    IndexConformance,
-    Make,
-    OracleConformance,
-    Remote,
-    book,
-    by_cosine,
-    by_words,
-)
+from conformance.index import MEMORY, Book, IndexConformance, Make, OracleConformance, Remote, book, by_cosine, by_words
 from memorybook.errors import Unavailable
 from memorybook.formats.document import Document, DocumentInfo
 from memorybook.model import Session, Turn
@@ -644,7 +634,7 @@ def test_threads_that_open_it_at_once_share_one_connection(
         made.append(open_index(*arguments))
         return made[-1]
 
-    monkeypatch.setattr(sqlite_index, "open_index", opened)
+    monkeypatch.setattr(index_schema, "open_index", opened)
     threads = [Thread(target=book.sync, args=(index,)) for _ in range(2)]
     for thread in threads:
         thread.start()
@@ -664,16 +654,16 @@ def test_passages_kept_of_one_database_are_not_given_for_another(book: Book, mon
         made.append(SqliteIndex(str(book.root / f"{name}.sqlite")))
         book.sync(made[-1])
     old, new = (index._open() for index in made)
-    rows, meanwhile = sqlite_index._Rows(), [1]
+    rows, meanwhile, before = sqlite_index._Rows(), [1], index_schema.noted
 
     def noted(db: Connection, name: str) -> Any:
-        value = index_schema.noted(db, name)
+        value = before(db, name)
         while meanwhile:
             rows.passages(new, [meanwhile.pop()])
         return value
 
     rows.passages(old, [1])
-    monkeypatch.setattr(sqlite_index, "noted", noted)
+    monkeypatch.setattr(index_schema, "noted", noted)
     assert "old" in rows.passages(old, [1])[1].text
     assert not meanwhile
     assert "new" in rows.passages(new, [1])[1].text

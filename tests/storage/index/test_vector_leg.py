@@ -12,7 +12,7 @@ from conformance.index import Book, book, by_cosine
 from inference.server import KEY, Service, serve
 from memorybook.inference.remote import RemoteEmbedder
 from memorybook.search.types import Query
-from memorybook.storage.index import vector_files
+from memorybook.storage.index import vector_files, vectors
 from memorybook.storage.index.index_sync import bring_up_to_date
 from memorybook.storage.index.sqlite_index import SqliteIndex
 from memorybook.storage.index.vectors import Block, Question, Stamp, best, write
@@ -186,7 +186,7 @@ def test_a_file_does_not_count_if_the_dimensions_changed_while_it_was_written(
         other.close()
         return write(path, dimensions, blocks)
 
-    monkeypatch.setattr(vector_files, "write", overtaken)
+    monkeypatch.setattr(vectors, "write", overtaken)
     connection = index._open()
     own = vector_files.known_model(connection, remote(service))
     assert own is not None

@@ -174,12 +174,8 @@ def test_what_goes_wrong_in_the_other_thread_is_raised(tmp_path: Path, monkeypat
 @pytest.mark.parametrize(
     "damage",
     [
-        lambda data: b"",
-        lambda data: data[:20],
-        lambda data: b"x" + data[1:],
-        lambda data: data[:-1],
-        lambda data: data + b"x",
-        lambda data: data[:8] + struct.pack("=q", 0) + data[16:],
+        lambda data: b"", lambda data: data[:20], lambda data: b"x" + data[1:], lambda data: data[:-1],
+        lambda data: data + b"x", lambda data: data[:8] + struct.pack("=q", 0) + data[16:],
         lambda data: data[:8] + struct.pack("=q", -5) + data[16:],
         lambda data: data[:8] + struct.pack("=q", 2**60) + data[16:],
         lambda data: data[:24] + struct.pack("=q", 0) + data[32:],
@@ -190,7 +186,7 @@ def test_what_goes_wrong_in_the_other_thread_is_raised(tmp_path: Path, monkeypat
         lambda data: data[:40] + struct.pack("=d", 0.0) + data[48:],
         lambda data: data[:40] + struct.pack("=d", float("nan")) + data[48:],
     ],
-)
+)  # fmt: skip
 def test_what_is_no_whole_vector_file_is_refused(tmp_path: Path, damage: object) -> None:
     path = tmp_path / "vectors.1"
     put(path, rows_of(10))
@@ -215,9 +211,6 @@ def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(OSError):
         write(str(tmp_path / "vectors.1"), WIDTH, [block(rows_of(3))])
     assert os.listdir(tmp_path) == ["vectors.1"]
-
-
-# --- in an index -------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -344,7 +337,7 @@ def test_another_process_folding_at_the_same_time_wins(book: Book, path: str, mo
             fast._vectors.fold(connection, model)
         return write(path, dimensions, blocks)
 
-    monkeypatch.setattr(vector_files, "write", overtaken)
+    monkeypatch.setattr(vectors, "write", overtaken)
     fill(book, slow, 1)
     assert len(files(book)) == 1
     assert raced[0] not in [str(book.root / ".memorybook" / name) for name in files(book)]

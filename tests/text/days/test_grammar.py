@@ -31,24 +31,18 @@ def test_phrases_stand_one_after_the_other(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("on Tuesday of last week", {"weeks": -1, "weekday": 1}),
-        ("上周二", {"weeks": -1, "weekday": 1}),
+        ("on Tuesday of last week", {"weeks": -1, "weekday": 1}), ("上周二", {"weeks": -1, "weekday": 1}),
         ("two weeks ago on Friday", {"away": (-2, -2), "unit": "w", "weekday": 4}),
         ("两周前的那个周五", {"away": (-2, -2), "unit": "w", "weekday": 4}),
-        ("in May of last year", {"years": -1, "month": 5}),
-        ("去年的 5 月", {"years": -1, "month": 5}),
-        ("Q3 of this year", {"years": 0, "term": (7, 3)}),
-        ("今年三季度", {"years": 0, "term": (7, 3)}),
-        ("the first week of last month", {"months": -1, "nth": 1}),
-        ("上个月的第一周", {"months": -1, "nth": 1}),
-        ("three or four days ago", {"away": (-4, -3), "unit": "d"}),
-        ("三四天前", {"away": (-4, -3), "unit": "d"}),
+        ("in May of last year", {"years": -1, "month": 5}), ("去年的 5 月", {"years": -1, "month": 5}),
+        ("Q3 of this year", {"years": 0, "term": (7, 3)}), ("今年三季度", {"years": 0, "term": (7, 3)}),
+        ("the first week of last month", {"months": -1, "nth": 1}), ("上个月的第一周", {"months": -1, "nth": 1}),
+        ("three or four days ago", {"away": (-4, -3), "unit": "d"}), ("三四天前", {"away": (-4, -3), "unit": "d"}),
         ("the week of May 5", {"month": 5, "day": 5, "whole": True}),
-        ("5月5号那周", {"month": 5, "day": 5, "whole": True}),
-        ("next summer", {"which": 1, "term": (6, 3)}),
+        ("5月5号那周", {"month": 5, "day": 5, "whole": True}), ("next summer", {"which": 1, "term": (6, 3)}),
         ("下个夏天", {"which": 1, "term": (6, 3)}),
     ],
-)
+)  # fmt: skip
 def test_both_languages_say_the_same(text: str, said: dict[str, object]) -> None:
     [one] = phrases(text)
     assert {name: getattr(one, name) for name in grammar._says(one)} == said

@@ -27,11 +27,9 @@ from memorybook._light import (
     Mapping,
     Memo,
     NamedTuple,
-    Protocol,
 )
 from memorybook.inference.arrays import arrays
 from memorybook.storage.index.index_schema import K1, B, bm25_idf, counted_up
-from memorybook.storage.sqlite import Connection
 from memorybook.text.tokens import tokens
 
 if TYPE_CHECKING:
@@ -53,26 +51,13 @@ BLOCK = 330
 SPAN = 1 << 32
 """Block ids of one term: term * SPAN + the first passage that the block was made for."""
 
-_SEEK = 4
-"""Finding the block of one passage takes as long as reading so many."""
-
-_SEARCH = 20
-"""Looking up one passage among many takes as long as going over so many."""
-
-_WORTH = 4
-"""Trying to leave passages out pays, with numpy, if so many times the postings added are left."""
-
-_LIKELY = 0.6
-"""The last of the best passages seldom has more than this share of what the first has."""
-
-_SLACK = 1e-9
-"""What sums of floats may differ by."""
-
-_POSTING = 240e-6
-"""Milliseconds that a posting takes longer without numpy."""
-
-_SOUGHT = 2e-3
-"""Milliseconds that it takes longer without numpy to find which words one passage holds."""
+_SEEK = 4  # finding the block of one passage takes as long as reading so many
+_SEARCH = 20  # looking up one passage among many takes as long as going over so many
+_WORTH = 4  # trying to leave passages out pays, with numpy, if so many times the postings added are left
+_LIKELY = 0.6  # the last of the best passages seldom has more than this share of what the first has
+_SLACK = 1e-9  # what sums of floats may differ by
+_POSTING = 240e-6  # milliseconds that a posting takes longer without numpy
+_SOUGHT = 2e-3  # milliseconds that it takes longer without numpy to find which words one passage holds
 
 
 class Statistics(NamedTuple):
@@ -92,7 +77,7 @@ class Term(NamedTuple):
 
 
 def statistics(db: Connection) -> Statistics:
-    """Of the index as it stands. Raises apsw.CorruptError if it does not say."""
+    """Return those of the index as it stands. Raises apsw.CorruptError if it does not say."""
     held: dict[str, int] = dict(db.execute("SELECT name, value FROM meta WHERE name IN ('passages', 'words')"))
     if len(held) < 2:
         raise apsw.CorruptError("the index does not say how many passages and words it has")
@@ -119,19 +104,15 @@ def best(
     weights = [bm25_idf(all_of.passages, term.holding) for term in rare]
     bounds = [*accumulate((K1 + 1) * weight for weight in reversed(weights))][::-1]
     left = sum(term.holding for term in rare)
-    tally = _tally(all_of, left, allowed)
+    mean = all_of.words / all_of.passages if all_of.words else 1.0
+    np = arrays(_POSTING * left)
+    tally = _Dictionary(mean, allowed) if np is None else _Arrays(np, mean, allowed)
     for term, weight, bound in zip(rare, weights, bounds, strict=True):
         tally.close(count, bound, left)
         left -= term.holding
         some = postings.near(term, len(tally), tally.listed) if tally.closed else None
         tally.add(*(some or postings.whole(term)), weight)
     return tally.best(count)
-
-
-def _tally(all_of: Statistics, postings: int, allowed: Collection[int] | None) -> _Tally:
-    mean = all_of.words / all_of.passages if all_of.words else 1.0
-    np = arrays(_POSTING * postings)
-    return _Dictionary(mean, allowed) if np is None else _Arrays(np, mean, allowed)
 
 
 def holding(postings: Postings, words: Iterable[Term | None], passages: Collection[int]) -> dict[int, int]:
@@ -195,7 +176,7 @@ class Postings:
         return found
 
     def near(self, term: Term, count: int, listed: Callable[[], str]) -> tuple[bytes, bytes] | None:
-        """Only the blocks in which `count` passages, listed as JSON, may be; None if all of them are as quick."""
+        """Read only the blocks in which `count` passages, listed as JSON, may be; None if all of them are as quick."""
         if term.id in self._read or count * _SEEK * BLOCK > term.holding:
             return None
         blocks = "SELECT (SELECT max(id) FROM postings WHERE id BETWEEN ?1 AND ?1 + value) FROM json_each(?2)"
@@ -221,30 +202,6 @@ def gain(times: Any, length: Any, mean: float) -> Any:
     return times * (K1 + 1) / (times + K1 * (1 - B + B * length / mean))
 
 
-class _Tally(Protocol):
-    """Scores of the words added so far; once `closed`, passages that are not in it are left out."""
-
-    closed: bool
-
-    def __len__(self) -> int:
-        """Return passages in it, once it is closed."""
-
-    def close(self, count: int, bound: float, left: int) -> None:
-        """Close or narrow it if the `count` best are beyond the reach of others, unless that costs more than it saves.
-
-        `bound` is what the words that are left can give at most, `left` their number of postings.
-        """
-
-    def add(self, passages: bytes, codes: bytes, weight: float) -> None:
-        """Add a word, or all its postings that may be of passages in here."""
-
-    def listed(self) -> str:
-        """Return the passages in it as JSON, once it is closed."""
-
-    def best(self, count: int) -> dict[int, float]:
-        """Return the best."""
-
-
 class _Gains(dict[int, float]):
     """`gain` by code, worked out when it is first needed."""
 
@@ -258,7 +215,10 @@ class _Gains(dict[int, float]):
 
 
 class _Dictionary:
-    """A tally for some tens of thousands of postings; needs no import."""
+    """Scores of the words added so far; once `closed`, passages that are not in it are left out.
+
+    For some tens of thousands of postings; needs no import.
+    """
 
     def __init__(self, mean: float, allowed: Collection[int] | None) -> None:
         self.closed = allowed is not None
@@ -270,6 +230,10 @@ class _Dictionary:
         return len(self._scores)
 
     def close(self, count: int, bound: float, left: int) -> None:
+        """Close or narrow it if the `count` best are beyond the reach of others, unless that costs more than it saves.
+
+        `bound` is what the words that are left can give at most, `left` their number of postings.
+        """
         scores = self._scores
         if not count <= len(scores) <= left or self._last <= bound:
             return
@@ -313,7 +277,7 @@ class _Dictionary:
 
 
 class _Arrays:
-    """A tally with numpy; a score for every passage there may be, and those of each word that was added."""
+    """The same with numpy; a score for every passage there may be, and those of each word that was added."""
 
     def __init__(self, np: Any, mean: float, allowed: Collection[int] | None) -> None:
         self.closed = allowed is not None
@@ -344,7 +308,7 @@ class _Arrays:
             self._near = _once(self._np, near[self._scores.take(near) >= floor])
 
     def _near_best(self, count: int) -> tuple[Any, Any]:
-        """Passages, each once, among which the `count` best are, with their scores."""
+        """Return passages, each once, among which the `count` best are, with their scores."""
         if self.closed:
             near = self._near
         elif self._many:
@@ -437,7 +401,7 @@ _spare: list[Any] = []
 
 
 def _gains(mean: float) -> Any:
-    """`gain` of every code there is, as an array."""
+    """Return `gain` of every code there is, as an array."""
     import numpy as np
 
     return gain(np.arange(MOST + 1)[:, np.newaxis], np.arange(LONGEST + 1), mean).ravel()
@@ -450,16 +414,11 @@ _BLOCK_OF = (
     "SELECT id, passages, codes FROM postings WHERE id=(SELECT max(id) FROM postings WHERE id BETWEEN ?1 AND ?1+?2)"
 )
 
-_SORTED = 2e-4
-"""Milliseconds that sorting a word of a passage to its postings takes longer without numpy."""
-
+_SORTED = 2e-4  # milliseconds that sorting a word of a passage to its postings takes longer without numpy
 _KNOWN_PIECES = 65_536
 
-_NUMBER = 4
-"""Bytes of a word's number."""
-
-_FEW = 64
-"""So many words, a note or two, are sorted as fast without it."""
+_NUMBER = 4  # bytes of a word's number
+_FEW = 64  # so many words, a note or two, are sorted as fast without it
 
 if TYPE_CHECKING:
     Passages = Mapping[int, bytes]

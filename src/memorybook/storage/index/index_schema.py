@@ -6,6 +6,7 @@ There are no migrations: all of it is derived, so a file of another version is t
 from __future__ import annotations
 
 import os
+from itertools import count
 from math import inf, log
 
 import apsw
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from memorybook.formats.document import TurnChanges
     from memorybook.model import Session, Turn
     from memorybook.protocols import Embedder, Transcripts
-    from memorybook.search.types import Passage, Query
+    from memorybook.search.types import Query
 
 
 APPLICATION = 0x6D62696E
@@ -33,14 +34,7 @@ VERSION = 10
 FIELDS = Passage._fields
 COLUMNS = ", ".join(f"p.{name}" for name in FIELDS)
 
-_TYPES = {
-    "start_line": "INTEGER",
-    "end_line": "INTEGER",
-    "score": "REAL",
-    "position": "INTEGER",
-    "pinned": "INTEGER",
-    "asks": "INTEGER",
-}
+_TYPES = {"score": "REAL"} | dict.fromkeys("start_line end_line position pinned asks".split(), "INTEGER")
 _BYTES = frozenset((bytes,))
 _WHOLE = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 
@@ -114,7 +108,7 @@ INSERT INTO meta VALUES
 """
 
 
-def open_index(path: str, setup: Callable[[apsw.Connection], None] | None = None) -> Connection:
+def open_index(path: str, setup: Callable[[apsw.Connection], object] | None = None) -> Connection:
     """Open the index at `path`; one that is missing or of another version is made. Raises Unavailable, Damaged."""
     connection = connect(path, durable=False, setup=setup)
     if _is_current(connection):
@@ -147,15 +141,13 @@ def _create(connection: Connection) -> None:
 
 
 def _drop(connection: Connection) -> None:
-    """Everything out, virtual tables first: they take their own tables along."""
-    for kind in ("view", "virtual", "table"):
-        rows = connection.execute(
-            "SELECT name, CASE WHEN sql LIKE 'CREATE VIRTUAL%' THEN 'virtual' ELSE type END AS kind FROM sqlite_schema"
-            " WHERE kind=? AND name NOT LIKE 'sqlite_%'",
-            (kind,),
-        )
-        for name, _ in sorted(rows, reverse=True):
-            connection.execute(f'DROP {"VIEW" if kind == "view" else "TABLE"} IF EXISTS "{name}"')
+    """Drop everything, virtual tables before others: they take their own tables along."""
+    rows = connection.execute(
+        "SELECT type, name FROM sqlite_schema WHERE type IN ('view', 'table') AND name NOT LIKE 'sqlite_%'"
+        " ORDER BY type='view' DESC, sql LIKE 'CREATE VIRTUAL%' DESC, name DESC"
+    )
+    for kind, name in rows:
+        connection.execute(f'DROP {kind} IF EXISTS "{name}"')
 
 
 def inode(path: str) -> tuple[int, int] | None:
@@ -190,16 +182,10 @@ def throw_away(path: str, opened: tuple[int, int] | None, *, ours: bool) -> None
         if ours and not os.path.isdir(path):
             os.unlink(path)
         else:
-            os.rename(path, _free_name(path))
+            names = (f"{path}.damaged-{number}" for number in count(1))
+            os.rename(path, next(name for name in names if not os.path.lexists(name)))
     finally:
         os.close(descriptor)
-
-
-def _free_name(path: str) -> str:
-    number = 1
-    while os.path.lexists(f"{path}.damaged-{number}"):
-        number += 1
-    return f"{path}.damaged-{number}"
 
 
 # --- what is noted of the whole ------------------------------------------------------------------
@@ -211,7 +197,7 @@ def noted(connection: Connection, name: str) -> Any:
 
 
 def counted_up(connection: Connection, name: str, by: int) -> int:
-    """A number of `meta`, raised by so much, within a transaction. Raises apsw.CorruptError if it is not there."""
+    """Raise a number of `meta` by so much, in a transaction; return it. Raises apsw.CorruptError if it is not there."""
     return int(_only(connection.first("UPDATE meta SET value=value+? WHERE name=? RETURNING value", (by, name)), name))
 
 
@@ -242,7 +228,7 @@ def row_of(passage: Passage) -> tuple[Value, ...]:
 
 
 def listed(numbers: Iterable[int]) -> str:
-    """Numbers as one value to bind, for `IN (SELECT value FROM json_each(?))`."""
+    """Return numbers as one value to bind, for `IN (SELECT value FROM json_each(?))`."""
     return str(list(numbers))
 
 
@@ -277,7 +263,7 @@ _ROLES = frozenset({"", "user", "assistant", "system", "tool"})
 
 
 def idf(passages: int, holding: int) -> float:
-    """Inverse document frequency as answers show it, above 0 always: log(1 + (N - n + .5) / (n + .5))."""
+    """Return inverse document frequency as answers show it, above 0 always: log(1 + (N - n + .5) / (n + .5))."""
     return log(1.0 + (passages - holding + 0.5) / (holding + 0.5))
 
 
@@ -313,7 +299,7 @@ def inline(embedder: Embedder) -> float:
 
 
 def neighbour_places(found: Mapping[int, Passage], *legs: Mapping[int, float]) -> set[tuple[str, int]]:
-    """(session, position) before and after the `NEIGHBOURED` best turns of each leg, of scores by number."""
+    """Return (session, position) around the `NEIGHBOURED` best turns of each leg, of scores by number."""
     places = set()
     for scores in legs:
         for number in sorted(scores, key=scores.__getitem__, reverse=True)[:NEIGHBOURED]:
@@ -336,19 +322,10 @@ def admits(query: Query, passage: Passage, session_name: str) -> bool:
 
 
 def filters(query: Query) -> tuple[str, list[str | bytes]]:
-    """`admits` in SQL, over `passages AS p`, with the values to bind; "" if the query admits everything."""
-    from memorybook.storage.sqlite import bindable
-
-    parts: list[str] = []
-    values: list[str | bytes] = []
-    for condition, value in (
-        ("p.category=?", query.category),
-        ("p.date>=?", query.since),
-        ("p.date<=?", query.until),
-    ):
-        if value is not None:
-            parts.append(condition)
-            values.append(bindable(value))
+    """Return `admits` as SQL over `passages AS p`, with its values; "" if the query admits everything."""
+    simple = (("p.category=?", query.category), ("p.date>=?", query.since), ("p.date<=?", query.until))
+    parts = [condition for condition, value in simple if value is not None]
+    values = [bindable(value) for _, value in simple if value is not None]
     if query.session is not None:
         parts.append("(p.session=? OR p.session IN (SELECT uuid FROM sessions WHERE name=?))")
         values += [bindable(query.session)] * 2

@@ -17,19 +17,8 @@ from memorybook._light import TYPE_CHECKING, Callable, Iterable, Iterator, Named
 from memorybook.errors import MemoryBookError, MissingDocument
 from memorybook.search.types import SyncReport
 from memorybook.storage.index import bm25
-from memorybook.storage.index.index_schema import (
-    COLUMNS,
-    FIELDS,
-    TurnsUnread,
-    born,
-    changes_of,
-    counted_up,
-    listed,
-    passage_of,
-    passages,
-    revision_of,
-    row_of,
-)
+from memorybook.storage.index import index_schema as schema
+from memorybook.storage.index.index_schema import listed, passages
 from memorybook.storage.sqlite import Connection, Row, Value, bindable, immediate, readable
 from memorybook.text.tokens import text_digest
 
@@ -43,23 +32,13 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 
-_SOURCE = FIELDS.index("source")
+_SOURCE = schema.FIELDS.index("source")
 
 BATCH = 4096
 """Passages written in one transaction: others that write wait a fraction of a second for it."""
 
 FIRST_BATCH = 16_384
 """The same while the index never was whole, and nobody has an answer of it to lose: words are touched less often."""
-
-
-class Brought(NamedTuple):
-    """What one round did; `settled` is False if another process came between."""
-
-    changed: int
-    removed: int
-    degraded: list[str]
-    warnings: list[str]
-    settled: bool
 
 
 _Draft = tuple[tuple[Value, ...], bytes, str]
@@ -97,11 +76,14 @@ def bring_in(
     documents: Documents,
     transcripts: Transcripts,
     difference: Difference,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
     expect: Callable[[list[str]], None] | None = None,
-) -> Brought:
+) -> Outcome:
     """Apply a difference; `progress` gets the documents and turns done, `expect` the texts to be embedded."""
-    brought = _Outcome(born(connection), progress, expect)
+    brought = Outcome(schema.born(connection), progress, expect)
+    if progress is not None:
+        turns = transcripts.counts()["turns"] if difference.turns[0] != difference.turns[1] else 0
+        brought.total = len(difference.changed) + len(difference.removed) + turns
     plans = _plans(connection, documents, difference, brought)
     for batch in _batches(plans, lambda plan: plan.size, _batch(connection)):
         _carry_out(connection, batch, brought)
@@ -109,21 +91,18 @@ def bring_in(
     if difference.turns[0] != difference.turns[1]:
         try:
             _bring_turns(connection, transcripts, difference.turns, brought)
-        except TurnsUnread as error:
+        except schema.TurnsUnread as error:
             brought.degraded.append(str(error))
     if brought.settled:
         connection.execute("INSERT OR IGNORE INTO meta VALUES ('whole', 1)")
-    return Brought(brought.changed, brought.removed, brought.degraded, brought.warnings, brought.settled)
+    return brought
 
 
-class _Outcome:
-    def __init__(
-        self,
-        age: str,
-        progress: Callable[[int], None] | None,
-        expect: Callable[[list[str]], None] | None = None,
-    ) -> None:
-        self.changed = self.removed = self.done = 0
+class Outcome:
+    """What one round did; `settled` is False if another process came between."""
+
+    def __init__(self, age: str, progress: Progress | None, expect: Callable[[list[str]], None] | None) -> None:
+        self.changed = self.removed = self.done = self.total = 0
         self.degraded: list[str] = []
         self.warnings: list[str] = []
         self.settled = True
@@ -134,22 +113,23 @@ class _Outcome:
         self._coming: list[str] = []  # texts of drafts that nobody was told of yet
 
     def still(self, connection: Connection) -> bool:
-        """Whether the database is the one that all was worked out from; to be asked in the transaction that writes."""
-        same = born(connection) == self._age
+        """Return whether the database is the one all was worked out from; ask in the transaction that writes."""
+        same = schema.born(connection) == self._age
         self.settled = self.settled and same
         return same
 
     def step(self, count: int) -> None:
+        """Count documents or turns as done."""
         self.done += count
         if self._progress is not None:
-            self._progress(self.done)
+            self._progress(self.done, max(self.done, self.total))
 
     def draft(self, passage: Passage) -> _Draft:
         """Return the passage as a draft of the batch at hand."""
         indexed_text, dense_text = _texts_of()
         dense = dense_text(passage)
         self._coming.append(dense)
-        return row_of(passage), self.words.numbered(indexed_text(passage)), text_digest(dense)
+        return schema.row_of(passage), self.words.numbered(indexed_text(passage)), text_digest(dense)
 
     def foresee(self) -> None:
         """Tell whoever embeds what is coming."""
@@ -178,11 +158,15 @@ def _batches(items: Iterable[T], size: Callable[[T], int], limit: int) -> Iterat
 # --- documents -------------------------------------------------------------------------------------
 
 
-def _plans(connection: Connection, documents: Documents, difference: Difference, brought: _Outcome) -> Iterator[_Plan]:
+def _plans(connection: Connection, documents: Documents, difference: Difference, brought: Outcome) -> Iterator[_Plan]:
     # what another thread or process wrote and brought in since the documents were listed is not gone
     present = {info.path for info in documents.list()} if difference.removed else set()
     for path, gone in difference.removed:
-        if path in present or (path == "MEMORY.md" and _is_back(documents, path)):
+        back = path in present
+        if path == "MEMORY.md":
+            with suppress(MemoryBookError, OSError):
+                back = back or bool(documents.read(path))
+        if back:
             brought.settled = False
         else:
             yield _removal(connection, path, gone)
@@ -200,20 +184,12 @@ def _plans(connection: Connection, documents: Documents, difference: Difference,
             yield plan
 
 
-def _is_back(documents: Documents, path: str) -> bool:
-    try:
-        documents.read(path)
-    except (MemoryBookError, OSError):
-        return False
-    return True
-
-
 def _removal(connection: Connection, path: str, known: Known) -> _Plan:
     return _Plan(path, known, None, [number for number, _ in _stored(connection, path)], [], [], set())
 
 
 def _plan(
-    connection: Connection, documents: Documents, info: DocumentInfo, known: Known | None, brought: _Outcome
+    connection: Connection, documents: Documents, info: DocumentInfo, known: Known | None, brought: Outcome
 ) -> _Plan | None:
     document = documents.read(info.path)
     row = (info.size, info.stamp if document.revision else "", document.revision, document.modified)
@@ -250,7 +226,7 @@ _FIELDS = "text category state last_activated pinned expires group tags links su
 
 
 def _entries(path: str, document: Document) -> set[Row]:
-    """(path, id, hits, created, metadata, fields) of a document's entries; it is read again, but its blocks are cached.
+    """Return (path, id, hits, created, metadata, fields) of the entries; reads it again, but its blocks are cached.
 
     `fields` changes with what people change; not with the score, which fades.
     """
@@ -276,16 +252,16 @@ def _entries(path: str, document: Document) -> set[Row]:
 
 def _stored(connection: Connection, path: str) -> list[tuple[int, Passage]]:
     rows = connection.execute(
-        f"SELECT p.id, {COLUMNS} FROM passages AS p WHERE p.path=? AND p.source<>'turn' ORDER BY p.id",
+        f"SELECT p.id, {schema.COLUMNS} FROM passages AS p WHERE p.path=? AND p.source<>'turn' ORDER BY p.id",
         (bindable(path),),
     )
-    return [(number, passage_of(fields)) for number, *fields in rows]
+    return [(number, schema.passage_of(fields)) for number, *fields in rows]
 
 
 def _differing(
     stored: list[tuple[int, Passage]], wanted: Iterable[Passage]
 ) -> tuple[list[int], list[tuple[int, Passage]], Iterable[Passage]]:
-    """What to delete, to move and to insert: a passage is what is indexed and embedded of it, wherever it stands."""
+    """Return what to delete, to move and to insert; a passage is what is indexed and embedded of it."""
     if not stored:
         return [], [], wanted
     waiting: dict[tuple[str, str], deque[tuple[int, Passage]]] = {}
@@ -312,16 +288,16 @@ def _content(passage: Passage) -> tuple[str, str]:
 
 @once
 def _texts_of() -> tuple[Callable[[Passage], str], Callable[[Passage], str]]:
-    """Only what is split anew needs `text.passages`."""
+    """Import `text.passages`, which only new text needs."""
     from memorybook.text.passages import dense_text, indexed_text
 
     return indexed_text, dense_text
 
 
-def _carry_out(connection: Connection, plans: list[_Plan], brought: _Outcome) -> None:
+def _carry_out(connection: Connection, plans: list[_Plan], brought: Outcome) -> None:
     with immediate(connection):
         known = plans if brought.still(connection) else []
-        current = [plan for plan in known if _stored_row(connection, plan.path) == plan.known]
+        current = [plan for plan in known if _known(connection, plan.path) == plan.known]
         for plan in current:
             _record(connection, plan)
         _delete(connection, [number for plan in current for number in plan.gone])
@@ -329,16 +305,11 @@ def _carry_out(connection: Connection, plans: list[_Plan], brought: _Outcome) ->
         _insert(connection, brought.words, [draft for plan in current for draft in plan.drafts])
     brought.settled = brought.settled and len(current) == len(plans)
     brought.removed += sum(plan.row is None for plan in current)
-    brought.changed += sum(plan.row is not None and not _is_restamp(plan) for plan in current)
+    restamped = sum(
+        plan.known is not None and plan.row is not None and plan.known.hash == plan.row[2] for plan in current
+    )
+    brought.changed += sum(plan.row is not None for plan in current) - restamped
     brought.step(len(plans))
-
-
-def _is_restamp(plan: _Plan) -> bool:
-    return plan.known is not None and plan.row is not None and plan.known.hash == plan.row[2]
-
-
-def _stored_row(connection: Connection, path: str) -> Row | None:
-    return connection.first("SELECT id, size, stamp, hash, modified FROM documents WHERE path=?", (bindable(path),))
 
 
 def _record(connection: Connection, plan: _Plan) -> None:
@@ -366,16 +337,16 @@ def _record(connection: Connection, plan: _Plan) -> None:
 
 
 def _bring_turns(
-    connection: Connection, transcripts: Transcripts, revisions: tuple[int | None, int | None], brought: _Outcome
+    connection: Connection, transcripts: Transcripts, revisions: tuple[int | None, int | None], brought: Outcome
 ) -> None:
-    """Turns since the index's revision; all of them, and none but them, if it is ahead of the transcripts."""
+    """Bring in turns since the index's revision; all of them, and no others, if it is ahead of the transcripts."""
     from memorybook.text.passages import turn_passage
 
     before, now = revisions
     if now is None:  # there are transcripts that cannot be read
         return
     afresh = before is not None and now < before
-    changes = changes_of(transcripts, 0 if afresh or before is None else before)
+    changes = schema.changes_of(transcripts, 0 if afresh or before is None else before)
     drafted = (
         (session.uuid, turn.id, session.name, brought.draft(turn_passage(session, turn)))
         for session, turn in changes.turns
@@ -395,7 +366,8 @@ def _bring_turns(
         if not brought.still(connection):
             return
         if afresh:
-            removed |= _turn_keys(connection)
+            rows = connection.execute("SELECT session, turn FROM passages WHERE source='turn'")
+            removed |= {(readable(session), readable(turn)) for session, turn in rows}
         _delete(connection, [number for number, _ in _turn_rows(connection, removed - present).values()])
         brought.settled = brought.settled and _revision(connection) == before
         # another process finished meanwhile, and this may have put older turns over its newer ones: once more
@@ -416,7 +388,7 @@ def _place_turns(connection: Connection, words: bm25.Words, batch: list[_Drafted
         number, stored = known.get((session, turn), (0, None))
         if stored is None:
             fresh[session, turn] = draft
-        elif _content(stored) == _content(passage := passage_of(draft[0])):
+        elif _content(stored) == _content(passage := schema.passage_of(draft[0])):
             moved += [(number, passage)] if stored != passage else []
         else:
             gone.append(number)
@@ -429,16 +401,11 @@ def _place_turns(connection: Connection, words: bm25.Words, batch: list[_Drafted
 def _turn_rows(connection: Connection, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], tuple[int, Passage]]:
     """Return those of these turns (session, turn) that are there, with their ids."""
     rows = connection.executemany(
-        f"SELECT p.session, p.turn, p.id, {COLUMNS} FROM passages AS p"
+        f"SELECT p.session, p.turn, p.id, {schema.COLUMNS} FROM passages AS p"
         " WHERE p.session=? AND p.turn=? AND p.source='turn'",
         [(bindable(session), bindable(turn)) for session, turn in keys],
     )
-    return {(readable(session), readable(turn)): (id, passage_of(row)) for session, turn, id, *row in rows}
-
-
-def _turn_keys(connection: Connection) -> set[tuple[str, str]]:
-    rows = connection.execute("SELECT session, turn FROM passages WHERE source='turn'")
-    return {(readable(session), readable(turn)) for session, turn in rows}
+    return {(readable(session), readable(turn)): (id, schema.passage_of(row)) for session, turn, id, *row in rows}
 
 
 def _revision(connection: Connection) -> int | None:
@@ -474,8 +441,8 @@ def _delete(connection: Connection, numbers: list[int]) -> None:
 
 def _move(connection: Connection, moved: list[tuple[int, Passage]]) -> None:
     connection.executemany(
-        f"UPDATE passages SET ({', '.join(FIELDS)})=({', '.join('?' * len(FIELDS))}) WHERE id=?",
-        [[*row_of(passage), number] for number, passage in moved],
+        f"UPDATE passages SET ({', '.join(schema.FIELDS)})=({', '.join('?' * len(schema.FIELDS))}) WHERE id=?",
+        [[*schema.row_of(passage), number] for number, passage in moved],
     )
 
 
@@ -483,11 +450,11 @@ def _insert(connection: Connection, words: bm25.Words, drafts: list[_Draft]) -> 
     if not drafts:
         return
     texts = _texts(connection, [digest for _, _, digest in drafts])
-    last = counted_up(connection, "last", len(drafts))
+    last = schema.counted_up(connection, "last", len(drafts))
     numbered = [*enumerate(drafts, last - len(drafts) + 1)]
-    marks = ", ".join("?" * (len(FIELDS) + 2))
+    marks = ", ".join("?" * (len(schema.FIELDS) + 2))
     connection.executemany(
-        f"INSERT INTO passages (id, dense, {', '.join(FIELDS)}) VALUES ({marks})",
+        f"INSERT INTO passages (id, dense, {', '.join(schema.FIELDS)}) VALUES ({marks})",
         ((number, texts[digest], *row) for number, (row, _, digest) in numbered),
     )
     bm25.add(connection, words, {number: held for number, (_, held, _) in numbered})
@@ -563,8 +530,8 @@ class Difference(NamedTuple):
         before, now = self.turns
         if cost > than or before == now or now is None:
             return cost > than
-        with suppress(TurnsUnread):
-            for _, turn in changes_of(transcripts, before if before is not None and before < now else 0).turns:
+        with suppress(schema.TurnsUnread):
+            for _, turn in schema.changes_of(transcripts, before if before is not None and before < now else 0).turns:
                 cost += TURN + len(turn.text)
                 if cost > than:
                     return True
@@ -591,8 +558,7 @@ class Table:
             elif listed is self._agreed:
                 return [], []
             # an empty stamp vouches for nothing
-            new = _others(listed, self._agreed)
-            suspects = [n for n, info in new if not info[2] or (info[:3] not in self._rows and not self._has(info))]
+            suspects = [n for n, info in _others(listed, self._agreed) if not info[2] or not self._has(info)]
             changed = [(listed[n], _known(db, listed[n].path) if self._rows else None) for n in suspects]
             present = len(listed) - sum(known is None for _, known in changed)
             gone = []
@@ -604,9 +570,8 @@ class Table:
         return changed, gone
 
     def _has(self, info: DocumentInfo) -> bool:
-        """Return whether there is such a row of a path that SQLite holds as bytes."""
-        path = bindable(info.path)
-        return isinstance(path, bytes) and (path, info.size, info.stamp) in self._rows
+        """Return whether there is such a row; SQLite holds a path that UTF-8 cannot say as bytes."""
+        return info[:3] in self._rows or (bindable(info.path), info.size, info.stamp) in self._rows
 
     def refresh(self, db: Connection, known: Iterable[tuple[str, Known | None]]) -> None:
         """Look at these documents' rows anew, which were as given before something was brought in."""
@@ -647,7 +612,7 @@ def bring_up_to_date(
             degraded = [LEFT]
             break
 
-        brought = bring_in(db, documents, transcripts, difference, _counter(progress, difference, transcripts), expect)
+        brought = bring_in(db, documents, transcripts, difference, progress, expect)
         table.refresh(db, ((info.path, known) for info, known in difference.changed))
         table.refresh(db, difference.removed)
         changed, removed = changed + brought.changed, removed + brought.removed
@@ -657,17 +622,6 @@ def bring_up_to_date(
             break
     reasons = (*difference.degraded, *degraded)
     return SyncReport(difference.checked, changed, removed, 0, reasons, tuple(dict.fromkeys(warnings)))
-
-
-def _counter(
-    progress: Progress | None, difference: Difference, transcripts: Transcripts
-) -> Callable[[int], None] | None:
-    if progress is None:
-        return None
-    total = len(difference.changed) + len(difference.removed)
-    if difference.turns[0] != difference.turns[1]:
-        total += transcripts.counts()["turns"]
-    return lambda done: progress(done, max(done, total))
 
 
 def is_whole(db: Connection) -> bool:
@@ -680,14 +634,14 @@ def _difference(db: Connection, table: Table, documents: Documents, transcripts:
     changed, gone = table.compare(db, listed)
     row = db.first("SELECT value FROM meta WHERE name='turns'")
     before = row[0] if row is not None else None
-    now, degraded = revision_of(transcripts, before)
+    now, degraded = schema.revision_of(transcripts, before)
     return Difference(len(listed), changed, gone, (before, now), degraded)
 
 
 def _others(
     listed: tuple[DocumentInfo, ...], agreed: tuple[DocumentInfo | None, ...]
 ) -> Iterator[tuple[int, DocumentInfo]]:
-    """Documents, with their places, that are not the ones that agreed there; stretches that are equal cost little."""
+    """Yield documents, with their places, that are not the ones that agreed there; equal stretches cost little."""
     for start in range(0, len(listed), _STRETCH):
         now, before = listed[start : start + _STRETCH], agreed[start : start + _STRETCH]
         if now != before:

@@ -16,22 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from memorybook.errors import EmbedderFailed, MemoryBookError, MissingDocument
 from memorybook.inference.arrays import vectors_of
 from memorybook.search.types import Candidate, Candidates, Passage, Query, SyncReport
-from memorybook.storage.index.index_schema import (
-    K1,
-    PAUSE,
-    B,
-    TurnsUnread,
-    admits,
-    bm25_idf,
-    changes_of,
-    idf,
-    inline,
-    neighbour_places,
-    paused_reason,
-    question_vector,
-    revision_of,
-    searched,
-)
+from memorybook.storage.index import index_schema as schema
 from memorybook.text.tokens import query_words, tokens
 
 if TYPE_CHECKING:
@@ -85,11 +70,11 @@ class ScanIndex:
         with self._lock:
             report = self._bring_in(documents, transcripts)
             degraded = list(report.degraded)
-            if self._embedder is not None and self._pending() <= inline(self._embedder):
+            if self._embedder is not None and self._pending() <= schema.inline(self._embedder):
                 try:
                     self._embed(None, None)
                 except EmbedderFailed as error:
-                    degraded.append(paused_reason(self._embedder.name, str(error), 0))
+                    degraded.append(schema.paused_reason(self._embedder.name, str(error), 0))
             return report._replace(pending_vectors=self._pending(), degraded=tuple(degraded))
 
     def candidates(self, query: Query) -> Candidates:
@@ -101,13 +86,13 @@ class ScanIndex:
             admitted = [
                 item
                 for item in everything
-                if admits(query, item.passage, self._session_names.get(item.passage.session or "", ""))
+                if schema.admits(query, item.passage, self._session_names.get(item.passage.session or "", ""))
             ]
-            words = _best(_bm25(everything, admitted, searched(holding, len(everything))), query.pool)
+            words = _best(_bm25(everything, admitted, schema.searched(holding, len(everything))), query.pool)
             vector, degraded = self._ask(query.text, [item.passage.speaker for item in self._turns.values()])
             cosines = _best(self._cosines(admitted, vector), query.pool) if vector is not None else {}
             found = {n: item.passage for n, item in enumerate(admitted) if n in words or n in cosines}
-            places = neighbour_places(found, words, cosines)
+            places = schema.neighbour_places(found, words, cosines)
 
             def candidate(number: int) -> Candidate:
                 held = admitted[number].words
@@ -117,7 +102,7 @@ class ScanIndex:
             return Candidates(
                 tuple(map(candidate, found)),
                 tuple(candidate(n) for n, item in enumerate(admitted) if n not in found and _place(item) in places),
-                {word: idf(len(everything), holding[word]) for word in asked},
+                {word: schema.idf(len(everything), holding[word]) for word in asked},
                 self._embedder.name if self._embedder is not None and vector is not None else None,
                 "scan",
                 degraded,
@@ -157,7 +142,7 @@ class ScanIndex:
             return report
 
     def vacuum(self) -> bool:
-        """True: nothing of it is on disk."""
+        """Return True: nothing of it is on disk."""
         return True
 
     def stats(self) -> Mapping[str, Any]:
@@ -177,7 +162,7 @@ class ScanIndex:
             }
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: nothing is held."""
 
     # --- freshness ---
 
@@ -204,11 +189,11 @@ class ScanIndex:
         gone = [path for path in self._documents if path not in seen]
         for path in gone:
             del self._documents[path]
-        now, reasons = revision_of(transcripts, self._revision)
+        now, reasons = schema.revision_of(transcripts, self._revision)
         degraded += reasons
         try:
             changed += self._read_turns(transcripts, now)
-        except TurnsUnread as error:
+        except schema.TurnsUnread as error:
             degraded.append(str(error))
         return SyncReport(len(seen), changed, len(gone), 0, tuple(degraded), tuple(warnings))
 
@@ -233,7 +218,7 @@ class ScanIndex:
             return 0
         if before is not None and now < before:
             self._turns, before = {}, None
-        changes = changes_of(transcripts, before or 0)
+        changes = schema.changes_of(transcripts, before or 0)
         present = set()
         for session, turn in changes.turns:
             present.add((session.uuid, turn.id))
@@ -272,7 +257,7 @@ class ScanIndex:
 
     def _pause(self, reason: str) -> None:
         if self._embedder is not None and not self._embedder.local:
-            self._paused = (time() + PAUSE, reason)
+            self._paused = (time() + schema.PAUSE, reason)
 
     def _ask(self, question: str, speakers: Iterable[str]) -> tuple[bytes | None, tuple[str, ...]]:
         embedder = self._embedder
@@ -284,12 +269,12 @@ class ScanIndex:
             return None, (reason,) if waiting else ()
         until, why = self._paused
         if until > time():
-            return None, (paused_reason(embedder.name, why, until - time()),)
+            return None, (schema.paused_reason(embedder.name, why, until - time()),)
         try:
-            return question_vector(embedder, question, set(speakers)), ()
+            return schema.question_vector(embedder, question, set(speakers)), ()
         except EmbedderFailed as error:
             self._pause(str(error))
-            return None, (paused_reason(embedder.name, str(error), 0),)
+            return None, (schema.paused_reason(embedder.name, str(error), 0),)
 
     def _cosines(self, admitted: list[_Indexed], vector: bytes) -> dict[int, float]:
         import numpy as np
@@ -313,13 +298,13 @@ def _bm25(everything: list[_Indexed], admitted: list[_Indexed], holding: Mapping
     """Return the BM25 score of each admitted passage by its place; statistics are those of all passages."""
     count = len(everything)
     mean = sum(item.length for item in everything) / count if count else 0.0
-    weight = {word: bm25_idf(count, n) for word, n in holding.items() if n}
+    weight = {word: schema.bm25_idf(count, n) for word, n in holding.items() if n}
     scores = {}
     for number, item in enumerate(admitted):
         matched = [word for word in weight if word in item.words]
         if matched:
-            norm = K1 * (1 - B + B * item.length / mean)
-            scores[number] = sum(weight[w] * item.words[w] * (K1 + 1) / (item.words[w] + norm) for w in matched)
+            norm = schema.K1 * (1 - schema.B + schema.B * item.length / mean)
+            scores[number] = sum(weight[w] * item.words[w] * (schema.K1 + 1) / (item.words[w] + norm) for w in matched)
     return scores
 
 

@@ -14,27 +14,9 @@ from memorybook._light import TYPE_CHECKING, Any, Callable, Iterable, Mapping, N
 from memorybook.errors import EmbedderFailed, Unavailable
 from memorybook.search.types import Candidate, Candidates, Passage, Query, SyncReport
 from memorybook.storage.index import bm25, vector_files
-from memorybook.storage.index.index_schema import (
-    COLUMNS,
-    born,
-    filters,
-    idf,
-    inline,
-    inode,
-    listed,
-    neighbour_places,
-    noted,
-    open_index,
-    passage_of,
-    passages,
-    paused_reason,
-    question_vector,
-    revision_of,
-    searched,
-    throw_away,
-)
+from memorybook.storage.index import index_schema as schema
 from memorybook.storage.index.index_sync import LEFT, ROUNDS, TURN, Table, bring_up_to_date, is_whole
-from memorybook.storage.index.vectors import Question, discard
+from memorybook.storage.index.vectors import Question, discard, stamp_of
 from memorybook.storage.sqlite import Connection, Value, bindable, connect, immediate, readable, reading
 from memorybook.text.tokens import query_words
 
@@ -85,7 +67,7 @@ class SqliteIndex:
         self._embedder = None if words_only else embedder
         folder, name = os.path.split(self._path)
         self._vectors = vector_files.Vectors(vectors_dir or folder, name)
-        self._extension = _extension(sqlite_vec) if self._embedder is not None and sqlite_vec else None
+        self._extension = VecExtension(sqlite_vec) if self._embedder is not None and sqlite_vec else None
         self._opened: _Opened | None = None
         self._opening = allocate_lock()
         self._age: str | None = None
@@ -103,11 +85,13 @@ class SqliteIndex:
     def sync(self, documents: Documents, transcripts: Transcripts) -> SyncReport:
         """Bring in what changed since the last time, whoever changed it and in whatever way."""
         self._truth = (documents, transcripts)
-        self._blank = self._absent and not revision_of(transcripts, None)[0] and not any(True for _ in documents.list())
+        self._blank = (
+            self._absent and not schema.revision_of(transcripts, None)[0] and not any(True for _ in documents.list())
+        )
         if self._blank:
             return SyncReport()
         opened = self._opened
-        if opened is not None and inode(self._path) != opened.inode:
+        if opened is not None and schema.inode(self._path) != opened.inode:
             self._let_go(opened)
         return self._mended(lambda db: self._sync(db, documents, transcripts))
 
@@ -145,7 +129,7 @@ class SqliteIndex:
         self._table, self._rows = Table(), _Rows()
         self._mended(self._vectors.discard_uncounted)
         after = self.sync(documents, transcripts)
-        self._mended(self._fold)  # the new database counts on no vector files yet
+        self._mended(self._tidy)  # the new database counts on no vector files yet
         return after._replace(
             changed=report.changed + after.changed, warnings=tuple(dict.fromkeys(report.warnings + after.warnings))
         )
@@ -172,13 +156,13 @@ class SqliteIndex:
     @property
     def _absent(self) -> bool:
         """Whether there is no file; searching an empty book must not make one."""
-        return self._opened is None and inode(self._path) is None
+        return self._opened is None and schema.inode(self._path) is None
 
     def _open(self) -> Connection:
         opened = self._opened
         if opened is None:
-            connection = open_index(self._path, self._extension.load if self._extension is not None else None)
-            made = _Opened(connection, inode(self._path))
+            connection = schema.open_index(self._path, self._extension.load if self._extension is not None else None)
+            made = _Opened(connection, schema.inode(self._path))
             with self._opening:  # for no longer than this, so that no fork comes between
                 opened = self._opened = self._opened or made
             if opened is not made:
@@ -197,7 +181,7 @@ class SqliteIndex:
     def _mended(self, action: Callable[[Connection], T]) -> T:
         """Do it; if the file proves to be no good, make it anew from the truth and do it once more."""
         known = self._opened
-        before = inode(self._path) if known is None else known.inode
+        before = schema.inode(self._path) if known is None else known.inode
         try:
             return action(self._open())
         except (Unavailable, apsw.Error) as error:
@@ -215,7 +199,7 @@ class SqliteIndex:
     def _start_over(self, error: Exception, opened: _Opened | None, before: tuple[int, int] | None) -> None:
         self._let_go(opened)
         try:
-            throw_away(self._path, before if opened is None else opened.inode, ours=opened is not None)
+            schema.throw_away(self._path, before if opened is None else opened.inode, ours=opened is not None)
         except OSError as hindrance:
             raise Unavailable(
                 f"the index {self._path!r} is damaged ({error}) and cannot be replaced: {hindrance.strerror}"
@@ -227,7 +211,7 @@ class SqliteIndex:
 
     def _sync(self, db: Connection, documents: Documents, transcripts: Transcripts) -> SyncReport:
         expect = getattr(self._embedder, "expect", None)
-        age = born(db)
+        age = schema.born(db)
         report = bring_up_to_date(db, documents, transcripts, table=self._table, expect=expect, most=self.most)
         self._age, self.behind = age, LEFT in report.degraded
         if self._embedder is None:
@@ -235,13 +219,13 @@ class SqliteIndex:
         model = vector_files.register(db, self._embedder)
         waiting = vector_files.pending(db, model)
         degraded = (*report.degraded, *self._unloaded())
-        if 0 < waiting <= min(inline(self._embedder), self.most / TURN):
+        if 0 < waiting <= min(schema.inline(self._embedder), self.most / TURN):
             try:
                 vector_files.embed_pending(db, self._embedder, self._vectors)
             except EmbedderFailed as error:
-                degraded = (*degraded, paused_reason(self._embedder.name, str(error), 0))
+                degraded = (*degraded, schema.paused_reason(self._embedder.name, str(error), 0))
             waiting = vector_files.pending(db, model)
-        elif 0 < waiting <= inline(self._embedder):
+        elif 0 < waiting <= schema.inline(self._embedder):
             self.behind = True
         elif not self._vectors.intact(db, model):
             vector_files.tidy(db, model, self._vectors)
@@ -250,13 +234,16 @@ class SqliteIndex:
         return report._replace(pending_vectors=waiting, degraded=degraded)
 
     def _expected(self, db: Connection) -> Callable[[list[str]], None] | None:
-        """Who is told what a rebuild will have to embed; nobody if there are vectors already, for they are kept."""
-        model = vector_files.known_model(db, self._embedder) if self._embedder is not None else None
+        """Return who is told what a rebuild will embed; nobody if there are vectors already, for they are kept."""
+        model = self._model(db)
         kept = model is not None and vector_files.any_vector(db, model)
         return None if kept else getattr(self._embedder, "expect", None)
 
-    def _fold(self, db: Connection) -> None:
-        model = vector_files.known_model(db, self._embedder) if self._embedder is not None else None
+    def _model(self, db: Connection) -> vector_files.Model | None:
+        return vector_files.known_model(db, self._embedder) if self._embedder is not None else None
+
+    def _tidy(self, db: Connection) -> None:
+        model = self._model(db)
         if model is not None:
             vector_files.tidy(db, model, self._vectors)
 
@@ -264,7 +251,7 @@ class SqliteIndex:
         if self._embedder is None:
             return 0
         vector_files.embed_pending(db, self._embedder, self._vectors, limit=limit, progress=progress)
-        return vector_files.pending(db, vector_files.known_model(db, self._embedder))
+        return vector_files.pending(db, self._model(db))
 
     # --- finding ---
 
@@ -275,14 +262,16 @@ class SqliteIndex:
         leg = self._ask(db, query.text)
         while True:
             with reading(db):
-                if truth is None or born(db) == self._age or rounds == ROUNDS:
+                if truth is None or schema.born(db) == self._age or rounds == ROUNDS:
                     return self._candidates(db, query, leg)
             self._sync(db, *truth)  # a rebuild has ended since the last one, and put what it began with in its place
             rounds += 1
 
     def _candidates(self, db: Connection, query: Query, leg: _Leg) -> Candidates:
         asked = query_words(query.text)
-        scanning = self._scanning(db, leg)  # goes on by itself
+        scanning = None  # the built-in scan goes on by itself, if it is what finds the nearest
+        if leg.model is not None and leg.vector is not None and (self._extension is None or self._extension.failure):
+            scanning = self._vectors.scan(db, leg.model, Question(leg.vector))
         total = bm25.statistics(db)
         terms = bm25.terms(db, asked)
         postings = bm25.Postings(db)
@@ -291,21 +280,21 @@ class SqliteIndex:
         found = self._rows.passages(db, {*words, *cosines})
         if len(found) < len({*words, *cosines}):
             raise apsw.CorruptError("the words of passages are indexed that do not exist")
-        beside = self._rows.passages(db, _neighbours(db, found, neighbour_places(found, words, cosines), query))
+        beside = self._rows.passages(db, _neighbours(db, found, schema.neighbour_places(found, words, cosines), query))
         holds = bm25.holding(postings, map(terms.get, asked), found.keys() | beside.keys())
         waiting = vector_files.pending(db, leg.model) if self._embedder is not None else 0
         return Candidates(
             tuple(Candidate(found[n], words.get(n), cosines.get(n), holds[n]) for n in found),
             tuple(Candidate(passage, None, None, holds[n]) for n, passage in beside.items()),
-            {word: idf(total.passages, terms[word].holding if word in terms else 0) for word in asked},
+            {word: schema.idf(total.passages, terms[word].holding if word in terms else 0) for word in asked},
             self._embedder.name if self._embedder is not None and leg.vector is not None else None,
             "sqlite_hybrid" if self._embedder is not None and not leg.degraded else "sqlite_fts",
-            (*leg.degraded, *self._unloaded(), *_unfinished(db)),
+            (*leg.degraded, *self._unloaded(), *(() if is_whole(db) else (_UNFINISHED,))),
             waiting,
         )
 
     def _ask(self, db: Connection, question: str) -> _Leg:
-        """The question as a vector, unless there is nothing to compare it with or the embedder does not answer."""
+        """Embed the question, unless there is nothing to compare it with or the embedder does not answer."""
         embedder = self._embedder
         if embedder is None:
             return _Leg(None, None, ())
@@ -316,13 +305,13 @@ class SqliteIndex:
             return _Leg(model, None, (reason,) if waiting else ())
         left = model.paused - time()
         if left > 0 and not embedder.local:
-            return _Leg(model, None, (paused_reason(embedder.name, model.reason, left),))
+            return _Leg(model, None, (schema.paused_reason(embedder.name, model.reason, left),))
         try:
-            vector = question_vector(embedder, question, _speakers(db))
+            vector = schema.question_vector(embedder, question, _speakers(db))
         except EmbedderFailed as error:
             if not embedder.local:
                 vector_files.pause(db, model, str(error))
-            return _Leg(model, None, (paused_reason(embedder.name, str(error), 0),))
+            return _Leg(model, None, (schema.paused_reason(embedder.name, str(error), 0),))
         if vector is None or len(vector) == 4 * model.dimensions:
             return _Leg(model, vector, ())
         reason = (
@@ -331,17 +320,11 @@ class SqliteIndex:
         )
         return _Leg(vector_files.register(db, embedder), None, (reason,))
 
-    def _scanning(self, db: Connection, leg: _Leg) -> vector_files.Scanning | None:
-        """Return the built-in scan, begun; None if it is not what finds the nearest."""
-        if leg.model is None or leg.vector is None or (self._extension is not None and not self._extension.failure):
-            return None
-        return self._vectors.scan(db, leg.model, Question(leg.vector))
-
     def _cosines(
         self, db: Connection, leg: _Leg, scanning: vector_files.Scanning | None, query: Query
     ) -> dict[int, float]:
-        """Cosine by passage of the `pool` nearest that the query admits."""
-        where, values = filters(query)
+        """Return the cosine by passage of the `pool` nearest that the query admits."""
+        where, values = schema.filters(query)
         if scanning is not None:
             return vector_files.nearest(db, scanning, query.pool, where, values)
         if self._extension is None or leg.model is None or leg.vector is None:
@@ -353,25 +336,29 @@ class SqliteIndex:
         return (self._extension.failure,) if self._extension is not None and self._extension.failure else ()
 
     def _stats(self, db: Connection) -> Mapping[str, Any]:
-        model = vector_files.known_model(db, self._embedder) if self._embedder is not None else None
+        model = self._model(db)
         with reading(db):
             by_source: dict[str, int] = dict(
                 db.execute("SELECT source, count(*) FROM passages GROUP BY source ORDER BY source")
             )
-            generation = noted(db, "generation")
+            generation = schema.noted(db, "generation")
             waiting = vector_files.pending(db, model) if self._embedder is not None else 0
         total = sum(by_source.values())
+        files = [self._path + suffix for suffix in ("", "-wal", "-shm")]
         return {
             "backend": "sqlite_hybrid" if self._embedder is not None else "sqlite_fts",
             "passages": total,
             "by_source": by_source,
             "vectors": total - waiting if self._embedder is not None else 0,
             "pending": waiting,
-            "bytes": self._vectors.bytes() + sum(_size(self._path + suffix) for suffix in ("", "-wal", "-shm")),
+            "bytes": self._vectors.bytes() + sum(found.size for found in map(stamp_of, files) if found),
             "embedder": self._embedder.name if self._embedder is not None else None,
             "generation": generation,
             "path": self._path,
         }
+
+
+_UNFINISHED = "the index has not been synced to its end yet: the answer may lack something"
 
 
 class _Opened(NamedTuple):
@@ -397,24 +384,19 @@ class _Rows:
         self._kept: tuple[tuple[Connection, str, int] | None, dict[int, Passage]] = (None, {})
 
     def passages(self, db: Connection, numbers: Iterable[int]) -> dict[int, Passage]:
-        """Passages by id, ascending; those that do not exist are missing. To be called in a transaction that reads."""
+        """Return passages by id, ascending; missing ones are left out. Call it in a transaction that reads."""
         # the connection too: a file that is put back from elsewhere may say the same of itself
-        version, kept = (db, born(db), noted(db, "altered")), self._kept
+        version, kept = (db, schema.born(db), schema.noted(db, "altered")), self._kept
         if version != kept[0]:
             kept = self._kept = (version, {})
         held, wanted = kept[1], sorted(numbers)
         found = {number: passage for number in wanted if (passage := held.get(number)) is not None}
-        read = passages(db, [number for number in wanted if number not in found])
+        read = schema.passages(db, [number for number in wanted if number not in found])
         for number in [*islice(held, max(0, len(held) + len(read) - KEPT))]:
             held.pop(number, None)
         held.update(read)
         found.update(read)
         return {number: found[number] for number in wanted if number in found}
-
-
-def _extension(path: str) -> VecExtension:
-
-    return VecExtension(path)
 
 
 def _is_damage(error: Exception) -> bool:
@@ -430,12 +412,14 @@ def _words(
     db: Connection, postings: bm25.Postings, terms: Mapping[str, bm25.Term], total: bm25.Statistics, query: Query
 ) -> dict[int, float]:
     """Return the BM25 score of the `pool` best passages that the query admits."""
-    asked = [terms[word] for word in searched({word: term.holding for word, term in terms.items()}, total.passages)]
-    where, values = filters(query)
+    asked = [
+        terms[word] for word in schema.searched({word: term.holding for word, term in terms.items()}, total.passages)
+    ]
+    where, values = schema.filters(query)
     if not where:
         return bm25.best(postings, asked, total, query.pool)
     tried = bm25.best(postings, asked, total, query.pool * TRIED)
-    admitted = _admitted(db, f"p.id IN (SELECT value FROM json_each(?)) AND {where}", [listed(tried), *values])
+    admitted = _admitted(db, f"p.id IN (SELECT value FROM json_each(?)) AND {where}", [schema.listed(tried), *values])
     if len(admitted) < query.pool and len(tried) == query.pool * TRIED:
         return bm25.best(postings, asked, total, query.pool, _admitted(db, where, values))
     found = sorted(((tried[number], number) for number in admitted), reverse=True)
@@ -455,49 +439,38 @@ def _neighbours(db: Connection, found: Mapping[int, Passage], places: set[tuple[
     beside = [
         2 * before + 1 if (before := own.get((session, at - 1))) else 2 * own[session, at + 1] for session, at in places
     ]
-    where, values = filters(query)
+    where, values = schema.filters(query)
     rows = db.execute(
         "SELECT p.id FROM json_each(?) AS place CROSS JOIN passages AS o ON o.id=place.value>>1"
         " CROSS JOIN passages AS p ON p.session=o.session AND p.position=o.position+2*(place.value&1)-1"
         f" WHERE p.source='turn' {'AND ' + where if where else ''}",
-        (listed(beside), *values),
+        (schema.listed(beside), *values),
     )
     return [number for (number,) in rows]
 
 
 def _turns(db: Connection, spans: Iterable[tuple[str, int, int]]) -> list[Passage]:
     question = (
-        f"SELECT {COLUMNS} FROM passages AS p WHERE p.session=?1 AND p.source='turn' AND p.position BETWEEN"
+        f"SELECT {schema.COLUMNS} FROM passages AS p WHERE p.session=?1 AND p.source='turn' AND p.position BETWEEN"
         " ?2 + (?2<0)*(SELECT 1+max(position) FROM passages WHERE session=?1)"
         " AND ?3 + (?3<0)*(SELECT 1+max(position) FROM passages WHERE session=?1)"
     )
     with reading(db):
         return [
-            passage_of(row)
+            schema.passage_of(row)
             for session, first, last in spans
             for row in db.execute(question, (bindable(session), first, last))
         ]
 
 
 def _speakers(db: Connection) -> list[str]:
-    """Everybody who ever spoke; jumps from name to name in the index instead of reading it."""
+    """Return everybody who ever spoke; jumps from name to name in the index instead of reading it."""
     rows = db.execute(
         "WITH RECURSIVE named (speaker) AS (SELECT min(speaker) FROM passages WHERE source='turn' UNION ALL SELECT"
         " (SELECT min(speaker) FROM passages WHERE source='turn' AND passages.speaker>named.speaker)"
         " FROM named WHERE named.speaker IS NOT NULL) SELECT speaker FROM named WHERE speaker IS NOT NULL"
     )
     return [readable(speaker) for (speaker,) in rows]
-
-
-def _unfinished(db: Connection) -> tuple[str, ...]:
-    return () if is_whole(db) else ("the index has not been synced to its end yet: the answer may lack something",)
-
-
-def _size(path: str) -> int:
-    try:
-        return os.stat(path).st_size
-    except OSError:
-        return 0
 
 
 _STALE = 3600.0
@@ -519,7 +492,9 @@ def rebuild(
     _sweep(live.path)
     beside = f"{live.path}.rebuild-{os.urandom(4).hex()}"
     try:
-        scratch = open_index(beside, _hurry)
+        # nobody else reads it, and after a crash it is thrown away: every page is written once
+        hurry = "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF"
+        scratch = schema.open_index(beside, lambda raw: raw.execute(hurry).fetchall())
         try:
             report = bring_up_to_date(scratch, documents, transcripts, progress, expect=expect)
             _take_over(scratch, live.path, model)
@@ -530,11 +505,6 @@ def rebuild(
         for suffix in ("", "-wal", "-shm"):
             discard(beside + suffix)
     return report
-
-
-def _hurry(raw: apsw.Connection) -> None:
-    """Nobody else reads it, and after a crash it is thrown away: every page is written once."""
-    raw.execute("PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF").fetchall()
 
 
 def _sweep(path: str) -> None:
@@ -548,7 +518,7 @@ def _sweep(path: str) -> None:
 
 
 def _take_over(scratch: Connection, live: str, model: str | None) -> None:
-    """Models, or the one of that name, and their embeddings; what cannot be read any more is embedded again."""
+    """Take over models, or the one of that name, and embeddings; what cannot be read is embedded again."""
     scratch.execute("ATTACH ? AS live", (live,))
     try:
         with immediate(scratch):

@@ -7,6 +7,7 @@ Rows after the last file are the tail.
 from __future__ import annotations
 
 import os
+from _thread import allocate_lock, start_new_thread
 from itertools import islice
 from math import inf
 from time import time
@@ -14,21 +15,8 @@ from time import time
 from memorybook._light import TYPE_CHECKING, Iterable, Iterator, NamedTuple, Sequence
 from memorybook.errors import EmbedderFailed
 from memorybook.inference.arrays import vectors_of
+from memorybook.storage.index import vectors
 from memorybook.storage.index.index_schema import PAUSE, born, counted_up, inline, listed, noted
-from memorybook.storage.index.vectors import (
-    Block,
-    Question,
-    Scan,
-    Stamp,
-    Tail,
-    VectorFile,
-    best,
-    block_of,
-    discard,
-    rescored,
-    stamp_of,
-    write,
-)
 from memorybook.storage.sqlite import Connection, Value, immediate, readable, reading
 
 if TYPE_CHECKING:
@@ -50,9 +38,7 @@ KEPT = 4096
 DROPPED = 2048
 """Vectors of such texts that go at a time."""
 
-_MANY = 20_000
-"""Rows from which a second processor is worth a thread."""
-
+_MANY = 20_000  # rows from which a second processor is worth a thread
 _COPIED_EACH = 8
 _READ = 4096
 _STALE = 600.0
@@ -75,7 +61,7 @@ class Segment(NamedTuple):
     after: int
     upto: int
     rows: int
-    stamp: Stamp
+    stamp: vectors.Stamp
 
 
 class _Known(NamedTuple):
@@ -90,25 +76,20 @@ class _Known(NamedTuple):
 class Scanning:
     """Files being compared with a question, of many rows by another thread; `others` are compared already."""
 
-    def __init__(self, files: Sequence[VectorFile], question: Question, others: Iterable[Scan] = ()) -> None:
-        from _thread import allocate_lock
-
+    def __init__(
+        self, files: Sequence[vectors.VectorFile], question: vectors.Question, others: Iterable[vectors.Scan] = ()
+    ) -> None:
         self.question = question
         self._left = list(enumerate(files))[::-1]
         self._found = [[*others], *([] for _ in files)]
         self._failed: list[BaseException] = []
         self._busy = allocate_lock()
         if sum(file.block.rows for file in files) >= _MANY and (os.cpu_count() or 1) > 1:
-            self._start()
-
-    def _start(self) -> None:
-        from _thread import start_new_thread
-
-        self._busy.acquire()
-        try:
-            start_new_thread(self._aside, ())
-        except RuntimeError:  # no more threads to be had
-            self._busy.release()
+            self._busy.acquire()
+            try:
+                start_new_thread(self._aside, ())
+            except RuntimeError:  # no more threads to be had
+                self._busy.release()
 
     def _aside(self) -> None:
         try:
@@ -127,7 +108,7 @@ class Scanning:
                 return
             self._found[1 + number] = file.scan(self.question)
 
-    def finished(self) -> list[Scan]:
+    def finished(self) -> list[vectors.Scan]:
         """Return all rows compared, with this thread's help; once only."""
         try:
             self._work()
@@ -147,8 +128,8 @@ class Vectors:
     def __init__(self, folder: str, name: str) -> None:
         self._folder = folder
         self._prefix = f"{name}.vectors."
-        self._files: dict[tuple[str, int], VectorFile] = {}
-        self._tails: dict[tuple[str, int, int, int], Tail] = {}
+        self._files: dict[tuple[str, int], vectors.VectorFile] = {}
+        self._tails: dict[tuple[str, int, int, int], vectors.Tail] = {}
 
     def path(self, generation: int) -> str:
         """Return the file of that generation."""
@@ -158,46 +139,40 @@ class Vectors:
         """Unmap everything, as after the database was made anew."""
         self._files, self._tails = {}, {}
 
-    def scan(self, connection: Connection, model: Model, question: Question) -> Scanning:
+    def scan(self, connection: Connection, model: Model, question: vectors.Question) -> Scanning:
         """Begin to compare all vectors of the model with the question, within a transaction."""
         age, held = born(connection), segments(connection, model.id)
-        files: list[VectorFile] = []
-        rest: list[Scan] = []
+        files: list[vectors.VectorFile] = []
+        rest: list[vectors.Scan] = []
         for segment in held:
             file = self._file(age, segment, model.dimensions, held)
             if file is not None:
                 files.append(file)
                 continue
-            lost = Tail()
+            lost = vectors.Tail()
             lost.add(_rows(connection, model, segment.after, -1, segment.upto))
             rest += lost.scan(question)
         last = held[-1].upto if held else 0
-        tail = self._tail(age, model, last)
+        key = (age, model.id, model.dimensions, last)
+        tail = self._tails.get(key) or vectors.Tail()
+        self._tails = {key: tail}
         tail.add(_rows(connection, model, max(last, tail.last), -1))
         return Scanning(files, question, rest + tail.scan(question))
 
-    def _file(self, born: str, segment: Segment, dimensions: int, held: Sequence[Segment]) -> VectorFile | None:
+    def _file(self, born: str, segment: Segment, dimensions: int, held: Sequence[Segment]) -> vectors.VectorFile | None:
         path, key = self.path(segment.generation), (born, segment.generation)
         file = self._files.get(key)
         if file is None:
             try:
-                if stamp_of(path) != segment.stamp:
+                if vectors.stamp_of(path) != segment.stamp:
                     return None
-                file = VectorFile(path, dimensions)
+                file = vectors.VectorFile(path, dimensions)
             except (OSError, ValueError):
                 return None
             # a file that is merged by now takes its place on the disk as long as it is mapped
             present = {(born, other.generation) for other in held}
             self._files = {**{known: mapped for known, mapped in self._files.items() if known in present}, key: file}
         return file
-
-    def _tail(self, born: str, model: Model, last: int) -> Tail:
-        key = (born, model.id, model.dimensions, last)
-        tail = self._tails.get(key)
-        if tail is None:
-            tail = Tail()
-            self._tails = {key: tail}
-        return tail
 
     def fold(self, connection: Connection, model: Model, made: int = ALL) -> None:
         """Move the tail into files once it is long, and remake damaged files. Raises OSError.
@@ -213,7 +188,7 @@ class Vectors:
             self._drop_gone(connection, model)
 
     def _place(self, connection: Connection, model: Model, made: int) -> int | None:
-        """After which id the next file is to begin; None if the tail is short enough."""
+        """Return after which id the next file is to begin; None if the tail is short enough."""
         held = segments(connection, model.id)
         after = held[-1].upto if held else 0
         rows = _count(connection, model, after, ALL)
@@ -235,17 +210,17 @@ class Vectors:
         return [
             segment
             for segment in held
-            if stamp_of(self.path(segment.generation)) != segment.stamp
+            if vectors.stamp_of(self.path(segment.generation)) != segment.stamp
             or self._file(age, segment, model.dimensions, held) is None
         ]
 
     def _write(self, connection: Connection, model: Model, after: int, upto: int, *, thinned: bool = False) -> bool:
         """Write one file for the embeddings `after < id <= upto`; return whether it was written."""
         known = _known(connection, model, after, upto)
-        blocks: list[Block] = []
+        blocks: list[vectors.Block] = []
         last = after
         for segment in known.segments:
-            whole = stamp_of(self.path(segment.generation)) == segment.stamp
+            whole = vectors.stamp_of(self.path(segment.generation)) == segment.stamp
             file = self._file(known.born, segment, model.dimensions, known.segments) if whole else None
             if file is None:
                 blocks += [block for _, block in _read(connection, model, segment.after, segment.upto)]
@@ -260,12 +235,12 @@ class Vectors:
                 break
         return self._put(connection, model, known, blocks, last)
 
-    def _put(self, connection: Connection, model: Model, known: _Known, blocks: list[Block], upto: int) -> bool:
-        rows, generation, stamp = sum(block.rows for block in blocks), 0, Stamp(0, 0)
+    def _put(self, connection: Connection, model: Model, known: _Known, blocks: list[vectors.Block], upto: int) -> bool:
+        rows, generation, stamp = sum(block.rows for block in blocks), 0, vectors.Stamp(0, 0)
         if rows:
-            generation = _next_generation(connection)
+            generation = counted_up(connection, "generation", 1)
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
-            stamp = write(self.path(generation), model.dimensions, blocks)
+            stamp = vectors.write(self.path(generation), model.dimensions, blocks)
         with immediate(connection):
             unchanged = known == _known(connection, model, known.after, upto)
             if unchanged:
@@ -275,14 +250,14 @@ class Vectors:
                     values = (generation, model.id, known.after, upto, rows, *stamp)
                     connection.execute("INSERT INTO segments VALUES (?, ?, ?, ?, ?, ?, ?)", values)
         for gone in [segment.generation for segment in known.segments] if unchanged else [generation]:
-            discard(self.path(gone))
+            vectors.discard(self.path(gone))
         self._sweep(connection)
         return unchanged and rows > 0
 
     def _drop_gone(self, connection: Connection, model: Model) -> None:
         """Drop some of the vectors whose texts no passage has any longer, the oldest first, if there are too many."""
         [(gone,)] = connection.execute("SELECT count(*) FROM gone")
-        if gone <= KEPT or gone <= passage_count(connection):
+        if gone <= KEPT or gone <= noted(connection, "passages"):
             return
         with immediate(connection):
             texts = connection.execute("SELECT text FROM gone ORDER BY text LIMIT ?", (DROPPED,))
@@ -307,28 +282,25 @@ class Vectors:
         counted = {self.path(g) for (g,) in connection.execute("SELECT generation FROM segments")}
         for path, _ in self._present():
             if path not in counted and path.rpartition(".")[2].isdecimal():
-                discard(path)
+                vectors.discard(path)
 
     def _sweep(self, connection: Connection) -> None:
         """Unlink what crashes left; a young file may be another process's that is still at work on it."""
         counted = {self.path(g) for (g,) in connection.execute("SELECT generation FROM segments")}
         for path, stamp in self._present():
             if path not in counted and time() - stamp.written / 1e9 > _STALE:
-                discard(path)
+                vectors.discard(path)
 
-    def _is_ours(self, name: str) -> bool:
-        """Return whether it is a name that we give: with a generation, and a process that is at work on it."""
-        number, *rest = name.removeprefix(self._prefix).split(".")
-        process = len(rest) == 2 and rest[0].isdecimal() and rest[1] == "tmp"
-        return name.startswith(self._prefix) and number.isdecimal() and (not rest or process)
+    def _present(self) -> list[tuple[str, vectors.Stamp]]:
+        """Return the files with a name that is given here: a generation, or one and the process that writes it."""
+        import re
 
-    def _present(self) -> list[tuple[str, Stamp]]:
+        ours = re.compile(rf"{re.escape(self._prefix)}[0-9]+(\.[0-9]+\.tmp)?")
         try:
-            names = [name for name in os.listdir(self._folder) if self._is_ours(name)]
+            paths = [os.path.join(self._folder, name) for name in os.listdir(self._folder) if ours.fullmatch(name)]
         except OSError:
             return []
-        paths = [os.path.join(self._folder, name) for name in names]
-        return [(path, stamp) for path in paths if (stamp := stamp_of(path)) is not None]
+        return [(path, stamp) for path in paths if (stamp := vectors.stamp_of(path)) is not None]
 
 
 def _known(connection: Connection, model: Model, after: int, upto: int) -> _Known:
@@ -338,16 +310,14 @@ def _known(connection: Connection, model: Model, after: int, upto: int) -> _Know
         return _Known(born(connection), dimensions, after, held)
 
 
-def _next_generation(connection: Connection) -> int:
-    return counted_up(connection, "generation", 1)
-
-
 def segments(connection: Connection, model: int) -> list[Segment]:
     """Return the vector files of a model, in the order of their ids."""
     rows = connection.execute(
         "SELECT generation, after, upto, rows, size, written FROM segments WHERE model=? ORDER BY after", (model,)
     )
-    return [Segment(generation, after, upto, held, Stamp(*stamp)) for generation, after, upto, held, *stamp in rows]
+    return [
+        Segment(generation, after, upto, held, vectors.Stamp(*stamp)) for generation, after, upto, held, *stamp in rows
+    ]
 
 
 def _count(connection: Connection, model: Model, after: int, upto: int) -> int:
@@ -358,7 +328,7 @@ def _count(connection: Connection, model: Model, after: int, upto: int) -> int:
     return int(rows)
 
 
-def _embedded(connection: Connection, model: Model, block: Block) -> set[int]:
+def _embedded(connection: Connection, model: Model, block: vectors.Block) -> set[int]:
     """Return those of its texts, and maybe others, that have a vector in the database."""
     texts = block.texts
     rows = connection.execute(
@@ -370,7 +340,7 @@ def _embedded(connection: Connection, model: Model, block: Block) -> set[int]:
 def _rows(
     connection: Connection, model: Model, after: int, count: int, upto: int = ALL
 ) -> list[tuple[int, int, bytes]]:
-    """(id, text, vector) of the first `count` vectors with `after < id <= upto`, all for -1."""
+    """Return (id, text, vector) of the first `count` vectors with `after < id <= upto`, all for -1."""
     # of its length, for another process may just have found other dimensions and made them again
     return connection.execute(
         "SELECT id, text, vector FROM embeddings WHERE model=? AND vector IS NOT NULL AND id>? AND id<=?"
@@ -379,16 +349,11 @@ def _rows(
     )
 
 
-def _read(connection: Connection, model: Model, after: int, upto: int) -> Iterator[tuple[int, Block]]:
-    """The vectors of a range as blocks for a file, each with its last id; others may use the connection in between."""
+def _read(connection: Connection, model: Model, after: int, upto: int) -> Iterator[tuple[int, vectors.Block]]:
+    """Yield the vectors of a range as blocks, each with its last id; others may use the connection in between."""
     while rows := _rows(connection, model, after, _READ, upto):
         after = rows[-1][0]
-        yield after, block_of((text for _, text, _ in rows), b"".join(vector for _, _, vector in rows))
-
-
-def passage_count(connection: Connection) -> int:
-    """Return how many passages there are."""
-    return int(noted(connection, "passages"))
+        yield after, vectors.block_of((text for _, text, _ in rows), b"".join(vector for _, _, vector in rows))
 
 
 BATCH = {True: 512, False: 64}
@@ -418,12 +383,10 @@ def known_model(connection: Connection, embedder: Embedder) -> Model | None:
 
 
 def register(connection: Connection, embedder: Embedder) -> Model:
-    """`known_model`, made known first if need be: everything then waits for its vectors."""
-    model = known_model(connection, embedder)
-    while model is None:
+    """Return `known_model`, made known first if need be: everything then waits for its vectors."""
+    while (model := known_model(connection, embedder)) is None:
         with immediate(connection):
             _learn(connection, embedder)
-        model = known_model(connection, embedder)
     return model
 
 
@@ -444,7 +407,7 @@ def _learn(connection: Connection, embedder: Embedder) -> None:
 def pending(connection: Connection, model: Model | None) -> int:
     """Return how many passages wait for their vector; from `COUNTED` on how many texts, if they are more."""
     if model is None:
-        return passage_count(connection)
+        return int(noted(connection, "passages"))
     if connection.first("SELECT 1 FROM pending WHERE model=?", (model.id,)) is None:
         return 0
     [(count,)] = connection.execute(
@@ -463,7 +426,7 @@ def pause(connection: Connection, model: Model, reason: str) -> None:
 def embed_pending(
     connection: Connection,
     embedder: Embedder,
-    vectors: Vectors,
+    files: Vectors,
     *,
     limit: int | None = None,
     progress: Progress | None = None,
@@ -473,7 +436,8 @@ def embed_pending(
     done, total = 0, _waiting(connection, model, limit)
     while done < total:
         try:
-            embedded = _embed_batch(connection, embedder, model, min(at_once(embedder), total - done))
+            at_once = _SLOW if embedder.local and inline(embedder) < inf else BATCH[embedder.local]
+            embedded = _embed_batch(connection, embedder, model, min(at_once, total - done))
         except EmbedderFailed as error:
             if not embedder.local:
                 pause(connection, model, str(error))
@@ -489,15 +453,10 @@ def embed_pending(
         if progress is not None:
             progress(done, total)
         if done % _FOLD_EACH < embedded:
-            tidy(connection, model, vectors, done)
+            tidy(connection, model, files, done)
     if done and model.paused:
         pause(connection, model, "")
-    tidy(connection, model, vectors, done)
-
-
-def at_once(embedder: Embedder) -> int:
-    """Return texts embedded, and committed, at a time: they take a fraction of a second."""
-    return _SLOW if embedder.local and inline(embedder) < inf else BATCH[embedder.local]
+    tidy(connection, model, files, done)
 
 
 def _waiting(connection: Connection, model: Model, limit: int | None) -> int:
@@ -505,10 +464,10 @@ def _waiting(connection: Connection, model: Model, limit: int | None) -> int:
     return int(total) if limit is None else min(int(total), limit)
 
 
-def tidy(connection: Connection, model: Model, vectors: Vectors, made: int = ALL) -> None:
-    """`Vectors.fold`; a folder that cannot be written to does no harm, answers only come slower."""
+def tidy(connection: Connection, model: Model, files: Vectors, made: int = ALL) -> None:
+    """Call `Vectors.fold`; a folder that cannot be written to does no harm, answers only come slower."""
     try:
-        vectors.fold(connection, model, made)
+        files.fold(connection, model, made)
     except OSError:
         return
 
@@ -529,25 +488,21 @@ def nearest(
     scans = scanning.finished()
     wanted, allowed = 2 * count if where else count, None
     while True:
-        near = rescored(scanning.question, best(scans, wanted + wanted // 4 + SPARE, allowed))[:wanted]
+        near = vectors.rescored(scanning.question, vectors.best(scans, wanted + wanted // 4 + SPARE, allowed))[:wanted]
         found = passages_of(connection, near, where, values, count)
         if len(found) >= count or len(near) < wanted:
             return found
         # texts that no passage has any longer, or that the condition keeps out, have taken the places
         wanted = max(2 * wanted, 2 * count * wanted // (len(found) or 1))
         if where and allowed is None and wanted > MOST * count:
-            wanted, allowed = count, texts_of(connection, where, values)
-
-
-def texts_of(connection: Connection, where: str, values: Sequence[Value]) -> set[int]:
-    """Return texts of the passages that a condition (over `passages AS p`) admits."""
-    return {text for (text,) in connection.execute(f"SELECT p.dense FROM passages AS p WHERE {where}", values)}
+            admitted = connection.execute(f"SELECT p.dense FROM passages AS p WHERE {where}", values)
+            wanted, allowed = count, {text for (text,) in admitted}
 
 
 def passages_of(
     connection: Connection, near: list[tuple[int, float]], where: str, values: Sequence[Value], count: int
 ) -> dict[int, float]:
-    """Cosine by passage of the first `count` passages with these texts, newest first among equals."""
+    """Return cosine by passage of the first `count` passages with these texts, newest first among equals."""
     rows = connection.execute(
         "SELECT p.dense, p.id FROM passages AS p WHERE p.dense IN (SELECT value FROM json_each(?))"
         f" {'AND ' + where if where else ''} ORDER BY p.id DESC",

@@ -24,7 +24,7 @@ from sys import byteorder
 
 import simsimd
 
-from memorybook._light import TYPE_CHECKING, Any, Iterable, Literal, NamedTuple, Sequence, cast
+from memorybook._light import TYPE_CHECKING, Any, Iterable, Literal, NamedTuple, Sequence, cast, suppress
 from memorybook.inference.arrays import arrays
 
 if TYPE_CHECKING:
@@ -45,26 +45,18 @@ _ONE = b"\0\0\x80\x3f" if byteorder == "little" else b"\x3f\x80\0\0"
 _SIGN_FLIPPED = bytes(byte ^ 0x80 for byte in range(256))
 _IS_POSITIVE = bytes(byte < 0x80 for byte in range(256))
 
-_LOST = 4e-5
-"""Milliseconds by which numpy finds the largest of some numbers faster, for each of them."""
-
-_JOINED = 4e-6
-"""Milliseconds by which numpy joins the halves of a number faster."""
-
-_SIFTED = 3e-6
-"""Milliseconds by which numpy finds faster whether a similarity is large enough."""
+_LOST = 4e-5  # milliseconds by which numpy finds the largest of some numbers faster, for each of them
+_JOINED = 4e-6  # milliseconds by which numpy joins the halves of a number faster
+_SIFTED = 3e-6  # milliseconds by which numpy finds faster whether a similarity is large enough
 
 _SAMPLED, _STEPS = 2048, (8, 128)
 """About so many similarities tell from which one on there are enough: every 8th to every 128th."""
 
-_SORTED = 1e-4
-"""Milliseconds by which numpy sorts one of a sample faster."""
-
+_SORTED = 1e-4  # milliseconds by which numpy sorts one of a sample faster
 _FEW = 16
 """With fewer allowed for each that is wanted, to look for the allowed takes less time than to look among the best."""
 
-_SPARE = 8
-"""So many more of the sample must reach it, for chance may have chosen them."""
+_SPARE = 8  # so many more of the sample must reach it, for chance may have chosen them
 
 
 class Stamp(NamedTuple):
@@ -157,7 +149,7 @@ class VectorFile:
         return scans
 
     def only(self, texts: set[int]) -> Block:
-        """Its rows of these texts."""
+        """Return its rows of these texts."""
         from array import array
 
         keeps = [text in texts for text in self.block.texts]
@@ -171,7 +163,7 @@ class VectorFile:
         return Block(memoryview(held), [run for run in runs if run[0]], high, low)
 
     def _halves(self, places: Sequence[int]) -> tuple[bytes, bytes]:
-        """Low and high halves of the rows at these places."""
+        """Return low and high halves of the rows at these places."""
         width, block = self._width, self.block
         cuts = [slice(place * width, (place + 1) * width) for place in places]
         return b"".join(block.low[cut] for cut in cuts), b"".join(block.high[cut] for cut in cuts)
@@ -283,7 +275,7 @@ def _reaching(scan: Scan, floor: float, allowed: set[int] | None) -> list[Chosen
 
 
 def _at_least(values: memoryview[float], least: float) -> list[int]:
-    """Places of the values that are not below `least`, without looking at each in Python."""
+    """Return places of the values that are not below `least`, without looking at each in Python."""
     numpy = arrays(len(values) * _SIFTED)
     if numpy is not None:
         found: list[int] = (numpy.asarray(values) >= least).nonzero()[0].tolist()
@@ -298,7 +290,7 @@ def _at_least(values: memoryview[float], least: float) -> list[int]:
 
 
 def rescored(question: Question, chosen: Sequence[Chosen]) -> list[tuple[int, float]]:
-    """(text, cosine) of the chosen rows, best first; the newer text on a tie."""
+    """Return (text, cosine) of the chosen rows, best first; the newer text on a tie."""
     groups: dict[int, tuple[VectorFile | FloatRows, list[int], list[int]]] = {}
     for _, text, rows, place in chosen:
         _, places, texts = groups.setdefault(id(rows), (rows, [], []))
@@ -312,7 +304,7 @@ def rescored(question: Question, chosen: Sequence[Chosen]) -> list[tuple[int, fl
 
 
 def cosines(query: bytes, rows: bytes) -> list[float]:
-    """Exact cosine of a vector with each of these rows, all float32, the rows one after the other."""
+    """Return exact cosine of a vector with each of these rows, all float32, the rows one after the other."""
     if not rows:
         return []
     asked = memoryview(query).cast("f", (1, len(query) // 4))
@@ -332,7 +324,7 @@ def _shifted(values: memoryview[float], by: float) -> bytes:
 
 
 def _whole(floats: bytes, unit: float) -> bytes:
-    """`round(x / unit)` of each number as float32 whose lowest bytes hold it, 2**15 more than it is."""
+    """Return `round(x / unit)` of each number as float32 whose lowest bytes hold it, 2**15 more than it is."""
     return _sum(memoryview(floats).cast("f"), 1.0 / unit, _BIAS)
 
 
@@ -349,7 +341,7 @@ def _flat(tensor: object) -> memoryview[float]:
 
 
 def block_of(texts: Iterable[int], rows: bytes) -> Block:
-    """Float32 rows as they stand in a file, the rows one after the other."""
+    """Return float32 rows as they stand in a file, the rows one after the other."""
     from array import array
 
     held = array("q", texts)
@@ -371,7 +363,7 @@ def _peak(data: bytes) -> float:
 
 
 def write(path: str, dimensions: int, blocks: Sequence[Block]) -> Stamp:
-    """Write a vector file of at least one row; return its checksum. Raises OSError and leaves nothing behind."""
+    """Write a vector file of at least one row; return its stamp. Raises OSError and leaves nothing behind."""
     from struct import pack
 
     runs: list[tuple[int, float]] = []
@@ -381,7 +373,7 @@ def write(path: str, dimensions: int, blocks: Sequence[Block]) -> Stamp:
         runs.append((rows, unit))
     temporary = f"{path}.{os.getpid()}.tmp"
     try:
-        with open(temporary, "wb", opener=_private) as file:
+        with open(temporary, "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
             file.write(_MAGIC + pack("=qqq", sum(rows for rows, _ in runs), dimensions, len(runs)))
             file.write(b"".join(pack("=qd", *run) for run in runs))
             for part in ("texts", "high", "low"):
@@ -397,13 +389,7 @@ def write(path: str, dimensions: int, blocks: Sequence[Block]) -> Stamp:
     return Stamp(status.st_size, status.st_mtime_ns)
 
 
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
-
-
 def discard(path: str) -> None:
     """Unlink a file; nothing happens if it is gone or cannot be unlinked."""
-    try:
+    with suppress(OSError):
         os.unlink(path)
-    except OSError:
-        return

@@ -9,20 +9,8 @@ from __future__ import annotations
 from itertools import pairwise
 
 from memorybook._light import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Memo, NamedTuple, lazily
-from memorybook.text.days.table import (
-    ALONE,
-    BESIDE,
-    BOTH,
-    CHINESE,
-    ENGLISH,
-    LED,
-    READ,
-    SURE,
-    WORDS,
-    Rule,
-    month,
-    weekday,
-)
+from memorybook.text.days import table
+from memorybook.text.days.table import month, weekday
 from memorybook.text.numbers import number
 
 if TYPE_CHECKING:
@@ -40,7 +28,7 @@ class When(NamedTuple):
 
     start: int
     end: int
-    level: int = SURE
+    level: int = table.SURE
     year: int | None = None
     month: int | None = None
     day: int | None = None
@@ -82,12 +70,12 @@ _BARE = When(0, 0)
 
 
 _PLAIN = bytes(code if chr(code).isalnum() else 32 for code in range(128)).ljust(256)
-_RULES = (*BOTH, *ENGLISH, *CHINESE)
+_RULES = (*table.BOTH, *table.ENGLISH, *table.CHINESE)
 _WORDS = frozenset().union(*(rule.words for rule in _RULES))
 _HAN_WORDS = tuple({word for rule in _RULES for word in (*rule.words, *rule.also) if not word.isascii()})
 
 
-def _fitting(text: str) -> Iterator[Rule]:
+def _fitting(text: str) -> Iterator[table.Rule]:
     """Yield the rules whose words the text has: a look that costs a hundredth of trying the patterns."""
     lower = text.lower()
     if not text.isascii():
@@ -105,18 +93,18 @@ def _fitting(text: str) -> Iterator[Rule]:
         words.update(word for word in _HAN_WORDS if word in lower)
     if words.isdisjoint(_WORDS):
         return
-    for rule in _RULES[: -len(CHINESE)] if text.isascii() else _RULES:
+    for rule in _RULES[: -len(table.CHINESE)] if text.isascii() else _RULES:
         if not rule.words.isdisjoint(words) and not (rule.also and rule.also.isdisjoint(words)):
             yield rule
 
 
 def may_name_days(text: str) -> bool:
     """Return whether a text may name days, without compiling a pattern: says yes too often, never no too often."""
-    return any(rule.level < BESIDE for rule in _fitting(text if text.isascii() else plain(text)))
+    return any(rule.level < table.BESIDE for rule in _fitting(text if text.isascii() else plain(text)))
 
 
 def plain(text: str) -> str:
-    """Full-width digits and letters as the usual ones."""
+    """Return full-width digits and letters as the usual ones."""
     if text.isascii():
         return text
     from unicodedata import normalize
@@ -138,7 +126,10 @@ def phrases(text: str, found: Iterable[When] | None = None) -> list[When]:
     chosen.sort(key=lambda one: one.start)
     merged: list[When] = []
     for one in chosen:
-        one = _led(one, text)
+        if one.level == table.LED:  # sure, if a word leads to it or the text is about it
+            alone = len(text) <= SHORT and not any(map(str.isalnum, text[: one.start]))
+            if alone or _LEADS.search(text[max(0, one.start - SHORT) : one.start]):
+                one = one.but(level=table.SURE)
         while merged and (both := _as_one(merged[-1], one, text)) is not None:
             merged.pop()
             one = both
@@ -147,7 +138,7 @@ def phrases(text: str, found: Iterable[When] | None = None) -> list[When]:
 
 
 def ranges(text: str, found: Iterable[When]) -> list[When]:
-    """These phrases, but those between which "to" stands as one, and with what says that it goes on until now."""
+    """Join phrases between which "to" stands, and take in what says that one goes on until now."""
     rest = list(found)
     joined: list[When] = []
     while rest:
@@ -167,19 +158,21 @@ def without_recurring(text: str) -> str:
     return _RECURRING.sub(lambda match: " " * len(match[0]), text)
 
 
-def _compiled(rule: Rule) -> tuple[re.Pattern[str], list[tuple[str, str, Callable[[str], Any]]], int, dict[str, Any]]:
-    """The pattern of a rule, its groups, each with the field that it fills and with what; its level, what it fixes."""
+def _compiled(
+    rule: table.Rule,
+) -> tuple[re.Pattern[str], list[tuple[str, str, Callable[[str], Any]]], int, dict[str, Any]]:
+    """Return the pattern of a rule, its groups (field and reader of each), its level, and what it fixes."""
     import re
 
     groups: list[tuple[str, str, Callable[[str], Any]]] = []
 
     def spelt(match: re.Match[str]) -> str:
         name, _, words = match[1].partition(":")
-        inner = _written(WORDS.get(words or name.removeprefix("="), words))
+        inner = _written(table.WORDS.get(words or name.removeprefix("="), words))
         if name.startswith("="):
             return inner
         group = f"{name}_{len(groups)}"
-        groups.append((group, *READ[name]))
+        groups.append((group, *table.READ[name]))
         return f"(?P<{group}>{inner})"
 
     def _written(text: str) -> str:
@@ -192,7 +185,7 @@ def _compiled(rule: Rule) -> tuple[re.Pattern[str], list[tuple[str, str, Callabl
 _ready = Memo(_compiled, 200).__getitem__
 
 
-def _found(rule: Rule, text: str) -> Iterator[When]:
+def _found(rule: table.Rule, text: str) -> Iterator[When]:
     pattern, groups, level, fixed = _ready(rule)
     for match in pattern.finditer(text):
         fields = dict(fixed)
@@ -209,7 +202,7 @@ def _found(rule: Rule, text: str) -> Iterator[When]:
             if fields.pop("and_half", False):
                 least, most = least + 0.5, most + 0.5
             fields["away"] = (-most, -least) if fields.pop("ago", False) else (least, most)
-        yield _BARE.but(start=start, end=match.end(), level=SURE if "which" in fields else level, **fields)
+        yield _BARE.but(start=start, end=match.end(), level=table.SURE if "which" in fields else level, **fields)
 
 
 _RECURRING = lazily(
@@ -226,22 +219,12 @@ _JOINT = lazily(rf"(?i)\s*(?:{_TO}|(?P<and>and|[和与跟]))\s*(?:the\s+|了)?")
 _BETWEEN = lazily(r"(?i)\bbetween\b[^,.;?!]{0,30}$")
 _END = lazily(
     rf"(?i)\s*(?:{_TO}|(?P<and>and|[和与跟]))\s*(?:the\s+)?(?:(?P<weekday>[一二三四五六日天])(?![个次月十点百千万])"
-    rf"|(?P<month>{WORDS['month']})(?!\s+\d)|(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b(?![:/%]|\.\d)(?!\s+(?:of\b|{WORDS['month']}))"
-    rf"|(?P<han>{WORDS['n']})[日号])"
+    rf"|(?P<month>{table.WORDS['month']})(?!\s+\d)|(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b(?![:/%]|\.\d)(?!\s+(?:of\b|{table.WORDS['month']}))"
+    rf"|(?P<han>{table.WORDS['n']})[日号])"
 )
 _BEGIN = lazily(rf"(?i)\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s*(?:{_TO}|(?P<and>and))\s*(?:the\s+)?$")
 _SINCE = lazily(r"(?i)\bsince\s+(?:the\s+)?$")
 _TILL_NOW = lazily(r"(?i)\s*(?:以来|至今|起(?:到现在|至今)|[到至]现在|(?:to|until|till|up\s+to)\s+now\b)")
-
-
-def _led(one: When, text: str) -> When:
-    """Sure, if a word leads to it or the text is about it."""
-    if one.level != LED:
-        return one
-    leads = _LEADS.search(text[max(0, one.start - SHORT) : one.start])
-    if leads or (len(text) <= SHORT and not any(map(str.isalnum, text[: one.start]))):
-        return one.but(level=SURE)
-    return one
 
 
 def _as_one(one: When, other: When, text: str) -> When | None:
@@ -262,13 +245,13 @@ def _within(large: When, small: When) -> When | None:
     whole, part, level = _says(large), _says(small), large.level
     if part == {"same"} or small.days == (0, 0):
         if whole == {"weeks"}:
-            return small.but(level=SURE, days=(7 * (large.weeks or 0),) * 2, same=None)
-        small, level = small.but(days=None, same=small.same or 0), SURE
+            return small.but(level=table.SURE, days=(7 * (large.weeks or 0),) * 2, same=None)
+        small, level = small.but(days=None, same=small.same or 0), table.SURE
         fits = bool(whole) and whole <= {"years", "months", "away", "unit"}
     elif whole in ({"year"}, {"years"}):
         if part == {"half"}:
             small = small.but(half=None, term=(6 * (small.half or 1) - 5, 6))
-        fits, level = not part & {"year", "years", "which", "either"}, SURE
+        fits, level = not part & {"year", "years", "which", "either"}, table.SURE
         fits = fits and bool(small.month or small.term or small.holiday)
     elif part == {"whole"}:
         fits = "day" in whole
@@ -276,7 +259,7 @@ def _within(large: When, small: When) -> When | None:
         fits = whole <= {"month", "months", "year", "years", "which"} and part <= {"day", "nth", "half"}
     else:
         fits = whole == {"weeks"} or (whole == {"away", "unit"} and large.unit in "wf")
-        fits = fits and part == {"weekday"} and small.level == ALONE
+        fits = fits and part == {"weekday"} and small.level == table.ALONE
     return small.but(level=level, **{name: getattr(large, name) for name in whole}) if fits else None
 
 
@@ -290,7 +273,7 @@ def _leads(text: str, conjunction: str | None, start: int, end: int) -> bool:
 
 
 def _from_to(one: When, other: When, text: str) -> When | None:
-    if min(one.level, other.level) > LED:
+    if min(one.level, other.level) > table.LED:
         return None
     joint = _JOINT.fullmatch(text, one.end, other.start)
     if joint is None or not _leads(text, joint["and"], one.start, other.end):
@@ -339,7 +322,7 @@ def _borrowed(one: When, text: str) -> When:
 
 
 def _since(one: When, text: str) -> When:
-    """From then until now, with the words that say so."""
+    """Extend a phrase until now, with the words that say so."""
     since, till = _SINCE.search(text[max(0, one.start - SHORT) : one.start]), _TILL_NOW.match(text, one.end)
     if not (since or till):
         return one

@@ -47,11 +47,21 @@ def holiday(name: str, year: int) -> tuple[int, int] | None:
     key = next((same for word, same in _SAME.items() if name.startswith(word)), name)
     for word, (month, day, ahead, length, table) in _MOON.items():
         if key.startswith(word):
-            return _by_moon(year, (month, day), ahead, length, table)
+            if not FIRST <= year <= LAST:
+                return None
+            letter = table[year - FIRST]
+            begins = date(year, month, day).toordinal() + ahead
+            begins += ord(letter) - (ord("a") if letter >= "a" else ord("A") - 26)
+            return begins, begins + length - 1
     if key.startswith(("new year", "元旦", "新年")):
-        return _new_year(key, year)
+        first_day = date(year, 1, 1).toordinal()
+        if key.endswith("eve"):  # of the year that ends
+            return (date(year, 12, 31).toordinal(),) * 2
+        return (first_day, first_day) if key.endswith("day") else (first_day - 1, first_day + 1)
     if key.startswith(("easter", "复活")):
-        sunday = _easter(year)
+        from dateutil.easter import easter
+
+        sunday = easter(year).toordinal()
         return sunday - 2, sunday + 1
     if key.startswith(("thanksgiving", "感恩")):
         november = date(year, 11, 1)
@@ -60,33 +70,6 @@ def holiday(name: str, year: int) -> tuple[int, int] | None:
     (month, day), length = max((word, value) for word, value in _FIXED.items() if key.startswith(word))[1]
     first_day = date(year, month, day).toordinal()
     return first_day, first_day + length - 1
-
-
-def _easter(year: int) -> int:
-    """Easter Sunday of the Gregorian calendar; after Meeus, Jones and Butcher (Astronomical Algorithms, chapter 8)."""
-    golden, (century, rest) = year % 19, divmod(year, 100)
-    epact = (19 * golden + century - century // 4 - (century - (century + 8) // 25 + 1) // 3 + 15) % 30
-    weekday = (32 + 2 * (century % 4) + 2 * (rest // 4) - epact - rest % 4) % 7
-    late = (golden + 11 * epact + 22 * weekday) // 451
-    month, day = divmod(epact + weekday - 7 * late + 114, 31)
-    return date(year, month, day + 1).toordinal()
-
-
-def _by_moon(year: int, base: tuple[int, int], ahead: int, length: int, table: str) -> tuple[int, int] | None:
-    if not FIRST <= year <= LAST:
-        return None
-    letter = table[year - FIRST]
-    first = date(year, *base).toordinal() + ord(letter) - (ord("a") if letter >= "a" else ord("A") - 26) + ahead
-    return first, first + length - 1
-
-
-def _new_year(name: str, year: int) -> tuple[int, int]:
-    """Its eve, of the year that ends; its day; or both and the day after."""
-    first = date(year, 1, 1).toordinal()
-    if name.endswith("eve"):
-        last = date(year, 12, 31).toordinal()
-        return last, last
-    return (first, first) if name.endswith("day") else (first - 1, first + 1)
 
 
 Span = tuple[int, int]
@@ -98,8 +81,7 @@ LENGTH = {"d": 1, "w": 7, "f": 14, "m": 30, "y": 365}
 _PLAY = {"d": 0, "w": 3, "f": 7, "m": 15, "y": 60}
 """Days by which a number of units may be wrong; two thirds of it for one "and a half"."""
 
-_HALF = {"m": (15, 5), "y": (183, 45)}
-"""Days of half a unit, and by how many they may be wrong."""
+_HALF = {"m": (15, 5), "y": (183, 45)}  # days of half a unit, and by how many they may be wrong
 
 
 def spans_of(when: When, today: date | None, years: Iterable[int], near: Iterable[int]) -> list[Span]:
@@ -133,13 +115,13 @@ def shifted(day: date, months: int) -> tuple[int, int]:
 
 
 def week_of(day: int, weeks: int = 0) -> Span:
-    """Monday to Sunday of the week so many weeks from that of the day."""
+    """Return Monday to Sunday of the week so many weeks from that of the day."""
     monday = day - (day - 1) % 7 + 7 * weeks  # ordinal 1 was a Monday
     return monday, monday + 6
 
 
 def _months(when: When, today: date | None, years: Iterable[int], near: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """The years and months in which the days may be, the month 0 for what is of no month, -1 for what is of neither."""
+    """Yield years and months in which the days may be; month 0 is of no month, -1 of neither."""
     counted = when.days or when.away or when.weekday is not None or when.weeks is not None or when.quarters is not None
     of_month = when.months is not None or (when.month is None and (when.day or when.open == "month"))
     if today is not None and counted:
@@ -197,7 +179,7 @@ def _in_month(when: When, today: date | None, year: int, month: int) -> Span:
 
 
 def _same(today: date, year: int, month: int, play: int) -> Span:
-    """The day of that month which has the number of today, or the last if there is none, give or take some days."""
+    """Return the day of that month with the number of today, or the last if there is none, give or take some days."""
     first, last = _reach(year, month)
     day = min(first + today.day - 1, last)
     return day - play, day + play
@@ -252,9 +234,7 @@ MOST = 2000
 LATER = 14
 """Days after a span in which it may still be spoken of."""
 
-_LEAP = 8
-"""Years back to the last 29 February."""
-
+_LEAP = 8  # years back to the last 29 February
 _BACK = (0, -1, -2, -3)
 """Weeks and months from today in which the newest such day is sought: a month in three has a 31st."""
 
@@ -285,7 +265,7 @@ def spans_at(question: str, years: Iterable[int], today: date | None) -> list[tu
 
 
 def closeness(day: int, wanted: Iterable[Span]) -> float:
-    """1 for a day (ordinal) within a span, then less and less until `LATER` days after it; else 0."""
+    """Return 1 for a day (ordinal) within a span, then less until `LATER` days after it; else 0."""
     return max(
         (
             1.0 if first <= day <= last else (1 - (day - last) / (LATER + 1)) / 2
@@ -393,7 +373,7 @@ def _is_open(when: When) -> bool:
 
 
 def _range(first: When, last: When, years: Sequence[int], today: date | None) -> list[Span]:
-    """From one to the other; each by itself if they are no range."""
+    """Return spans from one to the other; each by itself if they are no range."""
     starts, ends = _spans(first, years, today), _spans(last, years, today)
     if _is_open(last) and last.weekday is not None:
         if _is_open(first) and today is not None:
@@ -418,9 +398,7 @@ def _range(first: When, last: When, years: Sequence[int], today: date | None) ->
 NEAR = 10
 """Days in a span up to which one day in it counts as meant."""
 
-_SLACK = {"d": 1, "w": 3, "f": 4, "m": 8, "y": 100}
-"""Days by which a number of units may be wrong."""
-
+_SLACK = {"d": 1, "w": 3, "f": 4, "m": 8, "y": 100}  # days by which a number of units may be wrong
 _AROUND = (-2, -1, 0, 1, 2, 3, 4)
 
 _NEXT = lazily(r"(?i)头[天晚]|前一[天晚]|第二天|次日|\b(?:day|night|evening)\s+before\b|\bnext\s+(?:day|morning)\b")

@@ -131,12 +131,12 @@ _UNITS = {"日": "d", "天": "d", "周": "w", "星": "w", "礼": "w", "月": "m"
 
 
 def _ahead(text: str) -> int:
-    """-1 for last, 0 for this, 1 for next; as many as there are 上 or 下."""
+    """Return -1 for last, 0 for this, 1 for next; as many as there are 上 or 下."""
     return _AHEAD.get(text, text.count("下") - text.count("上"))
 
 
 def weekday(text: str) -> int:
-    """Monday is 0."""
+    """Return the number of a weekday; Monday is 0."""
     if text in ("weekend", "末"):
         return WEEKEND
     return _place(WEEKDAYS, text) if text.isascii() else "一二三四五六日".index(text.replace("天", "日"))
@@ -147,12 +147,12 @@ def _place(names: list[str], text: str) -> int:
 
 
 def month(text: str) -> int:
-    """January is 1."""
+    """Return the number of a month; January is 1."""
     return _place(MONTHS, text) + 1 if "a" <= text[0] <= "z" else number(text)
 
 
 def _nth(text: str) -> int:
-    """1 for the first, 0 for the last."""
+    """Return 1 for the first, 0 for the last."""
     return _NTH[text] if text in _NTH else number(text)
 
 
@@ -221,7 +221,7 @@ _LISTS = {
 
 
 def _rules(table: str, frame: str = "%s") -> list[Rule]:
-    """The rules of a table, one a line: words, level and fields, pattern; a line that begins with a space goes on."""
+    """Return the rules of a table, one a line: words, level and fields, pattern; an indented line goes on."""
     return [
         Rule(_words(first), _words(also), frame % pattern, told)
         for words, told, pattern in (line.split("  ") for line in table.replace("\n    ", "")[1:-1].split("\n"))
