@@ -211,6 +211,7 @@ def build(data: Path, root: Path, lang: str, *, padded: bool = False) -> None:
                 (notes / f"cmrc-{number}.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
         memory.remember("distractor") if not texts else None
         books.finish(memory)
+        memory.export()  # a file that the talk's export is held against
     (folder / "texts.json").write_text(json.dumps(texts, ensure_ascii=False), encoding="utf-8")
 
 

@@ -302,6 +302,8 @@ def test_flush_takes_one_of_the_two(memory: Memory) -> None:
         memory.flush()
     with pytest.raises(InvalidInput, match="one of the two"):
         memory.flush("a", messages=[])
+    with pytest.raises(InvalidInput, match="must be text"):
+        memory.flush([{"role": "user", "content": "a"}])  # type: ignore[arg-type]
 
 
 # --- reading -------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 
 from books import Reopen, files
+from entries.test_operations import chat
 from memorybook.entries.history import undo
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.forget.forget import forget
@@ -20,13 +20,6 @@ from memorybook.memory import Memory
 from memorybook.model import Add, Entry, Put
 
 BREAD = b"- 10:00 bought bread\r\n"
-
-
-def chat(tmp_path: Path, *said: str, session: str = "s1") -> str:
-    path = tmp_path / f"{session}.jsonl"
-    turns = [{"id": f"m{n}", "role": "user", "content": text, "session": session} for n, text in enumerate(said)]
-    path.write_text("".join(json.dumps(turn, ensure_ascii=False) + "\n" for turn in turns), encoding="utf-8")
-    return str(path)
 
 
 def test_a_dry_run_says_what_is_done_then(memory: Memory, tmp_path: Path) -> None:

@@ -199,14 +199,6 @@ def hit(name: str, relevance: float, session: str | None = None, **fields: Any) 
     return Hit(Passage(f"{name}.md", 1, 1, name, "document", session=session, **fields), 1.0, relevance, name)
 
 
-def test_halves_are_taken_in_their_order() -> None:
-    hits = [hit("a", 0.9), hit("b", 0.8), hit("c", 0.7, "s"), hit("d", 0.6, "s"), hit("e", 0.5, "s")]
-    own = hits[2:]
-    assert [each.snippet for each in halved(hits, own, 3)] == ["a", "c", "d"]
-    assert [each.snippet for each in halved(hits, own, 1)] == ["c"]
-    assert [each.snippet for each in halved(hits, [], 2)] == ["a", "b"]
-
-
 def test_a_longer_text_is_not_lost_to_a_shorter_one() -> None:
     short, long = hit("port 8080", 0.9), hit("port 8080, or 9090 at night", 0.8)
     assert [each.snippet for each in once([short, long])] == ["port 8080", "port 8080, or 9090 at night"]

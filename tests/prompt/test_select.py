@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from memorybook.memory import Memory
 from memorybook.model import Archive, Supersede
 from memorybook.prompt.block import WORDING
-from memorybook.prompt.recall import LATELY, recall, tell_hits
-from memorybook.prompt.select import FOLLOWING, PLACED, Selection, in_turn, merged
+from memorybook.prompt.recall import recall, tell_hits
+from memorybook.prompt.select import FOLLOWING, PLACED, Selection
 from memorybook.search.types import Hit, Passage
 from prompt.conftest import Say, number, told
 
@@ -57,7 +56,7 @@ def test_a_correction_comes_however_far_down_what_it_corrects_is_found(
     memory: Memory, say: Say, asked: str, often: str, said: str, correction: str
 ) -> None:
     say("s1", f"user: {said}", f"user: {correction}")
-    for session in range(2, 2 + LATELY):
+    for session in range(2, 6):
         say(f"s{session}", *(f"user: {often} {session}.{n}." for n in range(PLACED)), day=session)
     text = memory.recall(asked, max_tokens=3_000).text
     assert number(text, correction) < number(text, said)
@@ -228,17 +227,12 @@ def test_unasked_only_what_may_be_about_it_is_told(memory: Memory, say: Say) -> 
     assert recall(memory.context, "How do jet engines work?", max_tokens=1_000, unasked=True).text == ""
 
 
-# --- pieces --------------------------------------------------------------------------------------
-
-
-def test_several_are_taken_in_turn() -> None:
-    rows: list[list[Any]] = [[1, 4, 6], [2], [3, 5]]
-    assert list(in_turn(*rows)) == [1, 2, 3, 4, 5, 6]
-
-
-def test_spans_that_touch_are_one() -> None:
-    spans = [("b", 3, 4), ("a", -2, 6), ("a", 7, 8), ("a", 10, 12), ("b", 4, 9)]
-    assert merged(spans) == [("a", 0, 8), ("a", 10, 12), ("b", 3, 9)]
+def test_talks_in_which_nobody_says_anything_do_not_hide_the_ones_before(memory: Memory, say: Say) -> None:
+    say("s0", "user: We keep bees on the roof.")
+    for session in range(1, 11):
+        noise = (f"assistant: The weather is fine in town {session} {number}." for number in range(8))
+        say(f"s{session}", "user: ok", *noise, day=session + 1)
+    assert "bees" in memory.recall("Which instrument does Ann play?", max_tokens=1_000).text
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from memorybook.entries.candidate import Extraction, Skipped
 from memorybook.entries.cues import framed_from, taken_back
 from memorybook.forget.order_patterns import PRIVATE
+from memorybook.forget.order_text import ASKED
 from memorybook.model import Note, Turn
 from memorybook.sessions.summarize import cut_at_sentence
 from memorybook.text.sentences import compiled, is_chinese, is_question, without_recalled
@@ -129,6 +130,9 @@ def _refused(text: str, seen: set[str], written: int, limit: int) -> str | None:
 
 
 _UNFIT = "not to be kept"
+REQUEST = "a request to forget"
+PRIVATE_REASONS = (_UNFIT, REQUEST, ASKED)
+"""Why something is left out whose words the journal does not keep either."""
 
 
 def _is_worth(text: str, kind: str | None) -> bool:
@@ -232,7 +236,7 @@ def _of_talk(found: Extraction, now: datetime, skipped: list[Skipped]) -> Iterat
     """Statements first, then events with their day."""
     skipped.extend(found.skipped)
     skipped.extend(Skipped(left.text, left.reason) for left in found.discarded)
-    skipped.extend(Skipped(request.text, "a request to forget") for request in found.forget_requests)
+    skipped.extend(Skipped(request.text, REQUEST) for request in found.forget_requests)
     for candidate in found.candidates:
         yield _Piece(candidate.content, KINDS[candidate.category], candidate.tags)
     for note in found.notes:

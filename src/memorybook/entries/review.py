@@ -19,6 +19,7 @@ from memorybook.book.transaction import Result, statement
 from memorybook.book.undo import Group
 from memorybook.entries.match import Proposed
 from memorybook.errors import Conflict, InvalidInput, NotFound, Unavailable
+from memorybook.forget.cutting import repeat_marks
 from memorybook.forget.tombstones import phrases, tombstones_of, turn_key, unlabelled
 from memorybook.formats import changes_json, session_md
 from memorybook.model import (
@@ -207,7 +208,8 @@ def review(context: Context, *, kind: str | None = None, state: str = "open", li
     limit = count_of(limit)
     _check_kind(context, kind)
     book = context.book
-    wanted = [each for each in book.journal.proposals(state=state) if kind is None or each.kind == kind]
+    found = book.journal.proposals(state=state)
+    wanted = [each for each in found if kind in (None, each.kind) and not says_forgotten(book, each)]
     entries = {entry.id: entry for entry in book.entries()}
     shown: list[Waiting] = []
     for each in wanted[:limit]:
@@ -371,6 +373,8 @@ _KINDS: tuple[tuple[str, type[Any]], ...] = (
 )
 _PASSING = frozenset({"score", "scored"})
 _TURNS_TOLD = 3
+
+_FORGOTTEN = "it was forgotten since"
 
 FORGET = "forget"
 """Kind of what a person asked to forget: it holds however often it was said again, and leaves tombstones."""
@@ -568,7 +572,26 @@ def _line(text: str, most: int = 300) -> str:
 
 def stale(book: Book, proposal: Proposal, entries: Mapping[str, Entry]) -> str:
     """Return why a proposal no longer fits what stands there now; "" if it does."""
+    if says_forgotten(book, proposal):
+        return _FORGOTTEN
     return next(filter(None, _against(book, proposal, entries)), "")
+
+
+def says_forgotten(book: Book, proposal: Proposal) -> bool:
+    """Whether a proposal says what was forgotten since it was made, in any words: it is told no more."""
+    if proposal.kind == FORGET or not book.journal.buries():
+        return False
+    marks = {mark for text in _texts(proposal.changes) for mark in repeat_marks(text)}
+    return _forgotten_since(book, tuple(marks), proposal.time)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """What entries and lines say anywhere in the JSON of changes."""
+    if isinstance(value, Mapping):
+        yield from (value[name] for name in ("text", "line", "quote") if isinstance(value.get(name), str))
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        yield from (text for each in value for text in _texts(each))
 
 
 def overruled(proposal: Proposal, forgets: Iterable[tuple[Proposal, set[str]]]) -> str:
@@ -600,7 +623,7 @@ def _misfit(
         return f"entry {change.entry.id} is in the book already"
     brings = () if proposal.kind == FORGET else _says_and_rests_on(change, shown.get("session") or "")
     if _forgotten_since(book, tuple(brings), proposal.time):
-        return "it was forgotten since"
+        return _FORGOTTEN
     if isinstance(change, Put):
         standing = ""
         with suppress(NotFound):

@@ -35,7 +35,7 @@ from memorybook.text.tokens import digest, normalise, text_digest, tokens
 if TYPE_CHECKING:
     from memorybook.context import Context
 
-_LONG = 12
+LONG = 12
 """Length of a text, a character outside ASCII counted twice, from which it is looked for inside of others."""
 
 
@@ -67,7 +67,7 @@ class Teller:
     def __init__(self, texts: Iterable[str], values: Iterable[str] = (), rare: Iterable[str] = ()) -> None:
         texts = [text for text in texts if text.strip()]
         self._plain = {form for text in texts for form in map(normalise, forms_of(text))}
-        self._long = sorted(form for form in self._plain if _weight(form) >= _LONG)
+        self._long = sorted(form for form in self._plain if weight(form) >= LONG)
         self._words = [words for text in texts if len(words := words_of(text)) >= 2]
         self._values = frozenset(values)
         self._rare = frozenset(rare)
@@ -79,7 +79,7 @@ class Teller:
             return True
         if any(form in plain for form in self._long):
             return True
-        if _weight(plain) >= _LONG and any(plain in form for form in self._long):
+        if weight(plain) >= LONG and any(plain in form for form in self._long):
             return True
         words = words_of(text)
         if len(words & self._rare) > 1:
@@ -107,8 +107,7 @@ class Teller:
             if not cut and self(text[mine[0].start : mine[-1].end]):
                 cut = mine
             spans += [(unit.start, unit.end) for unit in cut]
-        left = without_spans(text, spans)
-        return tidied(left) if spans else text
+        return without_spans(text, spans)
 
     def left_in(self, value: Any) -> Any:
         """The JSON value without what says it in its texts."""
@@ -164,6 +163,14 @@ def echo_marks(words: Iterable[str], values: Collection[str], *, alone: bool = F
     for one, other in combinations(known, 2):
         if one in named or other in named:
             yield text_digest(f"pair {one} {other}")
+
+
+def repeat_marks(text: str) -> Iterator[str]:
+    """What the tombstones of a forgotten statement are of, clause by clause, if the text says it in any words."""
+    yield from marks(text)
+    for unit in units(text):
+        words = words_of(unit.text)
+        yield from (*marks(unit.text), *echo_marks(words, words, alone=True))
 
 
 MOST_PAIRED = 40
@@ -348,5 +355,6 @@ def _lines(context: Context, tells: Teller, reason: str) -> Iterator[Drop]:
             yield Drop(path=path, line=line, left=line.replace(text, begun(left)) if left else "", reason=reason)
 
 
-def _weight(text: str) -> int:
+def weight(text: str) -> int:
+    """How much a text says: a character outside ASCII about as much as two within."""
     return sum(1 if char.isascii() else 2 for char in text)

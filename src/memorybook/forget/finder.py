@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from memorybook.forget.found import Found, Place, TurnKey, together
+from memorybook.forget.found import Found, Place, TurnKey, together, turn_ids
 from memorybook.forget.tombstones import unlabelled
 from memorybook.forget.units import (
     USER,
@@ -26,11 +26,11 @@ from memorybook.forget.units import (
     is_id,
     is_machine,
     is_of_another,
+    is_own,
     is_word,
     points_back,
     sentences_in,
     starts_with_pronoun,
-    tidied,
     units,
     values_of,
     whole_words,
@@ -350,14 +350,16 @@ class Finder:
         left |= {line[:2]: stays for line, stays in cut_lines if stays}
         cut = {(one.place, one.number): one for one in hits}
         known = {place for place, _ in cut}
+        about = [*cut.values(), *(more for one in cut.values() for more in self._following(one))] if going_on else []
+        named_in = {one.place for one in about}
         for entry in entries:
             cut |= {(one.place, one.number): one for one in self._grounds(entry, cut, known)}
         if going_on:
             for one in list(cut.values()):
                 cut |= {(more.place, more.number): more for more in self._following(one)}
-        cut = self._grown(cut, of_topic=going_on)
+        cut = self._grown(cut, going_on, named_in)
         texts = [one.text for one in cut.values()]
-        says = self._made_of(cut, of_topic=going_on)
+        says = self._made_of(cut, named_in)
         ids = {entry.id for entry in entries}
         entries += [each for each in self.entries if each.id not in ids and says(each.text, each.source or "")]
         ids.update(entry.id for entry in entries)
@@ -393,13 +395,15 @@ class Finder:
             left,
         )
 
-    def _grown(self, cut: dict[tuple[int, int], _Said], *, of_topic: bool) -> dict[tuple[int, int], _Said]:
-        """What is cut, with corrections and echoes, and theirs; of a topic all that is about a name it brought in."""
+    def _grown(
+        self, cut: dict[tuple[int, int], _Said], of_topic: bool, named_in: Collection[int]
+    ) -> dict[tuple[int, int], _Said]:
+        """What is cut, with corrections and echoes, and theirs; all that is about a name brought in by these turns."""
         for _ in range(3):
             many = len(cut)
             for one in list(cut.values()):
                 cut |= {(more.place, more.number): more for more in self._corrections(one)}
-            cut |= {(one.place, one.number): one for one in self._echoes(cut, of_topic)}
+            cut |= {(one.place, one.number): one for one in self._echoes(cut, of_topic, named_in)}
             if len(cut) == many:
                 break
         return cut
@@ -432,7 +436,7 @@ class Finder:
                 yield one
 
     def _sources(self, entry: Entry) -> Iterator[int]:
-        names = [part.split()[0].rstrip(",;") for part in (entry.source or "").split("turn:")[1:] if part.split()]
+        names = turn_ids(entry.source)
         for place, turn in enumerate(self.turns):
             if turn.id in names and entry.session in (None, turn.session):
                 yield place
@@ -500,10 +504,8 @@ class Finder:
             many.update(words)
         for _, _, text in lines:
             many.update(words_of(text))
-        told = frozenset[str]().union(*(words_of(text) for _, text in self.pages))
-        return frozenset(
-            w for w, n in many.items() if is_word(w) and self._df.get(w, 0) <= n + (w in told) * len(self.pages)
-        )
+        many.update(word for _, text in self.pages for word in words_of(text) if word in many)
+        return frozenset(word for word, times in many.items() if is_word(word) and self._df.get(word, 0) <= times)
 
     def _introduced(self, cut: Mapping[tuple[int, int], _Said]) -> dict[str, int]:
         """Values that what is cut says first, with the turn in which it does."""
@@ -525,7 +527,9 @@ class Finder:
                     introduced.setdefault(value, place)
         return introduced
 
-    def _echoes(self, cut: Mapping[tuple[int, int], _Said], of_topic: bool) -> Iterator[_Said]:
+    def _echoes(
+        self, cut: Mapping[tuple[int, int], _Said], of_topic: bool, named_in: Collection[int]
+    ) -> Iterator[_Said]:
         """Clauses that repeat a value that was introduced by what is cut, or in the next turns most of its words."""
         introduced = self._introduced(cut)
         cut_places: dict[int, frozenset[str]] = {}
@@ -535,7 +539,7 @@ class Finder:
             for one in turn:
                 if (place, one.number) in cut:
                     continue
-                if self._repeats(one, place, introduced, cut_places, of_topic):
+                if self._repeats(one, place, introduced, cut_places, of_topic, named_in):
                     yield one
 
     def _repeats(
@@ -545,6 +549,7 @@ class Finder:
         introduced: Mapping[str, int],
         cut: Mapping[int, frozenset[str]],
         of_topic: bool,
+        named_in: Collection[int],
     ) -> bool:
         said = whole_words(tokens(one.text))
         if not of_topic and is_of_another(one.text, frozenset[str]().union(*cut.values())):
@@ -555,7 +560,7 @@ class Finder:
             same = self.turns[at].session == self.turns[place].session
             near = same and abs(place - at) <= REPLIES
             name = not value[0].isdigit()
-            more = of_topic or len(one.words & cut.get(at, frozenset()) - {value}) > 0
+            more = at in named_in or len(one.words & cut.get(at, frozenset()) - {value}) > 0
             known = cut.get(at, frozenset[str]())
             if is_id(value) or (name and more and is_about(one.text, {value})):
                 return True
@@ -571,22 +576,22 @@ class Finder:
                 return True
         return False
 
-    def _made_of(self, cut: Mapping[tuple[int, int], _Said], *, of_topic: bool) -> Callable[[str, str], bool]:
+    def _made_of(self, cut: Mapping[tuple[int, int], _Said], named_in: Collection[int]) -> Callable[[str, str], bool]:
         """Whether a statement was made of what is cut: it says one clause, or rests on its turn and not on the rest."""
-        names = {value for value in self._introduced(cut) if not value[0].isdigit()} if of_topic else set()
+        names = {value for value, at in self._introduced(cut).items() if at in named_in and not value[0].isdigit()}
         by_turn: dict[int, frozenset[str]] = {}
         for (place, _), one in cut.items():
             by_turn[place] = by_turn.get(place, frozenset()) | one.words
         says = _saying([one.text for one in cut.values()])
 
         def made(text: str, source: str) -> bool:
-            words = words_of(text)
+            words, rests_on = words_of(text), turn_ids(source)
             if says(text):
                 return True
             for place, held in by_turn.items():
                 if words and words <= held:
                     return True
-                if f"turn:{self.turns[place].id}" in source:
+                if self.turns[place].id in rests_on:
                     rest = (one.words for one in self._said[place] if (place, one.number) not in cut)
                     stays = frozenset[str]().union(*rest)
                     if len(words & held - stays) > len(words & stays - held) or is_about(text, names):
@@ -653,16 +658,21 @@ def _parted(text: str, topic: Topic) -> tuple[str, str]:
         if before.number in going and more(one.text):
             going.add(one.number)
     for before, one in reversed(list(pairwise(parts))):
-        if one.number in going and one.sentence == before.sentence and hangs_on(one.text):
+        if one.number in going and one.sentence == before.sentence and hangs_on(one.text, before.text):
             going.add(before.number)
     touched = {one.sentence for one in parts if one.number in going}
     rest = [one for one in parts if one.number not in going and says_something(one.text)]
-    held = {one.number for one in rest if one.sentence not in touched or content_size(one.text) >= ALONE}
+    held = {one.number for one in rest if one.sentence not in touched or _stands_alone(one.text)}
     if not going or not held:
         return text, ""
     gone = [unit for n, unit in enumerate(said) if n not in held]
     left = without_spans(text, [(unit.start, unit.end) for unit in gone])
-    return " ".join(unit.text for unit in gone), tidied(begun(left))
+    return " ".join(unit.text for unit in gone), begun(left)
+
+
+def _stands_alone(clause: str) -> bool:
+    """Whether a clause says something without the rest of its sentence: enough words, or the user's own name."""
+    return content_size(clause) >= ALONE or (is_own(clause) and bool(values_of(clause)))
 
 
 def _by_sentence(turn: Sequence[_Said]) -> Iterator[list[_Said]]:

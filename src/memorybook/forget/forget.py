@@ -6,7 +6,7 @@ import os
 from collections.abc import Set
 
 from memorybook import locale
-from memorybook._light import TYPE_CHECKING, Collection, Iterable, Iterator, NamedTuple, lazily, suppress
+from memorybook._light import TYPE_CHECKING, Collection, Iterable, Iterator, NamedTuple, lazily
 from memorybook.book.transaction import is_page
 from memorybook.entries.read import turn_of
 from memorybook.errors import InvalidInput, MissingDocument, NotFound, Unavailable
@@ -30,6 +30,7 @@ from memorybook.text.tokens import digest, query_words
 from memorybook.validate import text_of, words_of
 
 if TYPE_CHECKING:
+    from memorybook.book.book import Book
     from memorybook.context import Context
 
 
@@ -151,7 +152,8 @@ def carry_out(context: Context, meant: Meant, receipt: Receipt, *, kind: str) ->
 
 def _session_keys(context: Context, meant: Meant) -> Iterator[str]:
     """What keeps other machines' summaries of these sessions out, and turns of which nothing but that is kept."""
-    told = [session_md.parse("\n".join(_lines(context, path))) for path in meant.documents if path[:9] == "sessions/"]
+    paths = [path for path in meant.documents if path[:9] == "sessions/"]
+    told = [session_md.parse("\n".join(lines_of(context.book, path))) for path in paths]
     sessions = {*(session.uuid for session in meant.sessions), *(each.session for each in told)}
     for session in filter(None, sessions):
         yield session_key(session)
@@ -199,16 +201,16 @@ def _note_lines(context: Context, hits: Iterable[Hit]) -> Iterator[tuple[str, st
     for hit in hits:
         passage = hit.passage
         if passage.source == "note":
-            lines = _lines(context, passage.path)
+            lines = lines_of(context.book, passage.path)
             if passage.start_line <= len(lines):
                 yield passage.path, lines[passage.start_line - 1]
 
 
-def _lines(context: Context, path: str) -> list[str]:
+def lines_of(book: Book, path: str) -> list[str]:
     """The lines of a document, without their ends; none if there is no such document."""
     try:
-        text = context.book.documents.read(path).text
-    except MissingDocument:
+        text = book.documents.read(path).text
+    except (MissingDocument, InvalidInput):
         return []
     return [line.removesuffix("\r") for line in text.split("\n")]
 
@@ -232,7 +234,7 @@ def _by_session(context: Context, name: str) -> Meant:
         _notes_of(context, {session.uuid, name}),
         (found,) if found else (),
         tuple(turns.values()),
-        tuple(path for path in paths if _lines(context, path)),
+        tuple(path for path in paths if lines_of(context.book, path)),
     )
     if not meant:
         raise locale.error(NotFound, "problems.no_session", name=repr(name))
@@ -256,7 +258,7 @@ def _notes_of(context: Context, sessions: Set[str | None], reason: str = "") -> 
         for applied in operation.changes
         if applied.kind == "append" and applied.after and (not reason or applied.reason == reason)
     )
-    return tuple((path, line) for path, line in written if line in _lines(context, path))
+    return tuple((path, line) for path, line in written if line in lines_of(context.book, path))
 
 
 def _by_source(context: Context, source: str) -> Meant:
@@ -276,9 +278,8 @@ def _by_source(context: Context, source: str) -> Meant:
     if source.startswith("node:"):
         told = [page.path for page in pages(book, collected=True) if page.node == source.removeprefix("node:")]
         found.append(Meant(documents=tuple(told)))
-    with suppress(InvalidInput):
-        if _lines(context, source) and not is_page(source):
-            found.append(Meant(documents=(source,)))
+    if lines_of(context.book, source) and not is_page(source):
+        found.append(Meant(documents=(source,)))
     if not any(found) and not entries:
         raise locale.error(NotFound, "problems.nothing_from", source=repr(source))
     return together_meant([Meant(tuple(entries)), *found])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,6 +17,11 @@ TurnKey = tuple[str, str]
 
 Place = str | tuple[str, str]
 """Id of an entry, or path and line."""
+
+
+def turn_ids(source: str | None) -> list[str]:
+    """The turns that an entry rests on, by its source."""
+    return re.findall(r"turn:([^\s,;]+)", source or "")
 
 
 class Found(NamedTuple):
@@ -53,7 +59,7 @@ class Found(NamedTuple):
     @property
     def memories(self) -> int:
         """How many memories go: entries, notes, and statements of turns that no entry of these rests on."""
-        rested = {part.split()[0].rstrip(",;") for e in self.entries for part in (e.source or "").split("turn:")[1:]}
+        rested = {id for entry in self.entries for id in turn_ids(entry.source)}
         others = [spans for (_, turn), spans in self.cuts.items() if turn not in rested]
         return len(self.entries) + len(self.notes) + sum(len(list(runs(spans))) for spans in others)
 

@@ -70,7 +70,7 @@ def without_forgotten_turns(book: Book, turns: Sequence[Turn], *, now: datetime 
         if repeats and (calls := echoed.left_in(turn.tool_calls)) != turn.tool_calls:
             turn = replace(turn, tool_calls=calls)
         spans += [*echoed.spans(turn.text), *echoes(turn, left)] if repeats else []
-        left.append(replace(turn, text=tidied(without_spans(turn.text, spans))) if spans else turn)
+        left.append(replace(turn, text=without_spans(turn.text, spans)) if spans else turn)
     return tuple(left)
 
 
@@ -139,7 +139,7 @@ def texts_left(book: Book, texts: Iterable[str]) -> list[str]:
     left = {}
     for line, body in lines.items():
         spans = [span for span, each in forms[line].items() if not buried.isdisjoint(each)]
-        kept = tidied(without_spans(body, spans)) if spans else body
+        kept = without_spans(body, spans)
         left[line] = line if not spans else f"{line[: len(line) - len(body)]}{kept}" if kept else ""
     return ["\n".join(left[line] for line in text.split("\n") if left[line] or not line) for text in texts]
 

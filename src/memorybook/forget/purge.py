@@ -11,10 +11,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from memorybook.errors import InvalidInput, MissingDocument, NotFound
+from memorybook.entries.review import says_forgotten
+from memorybook.errors import InvalidInput, NotFound
 from memorybook.exchange.export import renew
+from memorybook.forget.cutting import LONG, weight
 from memorybook.forget.finder import SAME, Finder
-from memorybook.forget.forget import Meant, carry_out, meant_by, receipt_of, together_meant
+from memorybook.forget.forget import Meant, carry_out, lines_of, meant_by, receipt_of, together_meant
 from memorybook.forget.incoming import lost
 from memorybook.forget.tombstones import unlabelled
 from memorybook.forget.units import is_word, values_of, words_of
@@ -37,7 +39,7 @@ PAUSE = 0.2
 PARKED = "purge"
 """Under this id the journal keeps that erased pages are still to be overwritten."""
 
-_LONG, _SHORT = 12, 6
+_SHORT = 6
 _CHUNK = 1 << 20
 _LEFTOVER = "still stands in"
 
@@ -136,7 +138,7 @@ def _erased(
     targets |= {f"session:{each.uuid}" for each in meant.sessions}
     targets |= {name for name in (target, session and f"session:{session}") if name}
     texts = meant.texts | {query or "", *past} | earlier
-    texts |= {line for path in meant.documents for line in _written(book, path)}
+    texts |= {line for path in meant.documents for line in _parts(path, "\n".join(lines_of(book, path)))}
     for id in targets:
         for operation in book.journal.operations(target=id):
             texts |= {text for change in operation.changes if change.target == id for text in _said(change)}
@@ -223,7 +225,7 @@ def _left_out(book: Book, meant: Meant) -> set[str]:
         for session in dict.fromkeys(turn.session for turn in meant.turns)
         for operation in book.journal.operations(session=session)
         for left in operation.discarded
-        if _weight(left.quote) >= _LONG and any(normalise(left.quote) in text for text in said)
+        if weight(left.quote) >= LONG and any(normalise(left.quote) in text for text in said)
     }
 
 
@@ -254,18 +256,6 @@ def _entry(text: str) -> Entry:
     return memory_md.parse_entry(text, modified=datetime(1970, 1, 1, tzinfo=UTC))
 
 
-def _lines(book: Book, path: str) -> list[str]:
-    try:
-        return [line.removesuffix("\r") for line in book.documents.read(path).text.split("\n")]
-    except (MissingDocument, InvalidInput):
-        return []
-
-
-def _written(book: Book, path: str) -> Iterator[str]:
-    """The statements of a document as it stands."""
-    return _parts(path, "\n".join(_lines(book, path)))
-
-
 def _holding(texts: Iterable[str]) -> Callable[[str], bool]:
     """Whether a text says one of these: a long one anywhere in it, a short one as a line of its own."""
     statements = {statement for text in texts if (statement := normalise(text))}
@@ -289,19 +279,14 @@ def _telling(texts: Iterable[str]) -> Callable[[str], bool]:
     def tells(line: str) -> bool:
         plain = re.sub(r"^(?:[-#*]+\s+|title:\s+)?\"?", "", line.strip()).rstrip('…"')
         parts = [normalise(part) for part in (plain, unlabelled(plain))]
-        return holds(line) or any(_weight(part) >= _LONG and any(part in text for text in said) for part in parts)
+        return holds(line) or any(weight(part) >= LONG and any(part in text for text in said) for part in parts)
 
     return tells
 
 
 def _is_long(text: str) -> bool:
     """Whether a text says so much that it is the same wherever it stands: by its length, or by a name or a number."""
-    return _weight(text) >= (_LONG if text.isascii() else 8) or (_weight(text) >= _SHORT and bool(values_of(text)))
-
-
-def _weight(text: str) -> int:
-    """Its length; a character outside ASCII says about as much as two within."""
-    return sum(1 if char.isascii() else 2 for char in text)
+    return weight(text) >= (LONG if text.isascii() else 8) or (weight(text) >= _SHORT and bool(values_of(text)))
 
 
 # --- erasing -------------------------------------------------------------------------------------
@@ -316,6 +301,8 @@ def _erase(context: Context, receipt: Receipt, texts: set[str], targets: set[str
         if (told, title) != (session.summary, session.title):
             book.transcripts.update(replace(session, title=title, summary="" if holds(told) else told))
     telling = frozenset(word for text in texts for word in words_of(text) if is_word(word))
+    waiting = [each for each in book.journal.proposals(state=None) if says_forgotten(book, each)]
+    targets |= {change["entry"]["id"] for each in waiting for change in each.changes if "entry" in change}
     counts = book.journal.purge(targets, holds, operations, lambda asked: not telling.isdisjoint(words_of(asked)))
     drop_empty(context)
     versions = book.documents.forget_versions()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from memorybook.book.transaction import statement
 from memorybook.entries.cues import without_lead
+from memorybook.forget.found import turn_ids
 from memorybook.model import Discarded, Entry, SessionSummary, Turn
 from memorybook.sessions.summarize import SENTENCE_LENGTH, cut_at_sentence, title_of
 from memorybook.text.sentences import content_size, sentences
@@ -63,7 +64,7 @@ def tombstones_of(
 
 def turns_of(context: Context, entry: Entry) -> Iterator[Turn]:
     """The turns that an entry rests on, as far as they are kept."""
-    for name in re.findall(r"turn:([^\s,;]+)", entry.source or ""):
+    for name in turn_ids(entry.source):
         yield from (turn for turn in context.book.transcripts.find(name) if entry.session in (None, turn.session))
 
 

@@ -209,9 +209,19 @@ def goes_on(text: str) -> bool:
     return compiled(_OWN).match(plain) is None and re.search(r"[?？]\s*$|吗", plain) is None
 
 
-def hangs_on(text: str) -> bool:
-    """Whether a clause says nothing without the one before it: it goes on with that, or is a relative clause."""
-    return goes_on(text) or re.match(r"(?i)\W*(?:who|whose|whom|which|where|that)\b", text) is not None
+def hangs_on(text: str, before: str) -> bool:
+    """Whether a clause says nothing without the one before it: by a pronoun, a relative, or the subject of that one.
+
+    The user's own statement stands alone: of `I'm Petra, and run a studio with Joost` only the second half is of Joost.
+    """
+    if points_back(text) or re.match(r"(?i)\W*(?:who|whose|whom|which|where|that)\b", text):
+        return True
+    return goes_on(text) and not is_own(before)
+
+
+def is_own(text: str) -> bool:
+    """Whether the subject of a clause is the user."""
+    return re.match(r"(?i)\W*(?:(?:and|but|so)\s+)?(?:I|we)\b|[而但]?是?[我咱](?!们?的)", text) is not None
 
 
 def points_back(text: str) -> bool:
@@ -265,7 +275,7 @@ def without_spans(text: str, spans: Iterable[tuple[int, int]]) -> str:
     for piece in pieces:
         if piece.strip():
             left = _joined(left, piece)
-    left = left.rstrip() if last >= len(text.rstrip()) else left
+    left = tidied(left) if last >= len(text.rstrip()) else left
     return left if says_something(left) else ""
 
 

@@ -8,7 +8,7 @@ from memorybook._light import TYPE_CHECKING, Callable, Iterator, Mapping, Sequen
 from memorybook.entries.read import known
 from memorybook.prompt.block import SHARE, WORDING, Fact, Wording, block
 from memorybook.prompt.handwritten import Written, handwritten, is_named_only
-from memorybook.prompt.select import Selection, passage_of
+from memorybook.prompt.select import Selection, may_be_told, passage_of
 from memorybook.prompt.standing import Snapshot, snapshot, standing
 from memorybook.results import Known, Recalled
 from memorybook.search.search import RELEVANT
@@ -39,8 +39,8 @@ FRAME = 80
 FIRST = 8
 """Hits that surely have their place in a block."""
 
-LATELY, TURNS = 4, 20
-"""Newest sessions, and turns of each, that are told where there is room."""
+LATELY, TURNS, SESSIONS = 80, 20, 40
+"""Newest turns that are told where there is room, turns of one session among them, and sessions looked at for them."""
 
 SHOWN = 20_000
 """Tokens of what a person is shown, at most."""
@@ -172,10 +172,14 @@ def candidates(context: Context, query: str, *, max_tokens: int) -> Answer:
 
 def said_lately(book: Book) -> Iterator[Passage]:
     """The last turns of people in the newest sessions, newest first; what an assistant or a tool said is left out."""
-    for session in book.transcripts.sessions(limit=LATELY, turn_ids=False):
+    left = LATELY
+    for session in book.transcripts.sessions(limit=SESSIONS, turn_ids=False):
         turns = book.turns([(session.uuid, -TURNS, -1)])
-        said = [turn for turn in turns if turn.role not in ("assistant", "tool", "system")]
+        said = [turn for turn in turns if turn.role not in ("assistant", "tool", "system") and may_be_told(turn)]
         yield from sorted(said, key=lambda turn: -turn.position)
+        left -= len(said)
+        if left <= 0:
+            return
 
 
 def _reaches(found: Answer, bar: float) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from memorybook.entries.candidate import Extraction, Skipped
-from memorybook.entries.durable_notes import clean, notes_of
+from memorybook.entries.durable_notes import PRIVATE_REASONS, clean, notes_of
 from memorybook.entries.extract import extract
 from memorybook.entries.ground import ground
 from memorybook.entries.mask import Mask
@@ -52,7 +52,7 @@ def flush(context: Context, text: str | None, messages: Sequence[Mapping[str, An
     reasons = [(each.text, each.reason) for each in skipped] + [(note.text, FORGOTTEN) for note in gone]
     reasons += [(each.text, each.reason) for each in cut]
     changes = [note_change(context, n.text, kind=n.kind, tags=n.tags, reason="flushed") for n in found]
-    lost = [Discarded(text=each.text, reason=each.reason) for each in skipped if each.text]
+    lost = [_journaled(each) for each in skipped if each.text]
     lost += [*cut, *(unnamed(note.text) for note in gone)]
     result = book.apply(changes, actor=context.actor, door=context.door, kind="flush", discarded=lost)
     written = []
@@ -62,6 +62,13 @@ def flush(context: Context, text: str | None, messages: Sequence[Mapping[str, An
         else:
             written.append((outcome.path, outcome.line))
     return Flushed(tuple(written), tuple(reasons), mask.count, result.operation.id if result.operation else None)
+
+
+def _journaled(left: Skipped) -> Discarded:
+    """What is left out, as the journal keeps it: without words that were not to be kept."""
+    if left.reason in PRIVATE_REASONS:
+        return unnamed(left.text, left.reason)
+    return Discarded(text=left.text, reason=left.reason)
 
 
 def _extracted(context: Context, turns: Sequence[Turn], skipped: list[Skipped]) -> Extraction:
