@@ -302,7 +302,7 @@ def test_flush_takes_one_of_the_two(memory: Memory) -> None:
         memory.flush()
     with pytest.raises(InvalidInput, match="one of the two"):
         memory.flush("a", messages=[])
-    with pytest.raises(InvalidInput, match="must be text"):
+    with pytest.raises(InvalidInput, match="text must be a string, not list; give a list of turns as messages="):
         memory.flush([{"role": "user", "content": "a"}])  # type: ignore[arg-type]
 
 

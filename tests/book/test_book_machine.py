@@ -165,7 +165,7 @@ class Book(RuleBasedStateMachine):
         id = self.current[number % len(self.current)]
         kept = self.memory.remember(f"  {self.live[id].upper()} ")
         retried = id in self.unanswered  # what was done without an answer, and is asked again, counts once
-        assert kept.action in (("strengthened", "duplicate") if retried else ("strengthened",))
+        assert kept.action in (("strengthened", "duplicate") if retried else ("strengthened",)), kept.action
         assert kept.known.entry.id == id
         self.unanswered.discard(id)
 
@@ -485,7 +485,8 @@ class Book(RuleBasedStateMachine):
         else:
             changes: list[Any] = [Append(path="daily/2026-01-01.md", line=f"- 2026-01-01T10:00:00Z {text}")]
             changes += [Put(path="sessions/s.md", text=f"# {text}\n")] * (verb == "put")
-            changes += [Update(id=id, fields={"score": 0.5}) for id in sorted(self.live)[:2]] * (verb == "both")
+            scored = {"score": 0.5, "scored": self.now.date()}
+            changes += [Update(id=id, fields=scored) for id in sorted(self.live)[:2]] * (verb == "both")
             self.memory.book.apply(changes, actor="user", door="test")
 
     def expect(self, verb: str, text: str, known: set[str]) -> None:

@@ -75,7 +75,7 @@ def test_different_facts_are_not(facts: list[list[str]]) -> None:
         ("The user prefers dark mode in the editor", "The user prefers light mode in the editor", "the word 'dark'"),
         ("用户更喜欢深色主题", "用户更喜欢浅色主题", "the word '深'"),
         ("Ann: I like tea", "Kim: I am fond of tea", "the speaker"),
-        ("小王：我喜欢茶", "小李：我喜欢茶", "the speaker"),
+        ("小王：我喜欢茶", "小李：我喜欢茶", "the name '小王'"),
     ],
 )
 def test_what_is_near_may_yet_say_something_else(one: str, other: str, what: str) -> None:

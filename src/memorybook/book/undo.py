@@ -566,8 +566,12 @@ class Writer:
             self._book.settled.append(operation)
 
     def _unanswered(self, now: datetime) -> set[tuple[str, str]]:
-        """Return (kind, target) of what was carried out lately without an answer, and may be asked again."""
-        return {done for one in self._book.settled if now - one.time < RETRIED for done in _done_by(one)}
+        """Return (kind, target) of what was carried out lately without an answer, and may be asked again.
+
+        An undo that was cut short brings back what was said before: to say that again is no second try.
+        """
+        lately = (one for one in self._book.settled if now - one.time < RETRIED and one.kind != "undo")
+        return {done for one in lately for done in _done_by(one)}
 
     def _settle(self, operation: Operation) -> None:
         """Carry out what is missing of an intention, but for what a person's later edit stands against."""
