@@ -341,9 +341,9 @@ class Memory:
         Raises:
             InvalidInput: Neither or both were given, or a message without content.
         """
-        from memorybook.sessions import flush
+        from memorybook.sessions import user_commands
 
-        return flush.flush(self._on, text, messages)
+        return user_commands.flush(self._on, text, messages)
 
     def update(
         self,

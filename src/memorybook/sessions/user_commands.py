@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook.book.undo import Group
-from memorybook.entries.candidate import Extraction
+from memorybook.entries.candidate import Extraction, Skipped
+from memorybook.entries.durable_notes import PRIVATE_REASONS, clean, notes_of
 from memorybook.entries.extract import extract
+from memorybook.entries.ground import ground
 from memorybook.entries.mask import Mask
+from memorybook.entries.remember import note_change
 from memorybook.entries.review import Submitted, propose, propose_or_apply_each
 from memorybook.entries.rules import by_rules
-from memorybook.errors import MemoryBookError
+from memorybook.errors import ConfigError, InvalidInput, LLMFailed, MemoryBookError, Unavailable
 from memorybook.exchange.export import renew
 from memorybook.forget.forget import replaced_by
 from memorybook.forget.forget_requests import said_before
+from memorybook.forget.incoming import without_forgotten_turns
 from memorybook.forget.order_text import ASKED, leaves_out, points_back
 from memorybook.forget.revoked_orders import ORDER
-from memorybook.forget.tombstones import as_journaled
+from memorybook.forget.tombstones import FORGOTTEN, as_journaled, remembered, unnamed
 from memorybook.formats import session_md
+from memorybook.model import Discarded, Note, Turn
 from memorybook.prompt import session_start_cache
+from memorybook.results import Flushed
 from memorybook.search.types import Query
 from memorybook.sessions.memorize import Work, planned
 from memorybook.sessions.summary import last_page
-from memorybook.sessions.turns import Stored, zone_of
+from memorybook.sessions.turns import Stored, mask_turns, turns_of, zone_of
+from memorybook.sessions.waiting_sessions import sure
 from memorybook.text.sentences import clauses, content_size, is_question, sentences
 
 if TYPE_CHECKING:
@@ -172,3 +180,70 @@ def noted(change: Applied) -> str:
     """The text of a note that was written; "" for another change."""
     note = session_md.parse_line(change.after or "") if change.kind == "append" else None
     return note.text if note is not None else ""
+
+
+# --- flush --------------------------------------------------------------------------------------
+
+
+def flush(context: Context, text: str | None, messages: Sequence[Mapping[str, Any]] | None) -> Flushed:
+    """See `Memory.flush`."""
+    if (text is None) == (messages is None):
+        raise InvalidInput("flush takes a text or messages, one of the two")
+    if not isinstance(text, str | None):
+        raise InvalidInput(f"text must be a string, not {type(text).__name__}; give a list of turns as messages=")
+    mask = Mask(context)
+    book = context.book
+    found: list[Note] = []
+    skipped: list[Skipped] = []
+    cut: list[Discarded] = []
+    if text is not None:
+        found, skipped = notes_of(mask.text(text), now=book.now())
+    else:
+        left_out: list[Skipped] = []
+        turns = mask_turns(mask, turns_of(context, messages or ()))
+        left = without_forgotten_turns(book, turns, now=book.now())
+        said = [clean(turn, left_out) for turn in left if turn.text.strip()]
+        cut = [unnamed(was.text) for turn, was in zip(left, turns, strict=True) if turn != was]
+        if said or not turns:
+            found, skipped = notes_of(_extracted(context, said, left_out), now=book.now())
+            skipped = [*left_out, *skipped]
+    kept = remembered(context, [note.text for note in found] if messages is not None else [])
+    gone = [note for note in found if not kept(note.text)]
+    found = [note for note in found if note not in gone]
+    reasons = [(each.text, each.reason) for each in skipped] + [(note.text, FORGOTTEN) for note in gone]
+    reasons += [(each.text, each.reason) for each in cut]
+    changes = [note_change(context, n.text, kind=n.kind, tags=n.tags, reason="flushed") for n in found]
+    lost = [_journaled(each) for each in skipped if each.text]
+    lost += [*cut, *(unnamed(note.text) for note in gone)]
+    result = book.apply(changes, actor=context.actor, door=context.door, kind="flush", discarded=lost)
+    written = []
+    for note, outcome in zip(found, result.outcomes, strict=True):
+        if outcome.applied is None:
+            reasons.append((note.text, "duplicate"))
+        else:
+            written.append((outcome.path, outcome.line))
+    return Flushed(tuple(written), tuple(reasons), mask.count, result.operation.id if result.operation else None)
+
+
+def _journaled(left: Skipped) -> Discarded:
+    """What is left out, as the journal keeps it: without words that were not to be kept."""
+    if left.reason in PRIVATE_REASONS:
+        return unnamed(left.text, left.reason)
+    return Discarded(text=left.text, reason=left.reason)
+
+
+def _extracted(context: Context, turns: Sequence[Turn], skipped: list[Skipped]) -> Extraction:
+    """What turns hold that is worth keeping: by the model where there is one, else, or where it fails, by rules."""
+    now, zone = context.book.now(), zone_of(context)
+    try:
+        llm = sure(context.metered())
+        if llm is not None:
+            language, mask = context.config.language, Mask(context).text
+            found = extract(turns, session=None, now=now, llm=llm, language=language, zone=zone, mask=mask)
+            grounded = ground(found.candidates, turns, now=now, zone=zone)
+            doubted = [Discarded(text=one.content, reason=one.doubt, quote=one.quote) for one in grounded if one.doubt]
+            kept = tuple(one for one in grounded if not one.doubt)
+            return replace(found, candidates=kept, discarded=(*found.discarded, *doubted))
+    except (LLMFailed, ConfigError, Unavailable) as error:
+        skipped.append(Skipped("", f"rules looked, not a model: {error}"))
+    return extract(turns, session=None, now=now)
