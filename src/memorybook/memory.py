@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from memorybook.results import Memorized
     from memorybook.sessions.detect import Recall
     from memorybook.sessions.ingest import Ingested
-    from memorybook.sessions.recall_types import Held, Recollection, Talks
+    from memorybook.sessions.recall_block import Held, Recollection, Talks
 
 
 @given.take_other_names

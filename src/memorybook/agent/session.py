@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from memorybook.config.settings import Config
     from memorybook.formats.llm_messages import Message
     from memorybook.protocols import LLM, Embedder, Function, MemoryProvider
-    from memorybook.sessions.recall_types import Recollection
+    from memorybook.sessions.recall_block import Recollection
     from memorybook.sessions.user_commands import Obeyed
 
 NEW = "/new"

@@ -18,7 +18,7 @@ from memorybook.search.snippets import marked
 if TYPE_CHECKING:
     from memorybook.memory import Memory
     from memorybook.protocols import LLM
-    from memorybook.sessions.recall_types import Recollection
+    from memorybook.sessions.recall_block import Recollection
 
 CORE: Mapping[str, Sequence[str]] = {
     "memory_search": ("query", "max_results", "category", "since", "until"),

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from memorybook.agent.conversation import Conversation
     from memorybook.formats.llm_messages import Message
-    from memorybook.sessions.recall_types import Recollection
+    from memorybook.sessions.recall_block import Recollection
     from memorybook.sessions.user_commands import Obeyed
 
 EARLIER_TOKENS = 600

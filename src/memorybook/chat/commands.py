@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from memorybook.chat.display import Screen
     from memorybook.cli.call import Options
     from memorybook.memory import Memory
-    from memorybook.sessions.recall_types import Recollection
+    from memorybook.sessions.recall_block import Recollection
 
 KEPT_MESSAGES = 10
 """Messages that stay of a talk that is compacted."""

@@ -21,7 +21,7 @@ from memorybook.errors import InvalidInput, MemoryBookError, NotFound, Unavailab
 from memorybook.locale import describe
 from memorybook.prompt.recall import tell_hits, tells_beside
 from memorybook.sessions.dialogue import is_small, is_worded
-from memorybook.sessions.recall_types import short
+from memorybook.sessions.recall_block import short
 from memorybook.text.sentences import is_question
 from memorybook.text.tokens import count_tokens, language_of
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from memorybook.memory import Memory
     from memorybook.protocols import LLM
     from memorybook.search.types import Answer, Passage
-    from memorybook.sessions.recall_types import Recollection
+    from memorybook.sessions.recall_block import Recollection
 
 CHANNEL = "chat"
 """Channel of this door's sessions; each chat that is open at once has a number of its own in it."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from memorybook.cli.call import check_stdin, command, write
 from memorybook.cli.show import cells
 from memorybook.errors import InvalidInput
-from memorybook.sessions.recall_types import short
+from memorybook.sessions.recall_block import short
 from memorybook.text.visible import visible
 
 if TYPE_CHECKING:

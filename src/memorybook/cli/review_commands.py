@@ -8,7 +8,7 @@ from memorybook import locale
 from memorybook.cli.call import command, words_of
 from memorybook.cli.show import padded
 from memorybook.errors import InvalidInput, NotFound
-from memorybook.sessions.recall_types import short
+from memorybook.sessions.recall_block import short
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -205,7 +205,7 @@ def _got(shown: dict[str, Any], page: Page) -> None:
         return
     turn = shown.get("turn")
     if turn:
-        from memorybook.sessions.recall_types import short
+        from memorybook.sessions.recall_block import short
 
         time = page.minute(turn["time"]) if turn["time"] else ""
         about = (turn["speaker"] or turn["role"], time, turn.get("session_name") or short(turn["session"]))

@@ -20,7 +20,7 @@ from memorybook.formats.sections import without_header
 from memorybook.model import Applied, Entry, Operation, Put, Turn
 from memorybook.results import Ground, Happened, History, Undone, Why
 from memorybook.sessions.memorize import BY_IMPORT
-from memorybook.sessions.recall_types import short
+from memorybook.sessions.recall_block import short
 from memorybook.text.merge import merge_text
 from memorybook.validate import count_of, read_place, text_of
 

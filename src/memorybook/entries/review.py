@@ -39,7 +39,7 @@ from memorybook.model import (
     Update,
 )
 from memorybook.results import moment, to_json
-from memorybook.sessions.recall_types import short
+from memorybook.sessions.recall_block import short
 from memorybook.text.screen import screen
 from memorybook.text.tokens import digest, text_digest
 from memorybook.validate import count_of

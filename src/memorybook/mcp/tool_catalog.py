@@ -15,7 +15,7 @@ from mcp.types import ToolAnnotations
 from memorybook import tools
 from memorybook.formats.json_schema import described_without
 from memorybook.results import Appended, Receipt
-from memorybook.sessions.recall_types import FoundSession, FoundTurn
+from memorybook.sessions.recall_block import FoundSession, FoundTurn
 
 # --- what tools answer -------------------------------------------------------------------------------
 

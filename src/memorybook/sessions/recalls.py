@@ -17,8 +17,7 @@ from memorybook.search.search import RELEVANT
 from memorybook.search.types import Candidate, Hit, Passage, Query
 from memorybook.search.weights import weights_for
 from memorybook.sessions import session_list
-from memorybook.sessions.recall_block import PastSession, Said, block
-from memorybook.sessions.recall_types import FoundSession, FoundTurn, Recollection, Talks
+from memorybook.sessions.recall_block import FoundSession, FoundTurn, PastSession, Recollection, Said, Talks, block
 from memorybook.sessions.session_order import end_of, names_place, without_end
 from memorybook.text.screen import screen
 from memorybook.text.tokens import language_of, normalise, query_words, tokens

@@ -10,7 +10,7 @@ from memorybook.formats import session_md
 from memorybook.sessions import session_order
 from memorybook.sessions.dialogue import asks_of_talks
 from memorybook.sessions.idle_sessions import GOING_ON
-from memorybook.sessions.recall_types import FoundSession, FoundTurn
+from memorybook.sessions.recall_block import FoundSession, FoundTurn
 from memorybook.sessions.session_order import Listed
 from memorybook.sessions.summarize import summarize
 from memorybook.text.days import readers
