@@ -802,9 +802,9 @@ class Memory:
         Returns:
             `{"root", "created": [paths], "hint"}`; the hint says how to keep machine state out of git, or "".
         """
-        from memorybook.entries import status
+        from memorybook.entries import history
 
-        return status.init(self._on)
+        return history.init(self._on)
 
     def sync(self, *, progress: Progress | None = None) -> dict[str, Any]:
         """Bring the index up to date, vectors included; return the counts of `search.types.SyncReport`."""
@@ -819,15 +819,15 @@ class Memory:
 
     def status(self) -> dict[str, Any]:
         """Report sizes, counts, the state of the index, changed settings, and warnings."""
-        from memorybook.entries import status
+        from memorybook.entries import history
 
-        return status.status(self.context, failures=self.keeper.failures if self.keeper is not None else ())
+        return history.status(self.context, failures=self.keeper.failures if self.keeper is not None else ())
 
     def watch(self, on_change: Callable[[dict[str, Any]], None], *, stop: threading.Event | None = None) -> None:
         """Sync whenever a document changes, calling `on_change` with the report, until `stop` is set."""
-        from memorybook.entries import status
+        from memorybook.entries import history
 
-        status.watch(self._on, on_change, stop=stop)
+        history.watch(self._on, on_change, stop=stop)
 
     # --- past conversations -----------------------------------------------------------------------
 
