@@ -10,7 +10,7 @@ from typing import Any
 from memorybook.book import fade
 from memorybook.entries import evolve as evolving
 from memorybook.entries import match as matching
-from memorybook.entries.candidate import Candidate
+from memorybook.entries.read_reply import Candidate
 from memorybook.model import Add, Archive, Change, Entry, Reinforce, Supersede, Update
 from memorybook.text.tokens import normalise
 

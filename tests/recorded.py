@@ -19,8 +19,8 @@ import pytest
 
 from benchmarks import scripted
 from conversations import read
-from memorybook.entries.candidate import Candidate, Extraction
 from memorybook.entries.extract import extract
+from memorybook.entries.read_reply import Candidate, Extraction
 from memorybook.entries.same import squeezed
 from memorybook.model import Entry, Session, Turn
 from memorybook.protocols import LLM

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from entries.test_match import CANDIDATES, CONFLICTS, books, holds_the_laws
 from entries.test_same import FIVE_CHINESE_FACTS, FIVE_FACTS
 from known import applied, current, evolve, known, told
-from memorybook.entries.candidate import Candidate
 from memorybook.entries.evolve import PROMPT_TOKENS, Choice, Doubt, NearPatch, Shown, question, read
 from memorybook.entries.match import Conflicts, Matched
+from memorybook.entries.read_reply import Candidate
 from memorybook.errors import BudgetSpent, LLMFailed
 from memorybook.model import Archive, Entry, Reinforce, Update
 from memorybook.testing import ScriptedLLM

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.entries.candidate import Candidate
 from memorybook.entries.ground import Heard, ground, stands_in
+from memorybook.entries.read_reply import Candidate
 from memorybook.entries.same import Said, names_in
 from memorybook.model import Entry, Role, Turn
 from tables import table

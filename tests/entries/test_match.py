@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import memorybook
 from books import CONFIG
 from known import BEFORE, NOW, TODAY, applied, current, known, match, told
-from memorybook.entries.candidate import Candidate
 from memorybook.entries.match import Alike, Conflicts, Matched, Near
+from memorybook.entries.read_reply import Candidate
 from memorybook.entries.replaces import replaces
 from memorybook.errors import Unavailable
 from memorybook.memory import Memory

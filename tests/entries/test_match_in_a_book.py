@@ -15,8 +15,8 @@ from entries.test_evolve import DECISIONS
 from entries.test_match import CANDIDATES, CONFLICTS
 from known import NOW, applied, evolve, match, told
 from memorybook.config.settings import Config
-from memorybook.entries.candidate import Candidate
 from memorybook.entries.match import Conflicts
+from memorybook.entries.read_reply import Candidate
 from memorybook.memory import Memory
 from memorybook.model import Change, Entry
 from memorybook.testing import ScriptedLLM

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.entries.candidate import Candidate, ForgetRequest
-from memorybook.entries.read_reply import CONTENT, MOST, Aliases, Reading, read_reply
+from memorybook.entries.read_reply import CONTENT, MOST, Aliases, Candidate, ForgetRequest, Reading, read_reply
 from memorybook.model import CATEGORIES, Entry, Role, Turn
 
 DAY = date(2026, 3, 1)

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from memorybook.entries.candidate import Candidate
 from memorybook.entries.extract import extract
 from memorybook.entries.ground import ground
+from memorybook.entries.read_reply import Candidate
 from memorybook.model import Entry
 from memorybook.testing import ScriptedLLM
 from memorybook.text.days.readers import named

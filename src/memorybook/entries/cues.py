@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from memorybook.entries.candidate import Audience, Importance
+from memorybook.entries.read_reply import Audience, Importance
 from memorybook.entries.replaces import CHANGED
 from memorybook.forget.order_patterns import FORGET, LEFT_OUT, PRIVATE, SHORT
 from memorybook.model import Category

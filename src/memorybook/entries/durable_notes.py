@@ -8,8 +8,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from memorybook.entries.candidate import Extraction, Skipped
 from memorybook.entries.cues import framed_from, taken_back
+from memorybook.entries.read_reply import Extraction, Skipped
 from memorybook.forget.order_patterns import PRIVATE
 from memorybook.forget.order_text import ASKED
 from memorybook.model import Note, Turn

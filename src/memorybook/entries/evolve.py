@@ -18,7 +18,6 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from memorybook.entries.candidate import Candidate
 from memorybook.entries.ground import unfounded
 from memorybook.entries.match import Action, Decision, Ledger, Matched, Neighbours, Similarity, repeat, settled
 from memorybook.entries.model_prompts import (
@@ -35,6 +34,7 @@ from memorybook.entries.model_prompts import (
     object_of,
     shown,
 )
+from memorybook.entries.read_reply import Candidate
 from memorybook.entries.replaces import replaces
 from memorybook.entries.same import (
     RELATED,

@@ -16,9 +16,18 @@ from math import log, sqrt
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from memorybook.entries import model_prompts
-from memorybook.entries.candidate import Candidate, Extraction, ForgetRequest, NoteCandidate, Skipped
 from memorybook.entries.ground import FOREIGN
-from memorybook.entries.read_reply import Aliases, Reading, merged_by_text, read_reply
+from memorybook.entries.read_reply import (
+    Aliases,
+    Candidate,
+    Extraction,
+    ForgetRequest,
+    NoteCandidate,
+    Reading,
+    Skipped,
+    merged_by_text,
+    read_reply,
+)
 from memorybook.entries.rules import by_rules, entities_of
 from memorybook.forget.order_text import ASKED, asked_to_forget
 from memorybook.model import TRUST_ORDER, Discarded, Entry, Session, Trust, Turn

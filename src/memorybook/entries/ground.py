@@ -27,8 +27,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from memorybook.entries.candidate import Candidate
-from memorybook.entries.read_reply import trust_of
+from memorybook.entries.read_reply import Candidate, trust_of
 from memorybook.entries.replaces import replaces
 from memorybook.entries.same import Said, Unit, forms, is_held, names_in, squeezed, units, weekdays
 from memorybook.model import TRUST_ORDER, Entry, Trust, Turn

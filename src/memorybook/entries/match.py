@@ -18,7 +18,7 @@ from struct import unpack
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from memorybook.book import fade
-from memorybook.entries.candidate import Candidate
+from memorybook.entries.read_reply import Candidate
 from memorybook.entries.replaces import outdated, replaces, rivals
 from memorybook.entries.same import (
     MOST_NEAR,

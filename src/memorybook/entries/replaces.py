@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from memorybook.entries.candidate import Candidate
+from memorybook.entries.read_reply import Candidate
 from memorybook.entries.same import arrivals, denies, sequence, speaker_of, squeezed, words
 from memorybook.model import Entry
 from memorybook.text.days.readers import named

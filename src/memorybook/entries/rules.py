@@ -15,7 +15,6 @@ from functools import cache
 from itertools import takewhile
 from typing import NamedTuple
 
-from memorybook.entries.candidate import Audience, Candidate, Extraction, ForgetRequest, NoteCandidate, Skipped
 from memorybook.entries.cues import (
     FOR_GOOD,
     STANDING,
@@ -33,6 +32,7 @@ from memorybook.entries.cues import (
     unmeant,
     without_lead,
 )
+from memorybook.entries.read_reply import Audience, Candidate, Extraction, ForgetRequest, NoteCandidate, Skipped
 from memorybook.entries.replaces import has_value_like, mended, subject_of, swapped_in
 from memorybook.forget.order_patterns import PRIVATE
 from memorybook.forget.order_text import ASKED, asked_to_forget, leaves_out, parted, pointed

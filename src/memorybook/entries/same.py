@@ -14,7 +14,7 @@ from heapq import nsmallest
 from itertools import takewhile
 from unicodedata import normalize
 
-from memorybook.entries.candidate import Candidate
+from memorybook.entries.read_reply import Candidate
 from memorybook.model import TRUST_ORDER, Entry, Trust
 from memorybook.text.days.readers import named
 from memorybook.text.numbers import figures

@@ -12,10 +12,9 @@ from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from memorybook.entries.candidate import Candidate, Importance
 from memorybook.entries.ground import ground, stands_in
 from memorybook.entries.model_prompts import TEXT, Language, Step, ask, choice_of, list_of, object_of
-from memorybook.entries.read_reply import Aliases, Reading, merged_by_text, read_reply, trust_of
+from memorybook.entries.read_reply import Aliases, Candidate, Importance, Reading, merged_by_text, read_reply, trust_of
 from memorybook.entries.rules import by_rules, entities_of
 from memorybook.errors import LLMFailed
 from memorybook.model import CATEGORIES, TRUST_ORDER, Category, Discarded, Trust, Turn

@@ -17,7 +17,6 @@ from datetime import UTC, date, datetime, time
 from typing import Any, Literal, NamedTuple, cast, get_args
 
 from memorybook.book import fade
-from memorybook.entries.candidate import Candidate
 from memorybook.entries.durable_notes import KINDS as NOTE_KINDS
 from memorybook.entries.match import Proposed, Similarity
 from memorybook.entries.model_prompts import (
@@ -32,6 +31,7 @@ from memorybook.entries.model_prompts import (
     object_of,
     shown,
 )
+from memorybook.entries.read_reply import Candidate
 from memorybook.entries.replaces import claims, replaces
 from memorybook.entries.same import RELATED, likeness, lowest, missing, overlap, same_statement, turned, words
 from memorybook.formats import memory_md

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from memorybook.context import Context
-    from memorybook.entries.candidate import Candidate, ForgetRequest
+    from memorybook.entries.read_reply import Candidate, ForgetRequest
 
 MOST = 10
 """Entries, notes and statements of turns that one request takes out without a person's word: more are hardly meant."""

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 
-from memorybook.entries.candidate import ForgetRequest
 from memorybook.entries.cues import find, without_lead
+from memorybook.entries.read_reply import ForgetRequest
 from memorybook.forget.order_patterns import LEFT_OUT_EN, LEFT_OUT_ZH
 from memorybook.model import Turn
 from memorybook.text.sentences import Sentence, compiled, content_size, sentences

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 from zlib import crc32
 
-from memorybook.entries.candidate import Skipped
+from memorybook.entries.read_reply import Skipped
 from memorybook.model import Turn
 from memorybook.text.sentences import compiled, content_size, is_chinese, prose, sentences, without_recalled
 from memorybook.text.tokens import count_tokens, normalise

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from math import log
 from typing import Literal, NamedTuple
 
-from memorybook.entries.candidate import Audience
 from memorybook.entries.cues import DECIDED, find, is_event, without_lead
+from memorybook.entries.read_reply import Audience
 from memorybook.model import Session, SessionSummary, Turn
 from memorybook.sessions.dialogue import asks_of_talks, is_echo, is_small
 from memorybook.text.sentences import MAX_LENGTH, compiled, content_size, is_chinese, sentences

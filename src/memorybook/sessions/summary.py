@@ -14,7 +14,7 @@ from memorybook.sessions.summarize import TITLE_LENGTH, summarize, title_of
 
 if TYPE_CHECKING:
     from memorybook.context import Context
-    from memorybook.entries.candidate import Extraction
+    from memorybook.entries.read_reply import Extraction
     from memorybook.model import Applied
 
 SUMMARIZED = "summary of the session"
