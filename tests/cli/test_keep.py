@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memorybook.text.visible import visible
+from memorybook.text.screen import visible
 
 TALK = b'{"role": "user", "content": "I prefer green tea, never coffee.", "id": "t1"}\n'
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from memorybook.cli import show
 from memorybook.cli.call import Call, terminal_width
 from memorybook.cli.verbs import VERBS
-from memorybook.text.visible import visible
+from memorybook.text.screen import visible
 
 HIT = {
     "path": "MEMORY.md", "start_line": 14, "end_line": 14, "score": 0.5, "relevance": 0.813, "snippet": "Likes\ntea.",

@@ -11,7 +11,7 @@ from memorybook import locale
 from memorybook.chat.commands import COMMANDS
 from memorybook.cli.call import check_stdin, write
 from memorybook.errors import InvalidInput
-from memorybook.text.visible import visible
+from memorybook.text.screen import visible
 
 if TYPE_CHECKING:
     from prompt_toolkit.completion import Completion

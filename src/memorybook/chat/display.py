@@ -10,7 +10,7 @@ from memorybook import locale
 from memorybook.cli import show
 from memorybook.cli.call import Wording, write
 from memorybook.cli.show import Page, cells, wrapped
-from memorybook.text.visible import visible
+from memorybook.text.screen import visible
 
 if TYPE_CHECKING:
     from datetime import tzinfo

@@ -136,7 +136,7 @@ def _fail(message: str, code: str, exit_code: int, as_json: bool) -> int:
     if as_json:
         import json
 
-        from memorybook.text.visible import visible_json
+        from memorybook.text.screen import visible_json
 
         to_stderr(visible_json(json.dumps({"error": {"code": code, "message": message}}, ensure_ascii=False)))
     else:

@@ -8,7 +8,7 @@ import sys
 from memorybook._light import TYPE_CHECKING, Any, NamedTuple, cast, contextmanager
 from memorybook.cli.verbs import EVERYWHERE, TEXTS, VERBS, version
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound
-from memorybook.text.visible import visible
+from memorybook.text.screen import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -461,7 +461,7 @@ class Call:
         if self.options.json:
             import json
 
-            from memorybook.text.visible import visible_json
+            from memorybook.text.screen import visible_json
 
             to_stderr(visible_json(json.dumps({"warning": {"message": message}}, ensure_ascii=False)))
         else:
@@ -471,7 +471,7 @@ class Call:
         """Write one JSON document to stdout: UTF-8, indented on a terminal only."""
         import json
 
-        from memorybook.text.visible import visible_json
+        from memorybook.text.screen import visible_json
 
         text = json.dumps(answer, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None)
         write(visible_json(text) + end, encoding="utf-8")

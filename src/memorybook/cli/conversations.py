@@ -9,7 +9,7 @@ from memorybook.cli.call import check_stdin, command, write
 from memorybook.cli.show import cells
 from memorybook.errors import InvalidInput
 from memorybook.sessions.recall_block import short
-from memorybook.text.visible import visible
+from memorybook.text.screen import visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from memorybook.cli.call import command, working_directory, write
 from memorybook.errors import InvalidInput, MissingExtra
-from memorybook.text.visible import visible
+from memorybook.text.screen import visible
 
 if TYPE_CHECKING:
     from memorybook.cli.call import Call

@@ -7,7 +7,7 @@ import sys
 
 from memorybook._light import TYPE_CHECKING, Any, cast
 from memorybook.cli.call import Wording, command_of, remark, terminal_width, write
-from memorybook.text.visible import visible
+from memorybook.text.screen import visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

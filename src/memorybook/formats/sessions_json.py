@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, cast, get_args
 
 from memorybook.errors import InvalidInput
 from memorybook.model import Role, Session, Turn
-from memorybook.text.visible import visible_json
+from memorybook.text.screen import visible_json
 
 _TEXTS = ("name", "title", "summary", "path", "source", "channel", "chat_id")
 _TIMES = ("created", "updated", "ended")
