@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from memorybook.formats import memory_md, session_md
 from memorybook.model import Entry, Note, Session, SessionSummary, Turn
 from memorybook.search.types import Passage
-from memorybook.text.passages import dense_text, indexed_text, turn_passage
-from memorybook.text.splitting import MAX_TOKENS, split, split_added
+from memorybook.text.splitting import MAX_TOKENS, dense_text, indexed_text, split, split_added, turn_passage
 from memorybook.text.tokens import count_tokens, text_digest
 
 MEMORY = """# Agent Memory

@@ -15,7 +15,7 @@ from memorybook.sessions.session_order import Listed
 from memorybook.sessions.summarize import summarize
 from memorybook.text.days import readers
 from memorybook.text.days.readers import days_of, spans_in
-from memorybook.text.passages import utc_day
+from memorybook.text.splitting import utc_day
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

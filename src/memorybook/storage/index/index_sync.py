@@ -289,7 +289,7 @@ def _content(passage: Passage) -> tuple[str, str]:
 @once
 def _texts_of() -> tuple[Callable[[Passage], str], Callable[[Passage], str]]:
     """Import `text.passages`, which only new text needs."""
-    from memorybook.text.passages import dense_text, indexed_text
+    from memorybook.text.splitting import dense_text, indexed_text
 
     return indexed_text, dense_text
 
@@ -340,7 +340,7 @@ def _bring_turns(
     connection: Connection, transcripts: Transcripts, revisions: tuple[int | None, int | None], brought: Outcome
 ) -> None:
     """Bring in turns since the index's revision; all of them, and no others, if it is ahead of the transcripts."""
-    from memorybook.text.passages import turn_passage
+    from memorybook.text.splitting import turn_passage
 
     before, now = revisions
     if now is None:  # there are transcripts that cannot be read

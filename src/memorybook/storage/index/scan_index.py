@@ -211,7 +211,7 @@ class ScanIndex:
         return held is None or held.hash != document.revision
 
     def _read_turns(self, transcripts: Transcripts, now: int | None) -> int:
-        from memorybook.text.passages import turn_passage
+        from memorybook.text.splitting import turn_passage
 
         before = self._revision
         if now is None or before == now:
@@ -287,7 +287,7 @@ class ScanIndex:
 
 
 def _indexed(passage: Passage) -> _Indexed:
-    from memorybook.text.passages import dense_text, indexed_text
+    from memorybook.text.splitting import dense_text, indexed_text
 
     words = tokens(indexed_text(passage))
     counts = {word: min(times, _MOST) for word, times in Counter(words).items()}

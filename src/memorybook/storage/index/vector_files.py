@@ -517,7 +517,7 @@ def passages_of(
 
 def _embed_batch(connection: Connection, embedder: Embedder, model: Model, count: int) -> int | None:
     """Embed up to `count` texts; return how many, None (storing nothing) if the index was rebuilt meanwhile."""
-    from memorybook.text.passages import dense_text_of
+    from memorybook.text.splitting import dense_text_of
 
     # the newest first, unless all come before anybody searches: then in the order in which they are made ahead
     order = "DESC" if inline(embedder) < inf else "ASC"
