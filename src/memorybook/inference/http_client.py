@@ -120,7 +120,7 @@ class Service:
         """
         import httpx2
 
-        from memorybook.inference.deadline import ends_within
+        from memorybook.inference.budget import ends_within
 
         try:
             with ends_within(timeout), self._sent(body, timeout) as response:
@@ -138,7 +138,7 @@ class Service:
         """
         import httpx2
 
-        from memorybook.inference.deadline import ends_within
+        from memorybook.inference.budget import ends_within
 
         deadline = time.monotonic() + 10 * timeout
         try:
@@ -164,7 +164,7 @@ class Service:
     def _sent(self, body: bytes, timeout: float) -> AbstractContextManager[httpx2.Response]:
         import httpx2
 
-        from memorybook.inference.deadline import Transport
+        from memorybook.inference.budget import Transport
 
         with self._lock:
             if self._client is None:

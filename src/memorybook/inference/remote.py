@@ -84,7 +84,7 @@ class RemoteEmbedder:
         Raises EmbedderFailed; the message says what to do and never holds the key.
         """
         if len(texts) == 1:
-            from memorybook.inference.deadline import ends_within
+            from memorybook.inference.budget import ends_within
 
             with ends_within(self._timeout):
                 return self._embedded(texts)
