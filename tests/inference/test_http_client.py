@@ -20,7 +20,7 @@ from inference.server import KEY, Answer, Service, raw, status
 from memorybook.config.settings import LLMSettings
 from memorybook.errors import ConfigError, EmbedderFailed, LLMFailed, MemoryBookError
 from memorybook.inference.llm import ServerModel
-from memorybook.inference.remote import RemoteEmbedder
+from memorybook.inference.wires import RemoteEmbedder
 
 TEXTS = ["first text", "second text"]
 KINDS = ["embeddings", "openai", "anthropic"]
@@ -226,7 +226,7 @@ def test_making_a_client_imports_none() -> None:
     script = (
         "import sys; before = set(sys.modules); from memorybook.config.settings import LLMSettings; "
         "from memorybook.inference.llm import open_llm; open_llm(LLMSettings(base_url='http://h/v1', model='m')); "
-        "from memorybook.inference.remote import RemoteEmbedder; RemoteEmbedder(base_url='https://h/v1', model='m'); "
+        "from memorybook.inference.wires import RemoteEmbedder; RemoteEmbedder(base_url='https://h/v1', model='m'); "
         "heavy = {'httpx2', 'numpy', 'ssl', 'asyncio', 'pydantic', 'pydantic_ai', 'openai', 'anthropic'}; "
         "import json; print(json.dumps(sorted(heavy & set(sys.modules) - before)))"
     )

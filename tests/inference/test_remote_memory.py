@@ -36,7 +36,7 @@ def service() -> Iterator[Service]:
 @pytest.fixture(autouse=True)
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Between two tries of a batch nobody waits."""
-    monkeypatch.setattr("memorybook.inference.remote.time.sleep", lambda _: None)
+    monkeypatch.setattr("memorybook.inference.wires.time.sleep", lambda _: None)
 
 
 def config(service: Service, **settings: Any) -> Config:
