@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook.entries.cues import without_lead
 from memorybook.forget.finder import ALONE, SAME, written_lines
-from memorybook.forget.found import Found, TurnKey, runs
 from memorybook.forget.tombstones import sifted, turn_key, unlabelled
 from memorybook.forget.units import (
+    Found,
+    TurnKey,
     begun,
     is_about,
+    runs,
     sentences_in,
     statement_key,
     tidied,

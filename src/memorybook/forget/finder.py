@@ -10,11 +10,13 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from memorybook.forget.found import Found, Place, TurnKey, together, turn_ids
 from memorybook.forget.tombstones import unlabelled
 from memorybook.forget.units import (
     USER,
+    Found,
+    Place,
     Topic,
+    TurnKey,
     begun,
     corrects,
     counts_another,
@@ -31,6 +33,8 @@ from memorybook.forget.units import (
     points_back,
     sentences_in,
     starts_with_pronoun,
+    together,
+    turn_ids,
     units,
     values_of,
     whole_words,

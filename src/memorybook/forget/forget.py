@@ -14,9 +14,8 @@ from memorybook.exchange.export import renew
 from memorybook.exchange.peer_folders import pages, session_key
 from memorybook.forget.cutting import cut, of_turns, statements_of
 from memorybook.forget.finder import Finder
-from memorybook.forget.found import Found, together
 from memorybook.forget.tombstones import tombstones_of, turn_key
-from memorybook.forget.units import Topic
+from memorybook.forget.units import Found, Topic, together
 from memorybook.formats import session_md
 from memorybook.formats.messages_json import CAME_IN
 from memorybook.model import Change, Drop, EditTurns, Entry, RemoveTurns, Session, Turn

@@ -15,7 +15,6 @@ from memorybook.entries.cues import find
 from memorybook.entries.match import Proposed
 from memorybook.forget.cutting import cut
 from memorybook.forget.finder import Finder
-from memorybook.forget.found import Found, TurnKey, together
 from memorybook.forget.order_text import (
     asked_to_forget,
     leaves_out,
@@ -25,7 +24,7 @@ from memorybook.forget.order_text import (
     points_back,
 )
 from memorybook.forget.tombstones import sifted
-from memorybook.forget.units import queries, sentences_in, topic_of, words_of
+from memorybook.forget.units import Found, TurnKey, queries, sentences_in, together, topic_of, words_of
 from memorybook.model import Change, Discarded, Entry, SessionSummary, Turn
 from memorybook.text.sentences import is_chinese, sentences
 from memorybook.text.utterances import PLACEHOLDERS

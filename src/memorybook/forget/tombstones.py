@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from memorybook.book.transaction import statement
 from memorybook.entries.cues import without_lead
-from memorybook.forget.found import turn_ids
+from memorybook.forget.units import turn_ids
 from memorybook.model import Discarded, Entry, SessionSummary, Turn
 from memorybook.sessions.summarize import SENTENCE_LENGTH, cut_at_sentence, title_of
 from memorybook.text.sentences import content_size, sentences
