@@ -24,15 +24,18 @@ from memorybook.errors import Conflict, NotFound, Unavailable
 from memorybook.exchange.export import renew
 from memorybook.forget.forget_requests import Orders, asked, asked_to_remember, said_before, unasked
 from memorybook.forget.order_text import asked_to_forget
-from memorybook.forget.revoked_orders import ORDER, taken_back, untold, worth_telling
 from memorybook.forget.tombstones import (
     FORGOTTEN,
+    ORDER,
     as_journaled,
     remembered,
+    taken_back,
     turn_key,
     turns_without,
     unnamed,
+    untold,
     without_forgotten,
+    worth_telling,
 )
 from memorybook.formats import session_md
 from memorybook.model import Append, Change, Discarded, Entry, Note, SessionSummary, Turn

@@ -142,8 +142,7 @@ def title_of(context: Context, session: Session) -> str:
 
 def _unwritten(context: Context, session: Session) -> SessionSummary:
     """What there is to say of a session without a page: what the transcripts have, else its own best sentences."""
-    from memorybook.forget.revoked_orders import untold, worth_telling
-    from memorybook.forget.tombstones import turns_without
+    from memorybook.forget.tombstones import turns_without, untold, worth_telling
     from memorybook.model import SessionSummary
 
     session = untold(context, session)

@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook.errors import EmbedderFailed, NotFound
-from memorybook.forget.revoked_orders import taken_back, worth_telling
-from memorybook.forget.tombstones import remembered, turns_without, without_forgotten
+from memorybook.forget.tombstones import remembered, taken_back, turns_without, without_forgotten, worth_telling
 from memorybook.formats.document import MODEL, RULES, ChatSummary, SummaryEmbedding, SummaryUpdate
 from memorybook.inference.arrays import vectors_of
 from memorybook.model import Session, SessionSummary

@@ -21,8 +21,7 @@ from memorybook.forget.forget import replaced_by
 from memorybook.forget.forget_requests import said_before
 from memorybook.forget.incoming import without_forgotten_turns
 from memorybook.forget.order_text import ASKED, leaves_out, points_back
-from memorybook.forget.revoked_orders import ORDER
-from memorybook.forget.tombstones import FORGOTTEN, as_journaled, remembered, unnamed
+from memorybook.forget.tombstones import FORGOTTEN, ORDER, as_journaled, remembered, unnamed
 from memorybook.formats import session_md
 from memorybook.model import Discarded, Note, Turn
 from memorybook.prompt import session_start_cache
