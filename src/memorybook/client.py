@@ -19,7 +19,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from memorybook import results
 from memorybook.entries.background_tasks import Finished, Keeper, Running
 from memorybook.errors import Conflict, InvalidInput, MemoryBookError, NotFound, Unavailable, error_of
-from memorybook.exchange.output_file import put_in_place, refusals
+from memorybook.exchange.export import put_in_place, refusals
 from memorybook.http.rest_api import API, BY_VERB, Resource
 from memorybook.memory import Memory
 from memorybook.validate import day_of, renamed

@@ -401,7 +401,8 @@ def test_no_damage_of_an_archive_goes_unnoticed(full: Memory, archive: str, tmp_
 KILLED = """
 import os, signal, sys, memorybook
 from memorybook.config.settings import Config
-from memorybook.exchange import backup, output_file as outside
+from memorybook.exchange import backup
+from memorybook.exchange import export as outside
 left = [int(sys.argv[4])]
 def counted(real):
     def call(*args, **options):
