@@ -19,7 +19,7 @@ from inference.server import Service
 from memorybook import tools
 from memorybook.agent.toolset import LOAD
 from memorybook.cli import main
-from memorybook.cli.verbs import VERBS
+from memorybook.cli.call import VERBS
 from memorybook.config import settings
 
 ROOT = Path(__file__).parent.parent

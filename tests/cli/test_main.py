@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from memorybook.cli import main
-from memorybook.cli.verbs import VERBS, overview
+from memorybook.cli.call import VERBS, overview
 from memorybook.errors import BookLocked, Conflict, MemoryBookError, NotFound
 
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.cli.call import parser_of
-from memorybook.cli.verbs import VERBS
+from memorybook.cli.call import VERBS, parser_of
 from memorybook.errors import InvalidInput
 
 WORDS = [

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybook.cli import show
-from memorybook.cli.call import Call, terminal_width
-from memorybook.cli.verbs import VERBS
+from memorybook.cli.call import VERBS, Call, terminal_width
 from memorybook.text.screen import visible
 
 HIT = {

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from memorybook.cli.call import Call
-from memorybook.cli.verbs import ALIASES, VERBS
+from memorybook.cli.call import ALIASES, VERBS, Call
 from memorybook.config.settings import OFF
 
 

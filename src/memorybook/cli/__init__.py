@@ -12,7 +12,7 @@ import os
 import sys
 
 from memorybook._light import TYPE_CHECKING
-from memorybook.cli.verbs import overview, resolved, version
+from memorybook.cli.call import overview, resolved, version
 from memorybook.errors import InvalidInput, MemoryBookError
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from memorybook.cli.call import command, global_options, parser_of, working_directory, write
-from memorybook.cli.verbs import ALIASES, VERBS
+from memorybook.cli.call import ALIASES, VERBS, command, global_options, parser_of, working_directory, write
 from memorybook.errors import InvalidInput, MissingExtra, NotFound
 
 if TYPE_CHECKING:
