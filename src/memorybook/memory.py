@@ -527,9 +527,9 @@ class Memory:
         Raises:
             InvalidInput: `top_k` is below 1.
         """
-        from memorybook.prompt import standing
+        from memorybook.prompt import handwritten
 
-        return standing.get_prompt_memories(self._there, top_k)
+        return handwritten.get_prompt_memories(self._there, top_k)
 
     def get_prompt_memories_text(self, top_k: int = 20) -> str:
         """Return the entries of `get_prompt_memories` as lines for a prompt, fenced as data; "" if there are none.
@@ -537,9 +537,9 @@ class Memory:
         Raises:
             InvalidInput: `top_k` is below 1.
         """
-        from memorybook.prompt import standing
+        from memorybook.prompt import handwritten
 
-        return standing.as_text(self.context, self.get_prompt_memories(top_k))
+        return handwritten.as_text(self.context, self.get_prompt_memories(top_k))
 
     def summarize_existing(self, limit: int = 50) -> str:
         """Return the strongest active entries as one text by category, in the book's language; "" if none.
@@ -547,9 +547,9 @@ class Memory:
         Raises:
             InvalidInput: `limit` is below 1.
         """
-        from memorybook.prompt import standing
+        from memorybook.prompt import handwritten
 
-        return standing.summarize_existing(self._there, limit)
+        return handwritten.summarize_existing(self._there, limit)
 
     def retry_parked(self, *, limit: int | None = None, due: bool = True) -> tuple[results.Memorized, ...]:
         """Retry sessions for which the model failed, at most `limit`, oldest first.

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from memorybook._light import Iterable, Iterator, Mapping, NamedTuple, Sequence, lazily
+from itertools import islice
+
+from memorybook._light import TYPE_CHECKING, Iterable, Iterator, Mapping, NamedTuple, Sequence, date, lazily, once
+from memorybook.book import fade
+from memorybook.entries.read import known
+from memorybook.errors import InvalidInput
 from memorybook.formats.sections import by_people
+from memorybook.model import CATEGORIES
 from memorybook.prompt.block import plain
+from memorybook.search.snippets import fenced
 from memorybook.search.types import Hit
 from memorybook.text.screen import instructs
-from memorybook.text.tokens import count_tokens
+from memorybook.text.tokens import count_tokens, language_of
+
+if TYPE_CHECKING:
+    from memorybook.book.book import Book
+    from memorybook.context import Context
+    from memorybook.formats.memory_md import MemoryDocument
+    from memorybook.model import Category, Entry
+    from memorybook.results import Known
+
 
 _COMMENT = lazily(r"(?s)<!--.*?-->")
 
@@ -117,3 +132,158 @@ def _names(written: Sequence[Section]) -> Iterator[str]:
 
 def _level(line: str) -> int:
     return len(line) - len(line.lstrip("#"))
+
+
+# --- the entries that every prompt takes --------------------------------------------------------
+
+_HEADINGS: Mapping[str, Mapping[Category, str]] = {
+    "en": {
+        "preference": "Preferences",
+        "fact": "Facts",
+        "decision": "Decisions",
+        "experience": "Experiences",
+        "workflow": "Ways of working",
+        "skill_usage": "Use of tools",
+        "todo": "To do",
+        "context": "As things stand",
+    },
+    "zh": {
+        "preference": "偏好",
+        "fact": "事实",
+        "decision": "决定",
+        "experience": "经验",
+        "workflow": "做事方式",
+        "skill_usage": "工具用法",
+        "todo": "待办",
+        "context": "现状",
+    },
+}
+
+UNASKED = ("suspect", "tool", "document")
+"""Trust of what enters no prompt by itself: a search still finds it."""
+
+
+def standing(ordered: Iterable[Entry], *, limit: int = fade.PROMPT_BEST) -> list[Entry]:
+    """The first of the entries that every prompt takes, see `by_strength`, without those that instruct their reader."""
+    return list(islice((entry for entry in ordered if not instructs(entry.text)), limit))
+
+
+def by_strength(entries: Iterable[Entry], today: date) -> tuple[Entry, ...]:
+    """The entries that every prompt may take: active, not lapsed, trusted, strength from 0.5 or pinned.
+
+    Pinned ones first, then the strongest; of equally strong ones (to a hundredth) those that were said last.
+    """
+    fit = [
+        (entry, fade.strength(entry, today))
+        for entry in entries
+        if entry.state == "active"
+        and (entry.pinned or entry.score >= fade.PROMPT_FROM)
+        and (entry.expires is None or entry.expires >= today)
+        and entry.trust not in UNASKED
+    ]
+    fit = [each for each in fit if each[0].pinned or each[1] >= fade.PROMPT_FROM]
+    fit.sort(key=_worth, reverse=True)
+    return tuple(entry for entry, _ in fit)
+
+
+def _worth(each: tuple[Entry, float]) -> tuple[bool, float, float, date, float]:
+    entry, strength = each
+    said = entry.created.timestamp() if entry.created is not None else 0.0
+    return entry.pinned, round(strength, 2), said, entry.last_activated, strength
+
+
+def day_of(entry: Entry) -> str:
+    """The day an entry was said, `YYYY-MM-DD`."""
+    return (entry.created.date() if entry.created is not None else entry.last_activated).isoformat()
+
+
+def get_prompt_memories(context: Context, top_k: int = fade.PROMPT_BEST) -> tuple[Known, ...]:
+    """See `Memory.get_prompt_memories`."""
+    _check(top_k, "top_k")
+    book = context.book
+    return tuple(known(book, standing(by_strength(book.memory().entries, book.now().date()), limit=top_k)))
+
+
+def summarize_existing(context: Context, limit: int = 50) -> str:
+    """See `Memory.summarize_existing`."""
+    _check(limit, "limit")
+    book = context.book
+    held = [
+        each
+        for each in known(book, book.memory().entries)
+        if each.entry.state == "active" and each.entry.trust != "suspect" and not instructs(each.entry.text)
+        if each.entry.expires is None or each.entry.expires >= book.now().date()
+    ]
+    held.sort(key=lambda each: (-each.strength, each.entry.id))
+    best = held[:limit]
+    if not best:
+        return ""
+    language = language_of(context.config.language, [each.entry.text for each in best])
+    return "\n".join([_opening(language, len(best), len(held)), "", as_text(context, best)])
+
+
+def as_text(context: Context, held: Sequence[Known]) -> str:
+    """Entries as one text by category, in the book's language; "" for none."""
+    language = language_of(context.config.language, [each.entry.text for each in held])
+    parts = []
+    for category in CATEGORIES:
+        texts = [f"- {fenced(each.entry.text)}" for each in held if each.entry.category == category]
+        if texts:
+            parts.append("\n".join([f"## {_HEADINGS[language][category]}", *texts]))
+    return "\n\n".join(parts)
+
+
+def _opening(language: str, shown: int, held: int) -> str:
+    if language == "zh":
+        return f"已有记忆 {held} 条：" if shown == held else f"已有记忆 {held} 条，以下是最强的 {shown} 条："
+    return f"{held} known:" if shown == held else f"{held} known, the strongest {shown} of them:"
+
+
+def _check(number: int, name: str) -> None:
+    if number < 1:
+        raise InvalidInput(f"{name} {number} is below 1")
+
+
+# --- memory page ------------------------------------------------------------------------------------
+
+_MOST = 64
+_kept: dict[str, Snapshot] = {}
+
+
+class Snapshot:
+    """MEMORY.md as it was read on a day.
+
+    Attributes:
+        document: As parsed.
+        entries: Its entries by id.
+        standing: Answers with the entries that a prompt may always take, most wanted first.
+        written: Answers with what people wrote.
+        replaced: Answers with the entries that rest on a turn, by (session, turn id), where all of them were replaced.
+    """
+
+    def __init__(self, document: MemoryDocument, today: date) -> None:
+        self.document = document
+        self.today = today
+        self.entries: Mapping[str, Entry] = {entry.id: entry for entry in document.entries}
+        self.standing = once(lambda: by_strength(document.entries, today))
+        self.written = once(lambda: Written(document.prose))
+        self.replaced = once(self._replaced)
+
+    def _replaced(self) -> Mapping[tuple[str | None, str], Sequence[Entry]]:
+        resting: dict[tuple[str | None, str], list[Entry]] = {}
+        if any(entry.superseded_by for entry in self.entries.values()):
+            for entry in self.entries.values():
+                if entry.source and entry.source.startswith("turn:"):
+                    resting.setdefault((entry.session, entry.source.removeprefix("turn:")), []).append(entry)
+        return {place: found for place, found in resting.items() if all(entry.superseded_by for entry in found)}
+
+
+def snapshot(book: Book) -> Snapshot:
+    """The book's MEMORY.md as it is now; the last one of a book is kept while nothing changes."""
+    document, today, root = book.memory(), book.now().date(), book.documents.root
+    known = _kept.get(root)
+    if known is None or known.document is not document or known.today != today:
+        if len(_kept) >= _MOST:
+            _kept.clear()
+        known = _kept[root] = Snapshot(document, today)
+    return known

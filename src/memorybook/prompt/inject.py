@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook import validate as given
 from memorybook.prompt.block import WORDING, statements
+from memorybook.prompt.handwritten import snapshot
 from memorybook.prompt.recall import WORTH_A_LOOK, masked, named_apart
 from memorybook.prompt.select import Selection
-from memorybook.prompt.standing import snapshot
 from memorybook.search.search import RELEVANT
 from memorybook.search.snippets import CLOSE, OPEN, fenced
 from memorybook.search.types import Hit, Passage, Query, place_of

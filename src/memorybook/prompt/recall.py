@@ -7,9 +7,8 @@ from itertools import islice
 from memorybook._light import TYPE_CHECKING, Callable, Iterator, Mapping, Sequence
 from memorybook.entries.read import known
 from memorybook.prompt.block import SHARE, WORDING, Fact, Wording, block
-from memorybook.prompt.handwritten import Written, handwritten, is_named_only
+from memorybook.prompt.handwritten import Snapshot, Written, handwritten, is_named_only, snapshot, standing
 from memorybook.prompt.select import Selection, may_be_told, passage_of
-from memorybook.prompt.standing import Snapshot, snapshot, standing
 from memorybook.results import Known, Recalled
 from memorybook.search.search import RELEVANT
 from memorybook.search.time_words import is_about_talk, spoken

@@ -42,8 +42,8 @@ from memorybook.model import (
     Update,
 )
 from memorybook.prompt.block import WORDING
+from memorybook.prompt.handwritten import UNASKED
 from memorybook.prompt.recall import masked
-from memorybook.prompt.standing import UNASKED
 from memorybook.protocols import MemorizeInput
 from memorybook.providers.over_book import Line, OverBook, lines_of, stamp_of
 from memorybook.results import Recalled
