@@ -23,8 +23,8 @@ from memorybook.formats.messages_json import ImportedSession
 from memorybook.results import Memorized
 from memorybook.sessions import event_queue
 from memorybook.sessions.end_session import How, process_session_end, process_stored
-from memorybook.sessions.idle_sessions import HOSTED, end, left_open
 from memorybook.sessions.turns import Stored, store, talk_of, zone_of
+from memorybook.sessions.waiting_sessions import HOSTED, end, left_open
 
 if TYPE_CHECKING:
     from memorybook.context import Context

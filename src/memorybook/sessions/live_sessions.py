@@ -10,9 +10,9 @@ from uuid import uuid4
 from memorybook.entries.mask import Mask
 from memorybook.errors import Conflict, InvalidInput, NotFound, Unavailable
 from memorybook.model import Session
-from memorybook.sessions.idle_sessions import OVER, SOURCE, end
 from memorybook.sessions.recall_block import Held
 from memorybook.sessions.turns import store, turns_of
+from memorybook.sessions.waiting_sessions import OVER, SOURCE, end
 from memorybook.validate import text_of
 
 if TYPE_CHECKING:

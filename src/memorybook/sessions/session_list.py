@@ -9,10 +9,10 @@ from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound
 from memorybook.formats import session_md
 from memorybook.sessions import session_order
 from memorybook.sessions.dialogue import asks_of_talks
-from memorybook.sessions.idle_sessions import GOING_ON
 from memorybook.sessions.recall_block import FoundSession, FoundTurn
 from memorybook.sessions.session_order import Listed
 from memorybook.sessions.summarize import summarize
+from memorybook.sessions.waiting_sessions import GOING_ON
 from memorybook.text.days import readers
 from memorybook.text.days.readers import days_of, spans_in
 from memorybook.text.splitting import utc_day

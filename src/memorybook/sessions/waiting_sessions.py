@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from memorybook._light import datetime, timedelta
 from memorybook.errors import LLMFailed, NotFound
 from memorybook.forget.incoming import without_forgotten_turns
 from memorybook.forget.tombstones import turn_key
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from memorybook.formats.llm_messages import Usage
     from memorybook.model import Parked
     from memorybook.protocols import LLM
+
 
 KIND = "memorize"
 """Kind of the queue's items, and of the operations that remember them."""
@@ -125,3 +127,47 @@ class _Sure:
             raise
         except Exception as error:
             raise LLMFailed(f"the language model {self.name!r} failed ({type(error).__name__}: {error})") from error
+
+
+# --- sessions of agents and chats that nobody ended ---------------------------------------------
+
+SOURCE = "agent"
+"""What the session of an agent or a chat comes from, as the transcripts have it."""
+
+HOSTED = "hook"
+"""What the session of an agent host comes from, whose hooks tell of it; not every host tells of its end."""
+
+GOING_ON = (SOURCE, HOSTED)
+"""Sources of sessions that go on by themselves until they are ended; all others are given whole."""
+
+OVER = 2**62
+"""Position up to which a session is memorized that is over: nothing is ever added to it."""
+
+
+def left_open(context: Context, *, limit: int | None = None) -> Sequence[str]:
+    """The sessions (uuid) in which nothing was said for longer than `idle_timeout`, oldest of a source first. Cheap."""
+    config = context.config
+    if not (config.enabled and config.transcripts.enabled and config.idle_timeout):
+        return ()
+    before = context.book.now() - timedelta(seconds=config.idle_timeout)
+    known = context.book.transcripts.left_open
+    return [*known(SOURCE, before, limit=limit), *known(HOSTED, before, limit=limit)][:limit]
+
+
+def end(context: Context, session: str, time: datetime) -> None:
+    """Record that a session is over, with its summaries as they stand then; of one that is gone nothing is done."""
+    from dataclasses import replace
+
+    from memorybook.sessions.summary_updates import refresh
+
+    context.book.journal.reach(session, OVER, time=context.book.now())
+    transcripts = context.book.transcripts
+    try:
+        transcripts.update(replace(transcripts.told(session).session, ended=time))
+    except NotFound:  # forgotten meanwhile
+        return
+    refresh(context, session, over=True)
+    if context.config.transcripts.auto_export:
+        from memorybook.exchange.export import after_session
+
+        after_session(context)
