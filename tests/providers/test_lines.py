@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from memorybook.entries.mask import Mask
+from memorybook.entries.read import Mask
 from memorybook.memory import Memory
 from memorybook.providers.over_book import Line, lines_of
 

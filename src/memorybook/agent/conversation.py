@@ -15,7 +15,7 @@ from uuid import uuid4
 from memorybook import locale
 from memorybook.agent import messages
 from memorybook.agent.messages import StoredMessage, message_of, text_of, turn_of, without_recalled_text
-from memorybook.entries.mask import Mask
+from memorybook.entries.read import Mask
 from memorybook.errors import Conflict, InvalidInput, MemoryBookError, NotFound
 from memorybook.forget.incoming import without_forgotten_turns
 from memorybook.model import Session

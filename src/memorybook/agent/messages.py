@@ -12,7 +12,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook import locale
-from memorybook.entries.mask import Mask
+from memorybook.entries.read import Mask
 from memorybook.errors import InvalidInput
 from memorybook.search.snippets import CLOSE, OPEN
 from memorybook.sessions.turns import mask_turns, turns_of

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from memorybook.book.fade import importance_score
 from memorybook.book.transaction import MEMORY
-from memorybook.entries.mask import Mask
+from memorybook.entries.read import Mask
 from memorybook.entries.same import lowest
 from memorybook.errors import Conflict, InvalidInput, MissingDocument
 from memorybook.formats import memory_md

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from memorybook._light import TYPE_CHECKING
 from memorybook.book.book import Book
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.results import Known, Lines, Listed, Said
+from memorybook.text.redact import redact, redact_json
 from memorybook.validate import lines_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
+    from memorybook.context import Context
     from memorybook.model import Entry, Turn
     from memorybook.search.types import Answer, Hit, Passage, Query
 
@@ -170,3 +175,38 @@ def _now(entry: Entry | None, entries: Mapping[str, Entry]) -> Entry | None:
 def _hit_of(book: Book, asked: Query, entry: Entry) -> Hit | None:
     found = book.search(asked._replace(text=entry.text), limit=1, keep=lambda one: one.entry == entry.id)
     return found.hits[0] if found.hits else None
+
+
+# --- masking of secrets on the way in -----------------------------------------------------------
+
+
+class Mask:
+    """Masks secrets as the settings of a memory say, and counts them.
+
+    Attributes:
+        count: How many it has masked so far.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._settings = context.config.redaction
+        self.count = 0
+
+    def text(self, text: str) -> str:
+        """Return the text without its secrets."""
+        if not self._settings.enabled:
+            return text
+        clean = redact(text, self._settings.patterns)
+        self.count += len(clean.masked)
+        return clean.text
+
+    def words(self, words: Sequence[str]) -> tuple[str, ...]:
+        """Return tags or names without the secrets in them."""
+        return tuple(map(self.text, words))
+
+    def json(self, value: Any) -> Any:
+        """Return a JSON value without the secrets in it."""
+        if not self._settings.enabled:
+            return value
+        clean = redact_json(value, self._settings.patterns)
+        self.count += len(clean.masked)
+        return clean.value

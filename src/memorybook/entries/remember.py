@@ -7,8 +7,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from memorybook.book import fade
-from memorybook.entries.mask import Mask
-from memorybook.entries.read import known
+from memorybook.entries.read import Mask, known
 from memorybook.entries.same import lowest
 from memorybook.errors import InvalidInput
 from memorybook.formats import memory_md, session_md

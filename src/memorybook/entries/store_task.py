@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from memorybook import validate as given
 from memorybook.book.transaction import Result
 from memorybook.book.undo import ATTEMPTS
-from memorybook.entries.mask import Mask
 from memorybook.entries.match import Action, Alike, Ledger, Near, Talk, match
-from memorybook.entries.read import known
+from memorybook.entries.read import Mask, known
 from memorybook.entries.read_reply import Candidate
 from memorybook.entries.review import propose_or_apply
 from memorybook.entries.task_value import Task, weigh

@@ -15,9 +15,9 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook.book import fade
-from memorybook.entries.mask import Mask
 from memorybook.entries.match import Alike, Proposed
 from memorybook.entries.model_prompts import Language, ask
+from memorybook.entries.read import Mask
 from memorybook.entries.review import kept, key, key_of, propose_or_apply, stale, told, withdraw
 from memorybook.entries.tidy_proposals import (
     JUDGE,

@@ -17,8 +17,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook.book.undo import ATTEMPTS
-from memorybook.entries.mask import Mask
-from memorybook.entries.read import folder_of
+from memorybook.entries.read import Mask, folder_of
 from memorybook.errors import BookLocked, Conflict, InvalidInput, NotFound, Unavailable
 from memorybook.exchange import peer_folders
 from memorybook.exchange.fit import fit_entry, fit_summary, still_told

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from memorybook.entries.mask import Mask
+from memorybook.entries.read import Mask
 from memorybook.errors import UnsafePath
 from memorybook.exchange.peer_folders import session_here, source_of
 from memorybook.forget.incoming import texts_without_forgotten

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 
 from memorybook.book import fade
 from memorybook.entries.durable_notes import KINDS, notes_of
-from memorybook.entries.mask import Mask
+from memorybook.entries.read import Mask
 from memorybook.entries.read_reply import category_of
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.exchange import export, importers

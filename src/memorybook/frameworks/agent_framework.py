@@ -8,7 +8,7 @@ from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
 from memorybook.agent.toolset import AgentTool, tools_of
-from memorybook.entries.mask import Mask
+from memorybook.entries.read import Mask
 from memorybook.errors import MissingExtra
 from memorybook.formats.messages_json import role_of
 from memorybook.frameworks import empty_if_missing

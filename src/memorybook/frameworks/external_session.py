@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 from uuid import NAMESPACE_URL, uuid4, uuid5
 
-from memorybook.entries.mask import Mask
+from memorybook.entries.read import Mask
 from memorybook.errors import InvalidInput, NotFound, Unavailable
 from memorybook.forget.incoming import without_forgotten_turns
 from memorybook.forget.tombstones import turn_key

@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from memorybook.entries import documents
-from memorybook.entries.mask import Mask
+from memorybook.entries.read import Mask
 from memorybook.errors import Conflict, InvalidInput, MissingDocument, UnsafePath
 from memorybook.model import Discarded
 from memorybook.prompt.recall import WORTH_A_LOOK

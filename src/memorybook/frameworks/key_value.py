@@ -9,7 +9,7 @@ from operator import ge, gt, le, lt
 from typing import TYPE_CHECKING, Any
 
 from memorybook.entries import documents
-from memorybook.entries.mask import Mask
+from memorybook.entries.read import Mask
 from memorybook.errors import InvalidInput, MissingDocument
 from memorybook.formats import item_md
 from memorybook.formats.item_md import Item, path_of

@@ -10,8 +10,8 @@ from memorybook import validate
 from memorybook.book.undo import ATTEMPTS
 from memorybook.entries.evolve import evolve
 from memorybook.entries.extract import entities_of
-from memorybook.entries.mask import Mask
 from memorybook.entries.match import Alike, Ledger, Matched, Near, Talk
+from memorybook.entries.read import Mask
 from memorybook.entries.read_reply import Candidate
 from memorybook.entries.review import Submitted, propose_or_apply
 from memorybook.entries.rules import by_rules

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook.book import fade
 from memorybook.book.undo import ATTEMPTS
-from memorybook.entries.mask import Mask
 from memorybook.entries.match import Proposed
-from memorybook.entries.read import known
+from memorybook.entries.read import Mask, known
 from memorybook.entries.review import propose_or_apply
 from memorybook.entries.same import lowest
 from memorybook.errors import LLMFailed, NotFound

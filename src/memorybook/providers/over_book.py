@@ -19,7 +19,7 @@ from memorybook.text.screen import screen
 
 if TYPE_CHECKING:
     from memorybook.context import Context
-    from memorybook.entries.mask import Mask
+    from memorybook.entries.read import Mask
     from memorybook.inference.budget import Metered
     from memorybook.results import Known, Recalled, Receipt
 

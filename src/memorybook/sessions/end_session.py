@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memorybook.entries.mask import Mask
+from memorybook.entries.read import Mask
 from memorybook.errors import BudgetSpent, ConfigError, Conflict, InvalidInput, LLMFailed, NotFound, Unavailable
 from memorybook.formats import changes_json
 from memorybook.model import Session, Turn

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memorybook.entries.mask import Mask
+from memorybook.entries.read import Mask
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound, Unavailable
 from memorybook.exchange import importers
 from memorybook.exchange.importers.records import several

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from memorybook.entries.mask import Mask
+from memorybook.entries.read import Mask
 from memorybook.errors import Conflict, InvalidInput, NotFound, Unavailable
 from memorybook.model import Session
 from memorybook.sessions.recall_block import Held

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from memorybook.book.transaction import Draft, Outcome, Result
 from memorybook.book.undo import ATTEMPTS, Group
 from memorybook.entries.extract import extract
-from memorybook.entries.mask import Mask
 from memorybook.entries.match import Alike, Decision, Ledger, Near, Proposed, Talk, match
+from memorybook.entries.read import Mask
 from memorybook.entries.read_reply import Candidate, Extraction, ForgetRequest, NoteCandidate
 from memorybook.entries.review import Submitted, propose, propose_or_apply_each
 from memorybook.entries.rules import by_rules

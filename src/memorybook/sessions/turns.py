@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memorybook.entries.mask import Mask
+from memorybook.entries.read import Mask
 from memorybook.errors import InvalidInput, NotFound
 from memorybook.forget.incoming import without_forgotten_turns
 from memorybook.forget.tombstones import FORGOTTEN, turn_key

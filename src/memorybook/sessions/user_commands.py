@@ -10,7 +10,7 @@ from memorybook.book.undo import Group
 from memorybook.entries.durable_notes import PRIVATE_REASONS, clean, notes_of
 from memorybook.entries.extract import extract
 from memorybook.entries.ground import ground
-from memorybook.entries.mask import Mask
+from memorybook.entries.read import Mask
 from memorybook.entries.read_reply import Extraction, Skipped
 from memorybook.entries.remember import note_change
 from memorybook.entries.review import Submitted, propose, propose_or_apply_each
