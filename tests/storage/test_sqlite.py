@@ -29,7 +29,7 @@ from memorybook.storage.sqlite import (
     reading,
     user_version,
 )
-from memorybook.storage.tables import checkpoint
+from memorybook.storage.transcript_rows import checkpoint
 
 FORKS = """
 import os, sys

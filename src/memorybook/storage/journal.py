@@ -30,7 +30,7 @@ from memorybook.storage.sqlite import (
     row_limit,
     stamp,
 )
-from memorybook.storage.tables import LIST, MAYBE_TEXT, OBJECT, PLAIN, TEXT, TIME, Columns, Tables
+from memorybook.storage.transcript_rows import LIST, MAYBE_TEXT, OBJECT, PLAIN, TEXT, TIME, Columns, Tables
 
 if TYPE_CHECKING:
     from datetime import date, datetime

@@ -33,7 +33,7 @@ from memorybook._light import (
     suppress,
 )
 from memorybook.storage.sqlite import SEAL_TABLE, Connection, as_json, bindable, immediate, maybe_readable, readable
-from memorybook.storage.tables import FLAG, MAYBE_TEXT, OBJECT, PLAIN, TEXT, TIME, Columns
+from memorybook.storage.transcript_rows import FLAG, MAYBE_TEXT, OBJECT, PLAIN, TEXT, TIME, Columns
 
 if TYPE_CHECKING:
     from memorybook.model import Applied, Operation, Patch

@@ -18,8 +18,7 @@ from memorybook.storage.sqlite import (
     row_limit,
     stamp,
 )
-from memorybook.storage.tables import Tables, checkpoint
-from memorybook.storage.transcript_rows import CHAT, EMBEDDING, MIGRATIONS, SESSION
+from memorybook.storage.transcript_rows import CHAT, EMBEDDING, MIGRATIONS, SESSION, Tables, checkpoint
 
 if TYPE_CHECKING:
     from datetime import datetime

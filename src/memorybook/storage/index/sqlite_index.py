@@ -136,7 +136,7 @@ class SqliteIndex:
 
     def vacuum(self) -> bool:
         """Let no byte of before the last `rebuild` be left; False if another process still needs some."""
-        from memorybook.storage.tables import checkpoint
+        from memorybook.storage.transcript_rows import checkpoint
 
         return self._mended(checkpoint)
 
