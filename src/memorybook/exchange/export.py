@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound, Unavailable
-from memorybook.exchange.fit import session_still_told, texts_still_told
+from memorybook.exchange.collect import session_still_told, texts_still_told
 from memorybook.forget.tombstones import turn_key
 from memorybook.formats import sessions_json
 from memorybook.formats.sessions_json import Exported

@@ -19,7 +19,7 @@ from memorybook.entries.read import Mask
 from memorybook.entries.read_reply import category_of
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.exchange import export, importers
-from memorybook.exchange.fit import fit_session, texts_still_told, without_instructions
+from memorybook.exchange.collect import fit_session, texts_still_told, without_instructions
 from memorybook.exchange.importers import Page, Statement
 from memorybook.exchange.importers.records import several
 from memorybook.exchange.importers.sources import CountingFile, Source, archive_errors, sources
