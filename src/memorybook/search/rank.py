@@ -10,8 +10,7 @@ from operator import add
 
 from memorybook._light import Any, Callable, Iterator, Mapping, NamedTuple, Sequence, date
 from memorybook.search import evidence, time_words
-from memorybook.search.evidence import Component, Pool
-from memorybook.search.newer import newer_first
+from memorybook.search.evidence import Component, Pool, newer_first
 from memorybook.search.snippets import sentences
 from memorybook.search.time_words import is_about_talk, spoken, words_as_written
 from memorybook.search.types import Candidate, Candidates, Passage
