@@ -7,16 +7,13 @@ named, or was there.
 
 from __future__ import annotations
 
-import gc
 import os
-import sys
 
 from memorybook._light import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from memorybook._light import Mapping, Sequence
     from memorybook.config.settings import Config
-
 
 KINDS = {
     "SessionStart": "start",
@@ -335,26 +332,3 @@ def _masked(text: str, config: Config) -> str:
         return redact(text, config.redaction.patterns).text
     except ConfigError:  # a pattern that nobody can use is told where settings are
         return redact(text).text
-
-
-# --- the command `memorybook-hook event --host host [--book dir]` -------------------------------
-
-
-def main() -> None:
-    """Answer one event and end the process; whatever happens, its exit code is 0 and the host goes on."""
-    gc.disable()  # a short life: collecting costs it more than the memory is worth
-    try:
-        from memorybook.hooks.event import answer
-
-        answer(sys.argv[1:])
-    except BaseException:  # a host must never be held up, and shows people what a failed hook prints
-        if os.environ.get("MEMORYBOOK_DEBUG"):
-            from traceback import print_exc
-
-            print_exc()
-    os._exit(0)
-
-
-if __name__ == "__main__":
-    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
-    main()

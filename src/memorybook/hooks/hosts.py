@@ -232,14 +232,14 @@ def _put(root: dict[str, Any], keys: Sequence[str], entry: Mapping[str, Any] | N
 # --- hooks -------------------------------------------------------------------------------------------
 
 _OURS = ("memorybook-hook", "memorybook-hook.exe")
-"""The program of a plugin's commands; those that this module writes start `memorybook/hooks/event.py` with Python."""
+"""The program of a plugin's commands; those that this module writes start `memorybook/hooks/command.py` with Python."""
 
 _WAITS = {"start": 10, "prompt": 10, "said": 5, "compact": 5, "end": 5}
 """Seconds that a host waits for an answer, by kind of event: longer than it is ever worked on, see `event.LIMIT`."""
 
 
 def hook_command(name: str, event: str, book: str | None, *, ingest: bool = True) -> str:
-    """Return the command line for an event, with absolute paths and without `site`: see `memorybook.hooks.event`.
+    """Return the command line for an event, with absolute paths and without `site`: see `memorybook.hooks.command`.
 
     Raises InvalidInput for a path that is not UTF-8, which no settings file can hold.
     """
@@ -319,7 +319,7 @@ def _is_ours(hook: Any) -> bool:
     started = [word.replace("\\", "/") for word in words if not word.startswith("-")][:2]
     if not started:
         return False
-    return started[0].rpartition("/")[2] in _OURS or started[-1].endswith("/memorybook/hooks/event.py")
+    return started[0].rpartition("/")[2] in _OURS or started[-1].endswith("/memorybook/hooks/command.py")
 
 
 def _has_ours(group: Any) -> bool:
