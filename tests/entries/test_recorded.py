@@ -20,7 +20,7 @@ from memorybook.entries.read_reply import Candidate
 from memorybook.model import Entry
 from memorybook.testing import ScriptedLLM
 from memorybook.text.days.readers import named
-from memorybook.text.numbers import figures
+from memorybook.text.tokens import figures
 from recorded import DATA, NAMES, RecordedLLM, Replayed, entry_of, needs_recordings, recorded, replay, zone_of
 
 pytestmark = needs_recordings

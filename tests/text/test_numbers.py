@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.text.numbers import figures, number
+from memorybook.text.tokens import figures, number
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from itertools import islice
 
 from memorybook._light import TYPE_CHECKING, Iterable, NamedTuple, date, datetime, lazily
 from memorybook.text.days.readers import days_of
-from memorybook.text.numbers import number
+from memorybook.text.tokens import number
 
 if TYPE_CHECKING:
     import re

@@ -11,7 +11,7 @@ from itertools import pairwise
 from memorybook._light import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Memo, NamedTuple, lazily
 from memorybook.text.days import table
 from memorybook.text.days.table import month, weekday
-from memorybook.text.numbers import number
+from memorybook.text.tokens import number
 
 if TYPE_CHECKING:
     import re

@@ -8,7 +8,7 @@ space is any white space, `(` only groups, and words before `{at}` only lead to 
 from __future__ import annotations
 
 from memorybook._light import Any, Callable, NamedTuple
-from memorybook.text.numbers import number
+from memorybook.text.tokens import number
 
 LEVELS = ("sure", "alone", "led", "beside")
 SURE, ALONE, LED, BESIDE = range(4)
