@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from memorybook.exchange.backup import Backup, Restored
     from memorybook.exchange.collect import Collected
     from memorybook.exchange.export import Export
-    from memorybook.formats.escape import Document, DocumentInfo
+    from memorybook.formats.document import Document, DocumentInfo
     from memorybook.model import CategoryName, Importance, State, Trust
     from memorybook.prompt.inject import Injected
     from memorybook.protocols import LLM, Embedder, Function, Index, Progress

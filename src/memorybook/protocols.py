@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from memorybook.formats.escape import (
+    from memorybook.formats.document import (
         Document,
         DocumentInfo,
         Loss,

@@ -12,7 +12,7 @@ from agent.model import extracting
 from inference import server
 from memorybook.agent import AgentTool, compose, converse
 from memorybook.errors import BudgetSpent, InvalidInput, LLMFailed, Unavailable
-from memorybook.formats.escape import SummaryUpdate
+from memorybook.formats.document import SummaryUpdate
 from memorybook.formats.llm_messages import Reply, ToolCall, ToolSchema
 from memorybook.sessions.dialogue import ECHOES, own_words
 from memorybook.testing import ScriptedLLM

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memorybook.errors import EmbedderFailed, UnsafePath
-from memorybook.formats.escape import Document, DocumentInfo
+from memorybook.formats.document import Document, DocumentInfo
 from memorybook.model import Session, Turn
 from memorybook.protocols import Documents, Embedder, Index
 from memorybook.search.types import Candidate, Candidates, Passage, Query, SyncReport

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memorybook.errors import Conflict, InvalidInput, NotFound
-from memorybook.formats.escape import ChatSummary, SummaryEmbedding, SummaryUpdate
+from memorybook.formats.document import ChatSummary, SummaryEmbedding, SummaryUpdate
 from memorybook.model import Role, Session, Turn
 from memorybook.protocols import Transcripts
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import memorybook
 from memorybook.config.settings import Config, RecallSettings
 from memorybook.errors import Conflict, InvalidInput, NotFound
-from memorybook.formats.escape import SummaryEmbedding, SummaryUpdate
+from memorybook.formats.document import SummaryEmbedding, SummaryUpdate
 from memorybook.memory import Memory
 from memorybook.model import Session, Turn
 from memorybook.search.snippets import CLOSE, OPEN

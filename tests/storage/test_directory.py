@@ -15,7 +15,7 @@ import pytest
 
 from conformance.documents import SAFE_PATHS, DocumentsConformance
 from memorybook.errors import BookLocked, Conflict, InvalidInput, MissingDocument, Unavailable, UnsafePath
-from memorybook.formats.escape import DocumentInfo
+from memorybook.formats.document import DocumentInfo
 from memorybook.protocols import Documents
 from memorybook.storage import safe_open
 from memorybook.storage.directory import DirectoryDocuments

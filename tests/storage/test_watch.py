@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.formats.escape import DocumentInfo
+from memorybook.formats.document import DocumentInfo
 from memorybook.storage import directory, listing
 from memorybook.storage.directory import DirectoryDocuments
 from memorybook.storage.listing import Queue, Watched, watched

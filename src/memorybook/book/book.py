@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from memorybook.book.embedding import Claim, Embedding
     from memorybook.book.transaction import Draft, Result
     from memorybook.book.undo import Reversal, Writer
-    from memorybook.formats.escape import Document
+    from memorybook.formats.document import Document
     from memorybook.formats.memory_md import MemoryDocument
     from memorybook.model import Change, Discarded, Entry, Operation
     from memorybook.protocols import Documents, Index, Journal, Progress, Transcripts

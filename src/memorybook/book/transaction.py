@@ -15,7 +15,7 @@ from typing import NamedTuple, assert_never
 from memorybook.book import fade
 from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound
 from memorybook.formats import changes_json, memory_md, session_md
-from memorybook.formats.escape import Document
+from memorybook.formats.document import Document
 from memorybook.model import (
     Add,
     Append,

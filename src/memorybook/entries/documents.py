@@ -13,7 +13,7 @@ from memorybook.entries.read import Mask
 from memorybook.entries.same import lowest
 from memorybook.errors import Conflict, InvalidInput, MissingDocument
 from memorybook.formats import memory_md
-from memorybook.formats.escape import Document, DocumentInfo
+from memorybook.formats.document import Document, DocumentInfo
 from memorybook.model import Change, Drop, Entry, Put
 from memorybook.text.screen import screen
 

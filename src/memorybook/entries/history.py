@@ -18,7 +18,7 @@ from memorybook.entries.read import known, turns_of
 from memorybook.errors import Conflict, InvalidInput, MemoryBookError, MissingDocument, NotFound, Unavailable
 from memorybook.forget.tombstones import remembered
 from memorybook.formats import memory_md
-from memorybook.formats.escape import IGNORED, gitignore_of
+from memorybook.formats.document import IGNORED, gitignore_of
 from memorybook.formats.sections import without_header
 from memorybook.model import Applied, Entry, Operation, Put, Turn
 from memorybook.results import Ground, Happened, History, Undone, Why

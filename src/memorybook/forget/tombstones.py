@@ -12,8 +12,8 @@ from memorybook.entries.cues import without_lead
 from memorybook.entries.rules import by_rules
 from memorybook.errors import NotFound
 from memorybook.forget.units import turn_ids
+from memorybook.formats.document import RULES
 from memorybook.formats.entry_block import parse_entry
-from memorybook.formats.escape import RULES
 from memorybook.model import Discarded, Entry, SessionSummary, Turn
 from memorybook.sessions.summarize import SENTENCE_LENGTH, cut_at_sentence, title_of, titles
 from memorybook.text.sentences import content_size, sentences

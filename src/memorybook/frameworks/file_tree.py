@@ -24,7 +24,7 @@ from memorybook.validate import words_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from memorybook.formats.escape import Document
+    from memorybook.formats.document import Document
     from memorybook.memory import Memory
     from memorybook.search.types import Hit, Passage
 

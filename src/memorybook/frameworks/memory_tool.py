@@ -15,7 +15,7 @@ from memorybook.frameworks.file_tree import FileTree
 from memorybook.text import patch
 
 if TYPE_CHECKING:
-    from memorybook.formats.escape import Document
+    from memorybook.formats.document import Document
     from memorybook.memory import Memory
 
 ROOT = "/memories"

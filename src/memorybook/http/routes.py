@@ -17,7 +17,7 @@ from starlette.responses import FileResponse, Response
 
 from memorybook import tools
 from memorybook.errors import Conflict, InvalidInput, MemoryBookError, MissingDocument, NotFound
-from memorybook.formats.escape import Document
+from memorybook.formats.document import Document
 from memorybook.formats.json_schema import checked
 from memorybook.http import http_messages as messages
 from memorybook.http.api_tokens import Caller

@@ -26,7 +26,7 @@ from memorybook.search.snippets import CLOSE, OPEN, marked
 from memorybook.text.tokens import han_share
 
 if TYPE_CHECKING:
-    from memorybook.formats.escape import DocumentInfo
+    from memorybook.formats.document import DocumentInfo
     from memorybook.memory import Memory
 
 

@@ -9,7 +9,7 @@ from struct import unpack
 from memorybook import validate as given
 from memorybook._light import TYPE_CHECKING, NamedTuple, Sequence
 from memorybook.errors import Conflict, EmbedderFailed, NotFound
-from memorybook.formats.escape import SummaryEmbedding
+from memorybook.formats.document import SummaryEmbedding
 from memorybook.inference.arrays import vectors_of
 from memorybook.prompt.recall import WORTH_A_LOOK
 from memorybook.search.evidence import relevance

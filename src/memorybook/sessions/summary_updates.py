@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook.errors import EmbedderFailed, NotFound
 from memorybook.forget.tombstones import remembered, taken_back, turns_without, without_forgotten, worth_telling
-from memorybook.formats.escape import MODEL, RULES, ChatSummary, SummaryEmbedding, SummaryUpdate
+from memorybook.formats.document import MODEL, RULES, ChatSummary, SummaryEmbedding, SummaryUpdate
 from memorybook.inference.arrays import vectors_of
 from memorybook.model import Session, SessionSummary
 from memorybook.sessions.summarize import summarize
 
 if TYPE_CHECKING:
     from memorybook.context import Context
-    from memorybook.formats.escape import SummaryState
+    from memorybook.formats.document import SummaryState
     from memorybook.model import Turn
 
 

@@ -16,7 +16,7 @@ from math import inf
 
 from memorybook._light import TYPE_CHECKING, Iterator, Sequence, contextmanager, suppress
 from memorybook.errors import BookLocked, Conflict, InvalidInput, MissingDocument, Unavailable, UnsafePath
-from memorybook.formats.escape import Document, DocumentInfo, Loss
+from memorybook.formats.document import Document, DocumentInfo, Loss
 from memorybook.storage import safe_open
 from memorybook.storage.listing import STATE, Listed, Walk, Watched, watched
 

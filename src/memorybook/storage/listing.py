@@ -16,7 +16,7 @@ from struct import Struct
 
 from memorybook._light import TYPE_CHECKING, Callable, Iterator, once, suppress
 from memorybook.errors import MissingDocument, UnsafePath
-from memorybook.formats.escape import DocumentInfo
+from memorybook.formats.document import DocumentInfo
 from memorybook.storage import safe_open
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import stat
 
 from memorybook._light import Iterator, NamedTuple, contextmanager, suppress
 from memorybook.errors import InvalidInput, MissingDocument, Unavailable, UnsafePath
-from memorybook.formats.escape import IGNORED
-from memorybook.formats.escape import MAX_BYTES as MAX_BYTES
+from memorybook.formats.document import IGNORED
+from memorybook.formats.document import MAX_BYTES as MAX_BYTES
 
 MAX_PARTS = 6
 MAX_PART_CHARACTERS = 200

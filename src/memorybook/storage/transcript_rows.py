@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Container
     from contextlib import AbstractContextManager
 
-    from memorybook.formats.escape import SummaryEmbedding, SummaryState, SummaryUpdate
+    from memorybook.formats.document import SummaryEmbedding, SummaryState, SummaryUpdate
     from memorybook.model import Session, Turn
 
 
@@ -434,7 +434,7 @@ def last_time(turns: Sequence[Turn]) -> str | None:
 
 def summary_state(db: Connection, number: int) -> SummaryState:
     """Return how far the summaries of a session reach."""
-    from memorybook.formats.escape import SummaryState
+    from memorybook.formats.document import SummaryState
 
     columns = f"{SESSION}, summary_by, summary_through, chats_through"
     [(*row, by, through, chats_through)] = db.execute(f"SELECT {columns} FROM sessions WHERE id=?", (number,))
@@ -493,7 +493,7 @@ def summarized(db: Connection, number: int, session: str, turn_id: str | None) -
 
 def as_embedding(model: Value, dimensions: Value, vector: Value) -> SummaryEmbedding | None:
     """Return the columns `EMBEDDING` as a vector; None if there is none."""
-    from memorybook.formats.escape import SummaryEmbedding
+    from memorybook.formats.document import SummaryEmbedding
 
     if not (isinstance(vector, bytes) and isinstance(dimensions, int)):
         return None

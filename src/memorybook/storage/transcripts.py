@@ -23,7 +23,7 @@ from memorybook.storage.transcript_rows import CHAT, EMBEDDING, MIGRATIONS, SESS
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from memorybook.formats.escape import SummaryEmbedding, SummaryState, SummaryUpdate, TurnChanges
+    from memorybook.formats.document import SummaryEmbedding, SummaryState, SummaryUpdate, TurnChanges
     from memorybook.model import Session, Turn
 
 
@@ -146,7 +146,7 @@ class SqliteTranscripts(Tables):
 
         Raises NotFound; InvalidInput if the vector is not `dimensions` numbers long.
         """
-        from memorybook.formats.escape import SummaryEmbedding
+        from memorybook.formats.document import SummaryEmbedding
 
         with immediate(self._of(session)) as db:
             table, number = tables.summarized(db, _known(db, session), session, turn_id)
@@ -322,7 +322,7 @@ class SqliteTranscripts(Tables):
 
     def changes(self, after: int) -> TurnChanges:
         """Return what changed after that revision, as of now, read while iterated (once); sessions lack `turn_ids`."""
-        from memorybook.formats.escape import TurnChanges
+        from memorybook.formats.document import TurnChanges
 
         if self._store.existing() is None:
             return TurnChanges(0, (), ())

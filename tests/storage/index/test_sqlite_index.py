@@ -18,7 +18,7 @@ import pytest
 
 from conformance.index import MEMORY, Book, IndexConformance, Make, OracleConformance, Remote, book, by_cosine, by_words
 from memorybook.errors import Unavailable
-from memorybook.formats.escape import Document, DocumentInfo
+from memorybook.formats.document import Document, DocumentInfo
 from memorybook.model import Session, Turn
 from memorybook.protocols import Embedder
 from memorybook.search.types import Query

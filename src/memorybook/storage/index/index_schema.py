@@ -19,7 +19,7 @@ from memorybook.storage.sqlite import Connection, Row, Value, bindable, connect,
 from memorybook.text.tokens import without_names
 
 if TYPE_CHECKING:
-    from memorybook.formats.escape import TurnChanges
+    from memorybook.formats.document import TurnChanges
     from memorybook.model import Session, Turn
     from memorybook.protocols import Embedder, Transcripts
     from memorybook.search.types import Query

@@ -25,7 +25,7 @@ from memorybook.text.tokens import text_digest
 if TYPE_CHECKING:
     from typing import TypeVar
 
-    from memorybook.formats.escape import Document, DocumentInfo
+    from memorybook.formats.document import Document, DocumentInfo
     from memorybook.protocols import Documents, Progress, Transcripts
     from memorybook.search.types import Passage
 

@@ -20,7 +20,7 @@ from memorybook.storage.index import index_schema as schema
 from memorybook.text.tokens import query_words, tokens
 
 if TYPE_CHECKING:
-    from memorybook.formats.escape import DocumentInfo
+    from memorybook.formats.document import DocumentInfo
     from memorybook.protocols import Documents, Embedder, Progress, Transcripts
 
 _BATCH = 512
