@@ -504,7 +504,7 @@ class Imported(NamedTuple):
 # --- JSON by annotations -----------------------------------------------------------------------------
 
 _MODULES = (
-    "results formats.document search.types model text.days.readers sessions.detect sessions.recall_types "
+    "results formats.document search.types model text.days.readers sessions.detect sessions.recall_block "
     "formats.llm_messages entries.documents prompt.inject entries.review entries.revise entries.store_task "
     "entries.tidy entries.match exchange.export exchange.backup protocols"
 )
