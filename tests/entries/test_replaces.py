@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from known import known, told
-from memorybook.entries.replaces import claims, outdated, replaces
+from memorybook.entries.replaces import claims, replaces
 
 
 @pytest.mark.parametrize(
@@ -210,21 +210,3 @@ def test_a_correction_replaces_what_it_corrects(old: str, new: str, quote: str) 
 )
 def test_a_correction_of_something_else_leaves_it_alone(old: str, new: str, quote: str) -> None:
     assert replaces(told(new, quote=quote), known("a", old)) is None
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "goes"),
-    [
-        ("Checkout of the flat is at 10 am.", "Checkout of the flat is at 11 am.", True),
-        ("民宿退房是十一点。", "民宿退房是十二点。", True),
-        (
-            "The user has a back injury that keeps them from sitting at a desk to study.",
-            "Squats are postponed for a back injury.",
-            False,
-        ),
-        ("用户腰伤，久坐不了，医生让他多走路。", "深蹲训练因为腰伤推迟了。", False),
-    ],
-)
-def test_only_what_takes_up_most_of_an_entry_stands_in_its_place(old: str, new: str, goes: bool) -> None:
-    entry = known("e1", old, source="turn:t0")
-    assert (outdated(told(new, changes=True), [entry]) == [entry]) is goes

@@ -19,7 +19,7 @@ from memorybook.entries.read_reply import Candidate
 from memorybook.entries.same import arrivals, denies, sequence, speaker_of, squeezed, words
 from memorybook.model import Entry
 from memorybook.text.days.readers import named
-from memorybook.text.sentences import compiled
+from memorybook.text.sentences import compiled, is_chinese
 from memorybook.text.tokens import is_question, is_telling, query_words
 from memorybook.text.utterances import correction
 
@@ -527,8 +527,7 @@ NOW_SO = rf"{CHANGED}|了(?=[，,。！!；;\s]|$)"
 def outdated(candidate: Candidate, entries: Iterable[Entry]) -> list[Entry]:
     """Find the entries whose point a statement takes up, at most two: those that share its rarest words.
 
-    It says that something is not as it was, or gives another measure of the same thing (退房十一点, 退房十二点), and
-    has at least half of the words that the entry is about.
+    It says that something is not as it was, or gives another measure of the same thing: 退房十一点, 退房十二点.
     """
     if not candidate.changes or candidate.category == "todo":
         return []
@@ -536,19 +535,22 @@ def outdated(candidate: Candidate, entries: Iterable[Entry]) -> list[Entry]:
     own = {f"turn:{id}" for id in candidate.turn_ids}
     known = [one for one in entries if one.source not in own and _may_speak_of(candidate, one)]
     spread = Counter(word for one in known for word in subject_of(one.text))
-    is_change, new, point = compiled(NOW_SO).search(content) is not None, _measures(content), subject_of(content)
-    scores = {}
-    for one in known:
-        about, had = subject_of(one.text), _measures(one.text)
-        otherwise = any(not new[unit] & had[unit] for unit in new.keys() & had.keys())
-        if (is_change or otherwise) and about and len(about & point) >= _TAKEN_UP * len(about):
-            scores[one.id] = sum(1 / spread[word] for word in point & about)
-    best = max(scores.values(), default=0.0)
-    return [one for one in known if scores.get(one.id, 0.0) >= max(0.9 * best, 0.5)][:2]
-
-
-_TAKEN_UP = 0.5
-"""Share of the words of an entry that a statement needs to take its place."""
+    parts = compiled(r"[，,；;。.!！](?!\d)").split(content)
+    marked = " ; ".join(part for part in parts if compiled(NOW_SO).search(part) is not None)
+    tries = [(marked, 0.5, known)] if marked else []
+    new = _measures(content)
+    otherwise = [
+        one for one in known if any(unit in new and not new[unit] & had for unit, had in _measures(one.text).items())
+    ]  # a number of the same unit, a weekday or a time that both give, and none in common
+    tries += [(content, 0.5 if is_chinese(content) else 1.0, otherwise)]
+    tries += [(content, 1.0 if is_chinese(content) else 2.0, known)] if marked else []
+    for said, least, among in tries:
+        point = subject_of(said)
+        scores = {one.id: sum(1 / spread[word] for word in point & subject_of(one.text)) for one in among}
+        best = max(scores.values(), default=0.0)
+        if best >= least:
+            return [one for one in among if scores[one.id] >= 0.9 * best][:2]
+    return []
 
 
 def _measures(text: str) -> dict[str, set[str]]:
