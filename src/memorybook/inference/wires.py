@@ -1,4 +1,4 @@
-"""The two wires of language models, OpenAI's and Anthropic's: requests to bodies, bodies and events to answers.
+"""The two wires of language models, OpenAI's and Anthropic's, and that of embeddings: requests to bodies and back.
 
 Whatever JSON a server sends is read or refused with ValueError; nothing else happens here.
 """
