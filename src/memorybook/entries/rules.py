@@ -35,7 +35,7 @@ from memorybook.entries.cues import (
 from memorybook.entries.read_reply import Audience, Candidate, Extraction, ForgetRequest, NoteCandidate, Skipped
 from memorybook.entries.replaces import has_value_like, mended, subject_of, swapped_in
 from memorybook.forget.order_patterns import PRIVATE
-from memorybook.forget.order_text import ASKED, asked_to_forget, leaves_out, parted, pointed
+from memorybook.forget.order_text import ASKED, asked_to_forget, leaves_out, named, parted, pointed
 from memorybook.model import Session, Trust, Turn
 from memorybook.text.days.readers import due
 from memorybook.text.screen import screen
@@ -103,9 +103,12 @@ def by_rules(
         private = compiled(PRIVATE).search(turn.text.replace("’", "'")) is not None
         framed = 0 if playing or len(turn.text) > _PASTED else framed_from(turn.text)
         playing = plays(turn.text, playing)
-        context = _context(turn, session, now, before, 0 if private or secretive else framed, asked)
+        context = _context(turn, session, now, before, 0 if secretive else framed, asked)
         secretive = private and compiled(_NEXT).search(turn.text) is not None
-        said = (one for one in _Reading(context, found).all() if not orders or _is_order(one))
+        read = _Reading(context, found).all()
+        if private and not any(isinstance(one, ForgetRequest) and _is_clear(one, turn) for one in read):
+            read = _Reading(context._replace(foreign=0), found).all()  # who knows what of it is not to be kept
+        said = (one for one in read if not orders or _is_order(one))
         heard = _screened(list(said), turn.text, skipped, insisting=orders)
         for one in heard:
             if isinstance(one, ForgetRequest):
@@ -150,6 +153,11 @@ _PASTED = 2_000
 
 _NEXT = r"(?i:\b(?:next|following)\b)|接下来|下一|下面"
 """What says that the next turn is meant."""
+
+
+def _is_clear(request: ForgetRequest, turn: Turn) -> bool:
+    """Whether a request says which words of its turn it means: those beside it, or some that it names."""
+    return request.said_in == turn.id or (not request.said and bool(named(request.text)))
 
 
 def _is_order(one: _Found) -> bool:
