@@ -19,7 +19,7 @@ from mcp import Client, MCPError
 from memorybook.config.settings import Config
 from memorybook.mcp import build
 from memorybook.memory import Memory
-from memorybook.search.snippets import CLOSE, OPEN
+from memorybook.search.tool_results import CLOSE, OPEN
 from memorybook.text.sentences import without_recalled
 
 T = TypeVar("T")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from memorybook.agent.turn_context import build_context, shortened
 from memorybook.prompt.block import WORDING
-from memorybook.search.snippets import CLOSE, OPEN
+from memorybook.search.tool_results import CLOSE, OPEN
 from memorybook.sessions import recall_block as past
 from memorybook.text.tokens import count_tokens
 

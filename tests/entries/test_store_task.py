@@ -15,7 +15,7 @@ from memorybook.config.settings import Config
 from memorybook.entries.store_task import MOST_TEXT, as_text, ends, lines_of, store_if_worthwhile
 from memorybook.errors import BudgetSpent, InvalidInput, LLMFailed, NotFound
 from memorybook.memory import Memory
-from memorybook.search.snippets import CLOSE, OPEN
+from memorybook.search.tool_results import CLOSE, OPEN
 from memorybook.testing import ScriptedLLM
 
 NOW = datetime(2026, 2, 24, 10, 12, 33, tzinfo=UTC)

@@ -19,7 +19,7 @@ from books import CONFIG, Reopen, files
 from memorybook.errors import InvalidInput, LLMFailed
 from memorybook.memory import Memory
 from memorybook.model import Put
-from memorybook.search.snippets import CLOSE, OPEN
+from memorybook.search.tool_results import CLOSE, OPEN
 from memorybook.storage.transcripts import SqliteTranscripts
 from memorybook.testing import FailingEmbedder, HashEmbedder, ScriptedLLM
 

@@ -12,7 +12,7 @@ import memorybook
 from mcp import MCPError
 from mcp_hosts import CONFIG, Host
 from memorybook.memory import Memory
-from memorybook.search.snippets import OPEN
+from memorybook.search.tool_results import OPEN
 from memorybook.text.sentences import without_recalled
 
 

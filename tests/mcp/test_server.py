@@ -19,7 +19,7 @@ from memorybook import tools
 from memorybook.errors import ConfigError
 from memorybook.mcp import tool_catalog
 from memorybook.memory import Memory
-from memorybook.search.snippets import CLOSE, OPEN
+from memorybook.search.tool_results import CLOSE, OPEN
 
 OFFERED = (
     "memory_search memory_get memory_append memory_flush memory_remember memory_update memory_pin memory_forget "

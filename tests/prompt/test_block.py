@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybook.prompt.block import MISSES, WORDING, Block, Fact, block
-from memorybook.search.snippets import CLOSE, OPEN
+from memorybook.search.tool_results import CLOSE, OPEN
 from memorybook.search.types import Hit, Passage
 from memorybook.text.tokens import count_tokens
 from prompt.conftest import told

@@ -15,7 +15,7 @@ from memorybook.errors import InvalidInput
 from memorybook.memory import Memory
 from memorybook.model import Session, Turn
 from memorybook.prompt.inject import Cut, halved, once, retrieve_and_inject
-from memorybook.search.snippets import CLOSE, OPEN
+from memorybook.search.tool_results import CLOSE, OPEN
 from memorybook.search.types import Hit, Passage
 from memorybook.text.sentences import without_recalled
 

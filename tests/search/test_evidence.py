@@ -1,14 +1,26 @@
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from datetime import date
 
 import pytest
 
 from memorybook.search import evidence
-from memorybook.search.evidence import Pool, asked_person, minmax, pool_of
+from memorybook.search.evidence import (
+    Pool,
+    Sums,
+    Weights,
+    asked_person,
+    asks_when,
+    minmax,
+    pool_of,
+    relevance,
+    says_when,
+    weights_for,
+    words_as_written,
+)
 from memorybook.search.types import Candidate, Candidates, Passage
-from memorybook.search.weights import Weights
-from memorybook.text.tokens import is_question
+from memorybook.text.tokens import is_question, tokens
 from memorybook.text.utterances import only_asks
 
 WEIGHTS = Weights(words=0.6, vector=0.4, speaker=1.0, answer=0.5, neighbour=0.3, session=0.6, recency=0.2)
@@ -225,3 +237,93 @@ def test_a_day_that_the_calendar_does_not_have_is_none() -> None:
     dated = [note("x")._replace(date=day) for day in ("2026-02-30", "2026-02-01", "2026-02-11")]
     assert evidence.recency(pool(*dated), WEIGHTS) == pytest.approx([0.0, 0.0, 0.2])
     assert evidence.dated("in February 2026", pool(*dated), WEIGHTS, None) == [0.0, WEIGHTS.dated, WEIGHTS.dated]
+
+
+# --- words as they are written ---------------------------------------------------------------------
+
+
+def test_words_are_read_as_they_are_written() -> None:
+    assert words_as_written("It's (May 7th)… 是的，好") == ["it", "s", "may", "7th", "是的", "好"]
+
+
+ASKING = (
+    "When did Caroline move? | What year was it? | how long did it take | 我们什么时候搬的家 | 苏眠生日是几月几号？ |"
+    " 哪天删的旧库 | 她是哪个月来的 | 哪几天下雨 | 住了多少天 | 那是什么日子 | 他多会儿回来 |"
+    " And how many days did she stay? | how many of them, and how many years?"
+)
+ASKING_ELSE = (
+    "Where does she live? | Whenever is a word | 我喜欢什么茶 | 几个人来了 | how many | For many days how many dogs?"
+)
+DATED = (
+    "I went there last Tuesday. | It was 2021 | on the 7th | 昨天去了 | 5月3日搬家 | 上周三开会 | 去年 | 前天 |"
+    " 后天见 | 昨晚没睡 | 明早走 | 最近很忙 | 三天前 | 两个月前 | 半年前 | ５年前 | 周天 | 二〇二〇年 | ３月５日"
+)
+UNDATED = "I like the sea. | 我喜欢大海 | blast | 春天前往大海 | 前面"
+
+
+@pytest.mark.parametrize(
+    ("of", "texts", "expected"),
+    [
+        (asks_when, ASKING, True),
+        (asks_when, ASKING_ELSE, False),
+        (says_when, DATED, True),
+        (says_when, UNDATED, False),
+    ],
+)
+def test_what_asks_for_a_time_and_what_tells_one(of: Callable[[str], bool], texts: str, expected: bool) -> None:
+    for text in texts.split(" | "):
+        assert of(text.strip()) is expected, text
+
+
+# --- relevance -------------------------------------------------------------------------------------
+
+WORDS_ONLY = weights_for(None)
+HYBRID = weights_for("static/x")
+IDF = {"quantum": 8.0, "physic": 8.0, "book": 2.0}
+
+
+def judged(
+    text: str, idf: Mapping[str, float] = IDF, weights: Weights = HYBRID, *, cosine: float | None = None
+) -> float:
+    holds = sum(1 << number for number, word in enumerate(idf) if word in tokens(text))
+    return relevance(idf, weights)(Candidate(Passage("a.md", 1, 1, text, "note"), 1.0, cosine, holds))
+
+
+def test_gains_are_summed_over_the_words_that_are_held() -> None:
+    sums = Sums([5.0, 2.0, 1.0])
+    assert [sums[0], sums[0b101], sums[0b111], sums[0b101]] == [0.0, 6.0, 8.0, 6.0]
+
+
+def test_relevance_is_the_share_of_the_questions_weight() -> None:
+    assert judged("a book") == pytest.approx(2 / 18)
+    assert judged("quantum physics books") == 1.0
+    assert judged("nothing") == 0.0
+    assert judged("nothing", {}) == 0.0
+
+
+def test_relevance_takes_the_calibrated_cosine_if_it_is_larger() -> None:
+    assert judged("nothing", cosine=HYBRID.about) == 1.0
+    assert judged("nothing", cosine=HYBRID.unrelated) == 0.0
+    assert judged("nothing", weights=WORDS_ONLY, cosine=HYBRID.about) == 0.0
+
+
+def test_single_chinese_characters_do_not_make_a_text_relevant() -> None:
+    idf = {"量": 3.0, "子": 2.0, "量子": 8.0}
+    assert judged("数量很多的孩子", idf) == 0.0
+    assert judged("量子", idf) == 1.0
+    assert judged("一匹马", {"马": 3.0}) == 1.0
+
+
+def test_that_something_was_talked_about_is_not_what_is_asked_for() -> None:
+    assert judged("saw an egret", {"talk": 8.0, "egret": 3.0}) == 1.0
+    assert judged("看到白鹭", {"讨论": 8.0, "白鹭": 3.0}) == 1.0
+    assert judged("the talk in Ghent", {"talk": 8.0}) == 1.0
+
+
+def test_a_long_question_need_not_be_repeated_whole() -> None:
+    idf = {f"word{number}": 5.0 for number in range(16)}
+    assert judged("word0 word1 word2 word3", idf) == pytest.approx(0.5)
+
+
+def test_the_words_of_a_very_long_question_are_summed() -> None:
+    assert Sums([1.0] * 5000)[(1 << 5000) - 1] == 5000.0

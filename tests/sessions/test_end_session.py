@@ -22,7 +22,7 @@ from memorybook.config.settings import Budget
 from memorybook.errors import InvalidInput, LLMFailed, NotFound, Unavailable
 from memorybook.memory import Memory
 from memorybook.model import Remove
-from memorybook.search.snippets import CLOSE, OPEN
+from memorybook.search.tool_results import CLOSE, OPEN
 from memorybook.sessions.turns import store, talk_of
 from memorybook.testing import ScriptedLLM
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.search.snippets import CLOSE, OPEN
+from memorybook.search.tool_results import CLOSE, OPEN
 from memorybook.sessions.recall_block import PastSession, Said, block
 from memorybook.text.tokens import count_tokens
 

@@ -17,7 +17,7 @@ from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.formats.document import SummaryEmbedding, SummaryUpdate
 from memorybook.memory import Memory
 from memorybook.model import Session, Turn
-from memorybook.search.snippets import CLOSE, OPEN
+from memorybook.search.tool_results import CLOSE, OPEN
 from memorybook.testing import HashEmbedder
 from memorybook.text.sentences import without_recalled
 from tables import table

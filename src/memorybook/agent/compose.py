@@ -11,7 +11,7 @@ from memorybook.agent.turn_context import shortened
 from memorybook.errors import InvalidInput
 from memorybook.model import Entry
 from memorybook.results import Known
-from memorybook.search.snippets import CLOSE, OPEN, fenced
+from memorybook.search.tool_results import CLOSE, OPEN, fenced
 from memorybook.search.types import Answer, Hit, place_of
 from memorybook.text.screen import screen
 from memorybook.text.tokens import count_tokens, language_of

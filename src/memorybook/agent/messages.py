@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from memorybook import locale
 from memorybook.entries.read import Mask
 from memorybook.errors import InvalidInput
-from memorybook.search.snippets import CLOSE, OPEN
+from memorybook.search.tool_results import CLOSE, OPEN
 from memorybook.sessions.turns import mask_turns, turns_of
 from memorybook.text.sentences import is_chinese, without_recalled
 

@@ -13,7 +13,7 @@ from memorybook.agent.turn_context import TurnContext
 from memorybook.errors import InvalidInput, MemoryBookError
 from memorybook.formats.json_schema import checked, decoded, described_without
 from memorybook.formats.llm_messages import Message, Reply, ToolCall, ToolSchema, Usage
-from memorybook.search.snippets import marked
+from memorybook.search.tool_results import marked
 
 if TYPE_CHECKING:
     from memorybook.memory import Memory

@@ -13,7 +13,7 @@ from memorybook.agent.messages import is_reply, recalled_by_tools, text_of
 from memorybook.errors import MemoryBookError
 from memorybook.forget.forget_requests import EVERYTHING, LEFT_OUT, NOT_FOUND, NOT_OBEYED, UNNAMED
 from memorybook.prompt.block import WORDING
-from memorybook.search.snippets import CLOSE, OPEN, fenced
+from memorybook.search.tool_results import CLOSE, OPEN, fenced
 from memorybook.sessions import recall_block
 from memorybook.sessions.dialogue import ECHOES, echo_key
 from memorybook.sessions.recalls import earlier

@@ -18,9 +18,9 @@ from memorybook._light import (
 )
 from memorybook.book import fade
 from memorybook.errors import Conflict, MissingDocument, Unavailable
+from memorybook.search.evidence import weights_for
 from memorybook.search.search import find
 from memorybook.search.types import Answer, Passage, Query, SyncReport
-from memorybook.search.weights import weights_for
 from memorybook.text.utterances import says_something
 
 if TYPE_CHECKING:

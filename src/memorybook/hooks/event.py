@@ -100,7 +100,7 @@ def answer(words: Sequence[str]) -> None:
         absent = absence(root, found)
         os.write(2, f"memorybook: {absent}\n".encode("utf-8", "backslashreplace"))
         if not found.home or found.id or found.copy_of[0]:  # one is meant that there should be
-            from memorybook.search.snippets import marked
+            from memorybook.search.tool_results import marked
 
             respond(asked.event, marked(absent))
 

@@ -21,8 +21,7 @@ from memorybook.config.settings import OFF
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound
 from memorybook.mcp import tool_catalog
 from memorybook.memory import Memory
-from memorybook.search.snippets import marked
-from memorybook.search.tool_results import result_lines
+from memorybook.search.tool_results import marked, result_lines
 from memorybook.text.tokens import count_tokens
 
 _LONGEST = 1_000

@@ -22,7 +22,7 @@ from memorybook.mcp import tool_catalog
 from memorybook.mcp.responses import answered, called, refusals, refused, things, writable
 from memorybook.mcp.tool_catalog import ASKS_FIRST, WOULD_GO
 from memorybook.memory import Memory
-from memorybook.search.snippets import CLOSE, OPEN, marked
+from memorybook.search.tool_results import CLOSE, OPEN, marked
 from memorybook.text.tokens import han_share
 
 if TYPE_CHECKING:

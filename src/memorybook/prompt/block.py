@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from memorybook._light import AbstractSet, Iterable, Mapping, NamedTuple, Sequence
-from memorybook.search.snippets import CLOSE, OPEN, fenced
-from memorybook.search.time_words import spoken
+from memorybook.search.evidence import spoken
+from memorybook.search.tool_results import CLOSE, OPEN, fenced
 from memorybook.search.types import Hit, Passage, place_of
 from memorybook.text.tokens import count_tokens, is_telling, normalise, query_words
 from memorybook.text.utterances import undated

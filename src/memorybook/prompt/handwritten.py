@@ -11,7 +11,7 @@ from memorybook.errors import InvalidInput
 from memorybook.formats.sections import by_people
 from memorybook.model import CATEGORIES
 from memorybook.prompt.block import plain
-from memorybook.search.snippets import fenced
+from memorybook.search.tool_results import fenced
 from memorybook.search.types import Hit
 from memorybook.text.screen import instructs
 from memorybook.text.tokens import count_tokens, language_of

@@ -12,7 +12,7 @@ from memorybook.prompt.handwritten import snapshot
 from memorybook.prompt.recall import WORTH_A_LOOK, masked, named_apart
 from memorybook.prompt.select import Selection
 from memorybook.search.search import RELEVANT
-from memorybook.search.snippets import CLOSE, OPEN, fenced
+from memorybook.search.tool_results import CLOSE, OPEN, fenced
 from memorybook.search.types import Hit, Passage, Query, place_of
 from memorybook.text.tokens import count_tokens, language_of, normalise
 

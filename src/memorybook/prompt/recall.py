@@ -10,8 +10,8 @@ from memorybook.prompt.block import SHARE, WORDING, Fact, Wording, block
 from memorybook.prompt.handwritten import Snapshot, Written, handwritten, is_named_only, snapshot, standing
 from memorybook.prompt.select import Selection, may_be_told, passage_of
 from memorybook.results import Known, Recalled
+from memorybook.search.evidence import is_about_talk, spoken
 from memorybook.search.search import RELEVANT
-from memorybook.search.time_words import is_about_talk, spoken
 from memorybook.search.types import Answer, Hit, Passage, Query
 from memorybook.text.tokens import digest, language_of, normalise
 from memorybook.validate import words_of

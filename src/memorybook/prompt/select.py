@@ -6,9 +6,8 @@ from itertools import chain, islice, zip_longest
 
 from memorybook._light import TYPE_CHECKING, AbstractSet, Callable, Iterable, Iterator, Mapping, Sequence
 from memorybook.prompt.block import Wording, covers
-from memorybook.search.rank import says_nothing
-from memorybook.search.snippets import SNIPPET, snippet
-from memorybook.search.time_words import spoken
+from memorybook.search.evidence import spoken
+from memorybook.search.search import SNIPPET, says_nothing, snippet
 from memorybook.search.types import Hit, Passage
 from memorybook.text.screen import instructs
 from memorybook.text.tokens import count_tokens, han_share, is_telling, normalise, query_words

@@ -46,7 +46,7 @@ from memorybook.prompt.recall import masked
 from memorybook.protocols import MemorizeInput
 from memorybook.providers.over_book import Line, OverBook, lines_of, stamp_of
 from memorybook.results import Recalled
-from memorybook.search.snippets import CLOSE, OPEN
+from memorybook.search.tool_results import CLOSE, OPEN
 from memorybook.sessions.dialogue import CLOSE as TALK_END
 from memorybook.sessions.dialogue import OPEN as TALK
 from memorybook.sessions.turns import zone_of

@@ -1,4 +1,4 @@
-"""The evidence that a passage is what was asked for: pure steps from a pool to one number for each candidate."""
+"""What speaks for a passage being what was asked for: the weights, and pure steps from a pool to a number each."""
 
 from __future__ import annotations
 
@@ -8,11 +8,194 @@ from math import log, sqrt
 from operator import add
 
 from memorybook._light import AbstractSet, Callable, Iterable, Mapping, Memo, NamedTuple, Sequence, date
-from memorybook.search.time_words import words_as_written
 from memorybook.search.types import Candidate, Candidates, Passage
-from memorybook.search.weights import Weights
 from memorybook.text.days.grammar import may_name_days
 from memorybook.text.tokens import is_stop_word, is_telling, tokens
+
+
+class Weights(NamedTuple):
+    """What each piece of evidence is worth; scores are sums of these, the two legs together worth at most 1.
+
+    They were fitted (softmax over the candidates of a question) on one half of labelled conversations in
+    English and Chinese, rounded, and held on the other half.
+
+    Attributes:
+        words, vector: Share of each leg after min-max over the candidates.
+        speaker: Bonus for a turn of the person the question names.
+        answer: Share of a question's legs that the turn after it inherits.
+        neighbour: Share of the turns before and after; two thirds of it at two turns' distance, one at three.
+        session: Share of the mean of the three best others of the same session or document.
+        recency: Bonus of the newest candidate; the oldest gets none, and talk between people half.
+        dated: Bonus of what is dated within the days that the question names.
+        strength: Bonus of an entry of full strength.
+        summary: Discount of a session's summary beside the turns that it repeats.
+        asking: Discount of a turn that only asks.
+        echo: Discount of what only asks what the question asks, larger than its words are worth.
+        coverage: Bonus of a passage with all of the question's words, by their idf; BM25 lets one rare word
+            often said stand for all.
+        moment: Bonus of a passage that speaks of a time, if the question asks for one.
+        repeated: Discount of what the same speaker says again later in the session.
+        unrelated, about: Cosines that read as relevance 0 and 1; linear between.
+    """
+
+    words: float
+    vector: float
+    speaker: float = 1.1
+    answer: float = 0.9
+    neighbour: float = 0.2
+    session: float = 0.5
+    recency: float = 0.3
+    dated: float = 0.8
+    strength: float = 0.2
+    summary: float = 1.0
+    asking: float = 0.2
+    echo: float = 4.0
+    coverage: float = 1.1
+    moment: float = 0.6
+    repeated: float = 0.8
+    unrelated: float = 0.2
+    about: float = 0.8
+
+
+WEIGHTS: Mapping[str, Weights] = {
+    "static": Weights(words=0.6, vector=0.4, about=0.7),
+    "local": Weights(words=0.5, vector=0.5, answer=0.7, neighbour=0.15, session=0.3, coverage=0.9, moment=0.5),
+    "remote": Weights(words=0.3, vector=0.7, answer=0.7, neighbour=0.15, session=0.3, coverage=0.9, moment=0.5),
+    "": Weights(
+        words=1.0,
+        vector=0.0,
+        speaker=1.9,
+        answer=0.8,
+        neighbour=0.1,
+        session=0.35,
+        recency=0.2,
+        asking=0.4,
+        coverage=1.4,
+        moment=0.4,
+    ),
+}
+"""By kind of embedder, the part of its name before the slash; "" when the vector leg did not run."""
+
+
+def weights_for(embedder: str | None, *, vector: float = 0.0, words: float = 0.0) -> Weights:
+    """The weights of an embedder by name; `vector` and `words`, unless both 0, replace the shares of the legs."""
+    kind = (embedder or "").partition("/")[0]
+    weights = WEIGHTS.get(kind, WEIGHTS["remote"])
+    if embedder and (vector or words):
+        total = vector + words
+        weights = weights._replace(vector=vector / total, words=words / total)
+    return weights
+
+
+# --- the words of a text as they are written -----------------------------------------------------
+
+LONGEST_NAME = 40
+"""Of a speaker, characters, where a line of a summary begins with one."""
+
+TIMED = 80
+"""How many of the best candidates are read for a time that they tell."""
+
+_PUNCTUATION = dict.fromkeys(
+    [*range(32), 127, *map(ord, "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~“”‘’…—，。！？；：、（）《》")], " "
+)
+
+TIMES = frozenset(
+    "yesterday today tomorrow tonight morning mornings night nights last next ago since recently recent just week weeks"
+    " month months year years weekend weekends monday tuesday wednesday thursday friday saturday sunday january"
+    " february march april may june july august september october november december".split()
+)
+"""Words that tell a time."""
+
+TIMES_ZH = (
+    "昨天 今天 明天 前天 后天 昨晚 今晚 明晚 昨早 今早 明早 去年 今年 明年 前年 后年 上周 下周 上月 下月 上个月 下个月"
+    " 星期 礼拜 周一 周二 周三 周四 周五 周六 周日 周天 周末 最近"
+).split()
+
+_WHEN = {
+    *((first, second) for first in ("what", "which") for second in "date day week month season year time".split()),
+    *(("how", second) for second in ("long", "recently")),
+}
+_HOW_MANY = frozenset("days weeks months years".split())
+_WHEN_ZH = (
+    "什么时候 什么时间 什么日子 啥时候 何时 多久 多会儿 日期 时间 几点 几号 几月 几时 多少天 多少周 多少个月 多少年"
+    " 哪个月 哪个星期 哪几天 哪几周 哪几年 哪几个月"
+).split() + [f"哪{one}{unit}" for one in ("", "一") for unit in "天年月周日"]
+_ABOUT_TALK = frozenset(
+    "ask asked asking question questions mention mentioned talk talked discuss discussed said say told".split()
+)
+_ABOUT_TALK_ZH = "聊过 聊到 谈过 谈到 说过 提到 提过 提问 问过 问了 问你 我问 问的".split()
+_COLONS = (": ", "：")
+_ORDINAL = ("st", "nd", "rd", "th")
+_CENTURY = ("19", "20")
+_HAN_DIGITS = "0123456789０１２３４５６７８９〇零一二三四五六七八九十"
+
+
+def words_as_written(text: str) -> list[str]:
+    """The words in lower case, without the marks around them.
+
+    >>> words_as_written("When, in May 2023?")
+    ['when', 'in', 'may', '2023']
+    """
+    return text.lower().translate(_PUNCTUATION).split()
+
+
+def asks_when(question: str) -> bool:
+    """Whether a question, English or Chinese, asks for a time.
+
+    >>> asks_when("When did Ann move?"), asks_when("安什么时候搬的家"), asks_when("Where does Ann live?")
+    (True, True, False)
+    """
+    words = words_as_written(question)
+    if "when" in words or not _WHEN.isdisjoint(pairwise(words)):
+        return True
+    if any(words[at : at + 2] == ["how", "many"] and words[at + 2] in _HOW_MANY for at in range(len(words) - 2)):
+        return True
+    return not question.isascii() and any(asked in question for asked in _WHEN_ZH)
+
+
+def is_about_talk(question: str) -> bool:
+    """Whether it is asked what was asked or said, so that an earlier question may be the answer.
+
+    >>> [is_about_talk(text) for text in ("What did I ask about tea?", "我问过茶吗", "谁是我的法律顾问？")]
+    [True, True, False]
+    """
+    if not _ABOUT_TALK.isdisjoint(words_as_written(question)):
+        return True
+    return not question.isascii() and any(words in question for words in _ABOUT_TALK_ZH)
+
+
+def spoken(line: str) -> tuple[str, str]:
+    """(who, text) of a line of a summary, `who` with its colon; "" if it names nobody.
+
+    >>> spoken("User: I leave at six."), spoken("用户：我六点走。"), spoken("I leave at six.")
+    (('User: ', 'I leave at six.'), ('用户：', '我六点走。'), ('', 'I leave at six.'))
+    """
+    end = min((at + len(colon) for colon in _COLONS if 0 < (at := line.find(colon)) <= LONGEST_NAME), default=0)
+    return line[:end], line[end:]
+
+
+def says_when(text: str) -> bool:
+    """Whether a text, English or Chinese, tells a time: a year, the number of a day, yesterday, 三天前."""
+    if not text.isascii():
+        if any(time in text for time in TIMES_ZH):
+            return True
+        if any(
+            ago == "前" and unit in "天周月年" and before in "两几半个" + _HAN_DIGITS
+            for before, unit, ago in zip(text, text[1:], text[2:], strict=False)
+        ):
+            return True
+        if any(piece and piece[-1] in _HAN_DIGITS for unit in "年月日号点" for piece in text.split(unit)[:-1]):
+            return True
+    words = words_as_written(text)
+    return not TIMES.isdisjoint(words) or any(_is_date(word) for word in words if word[0].isdigit())
+
+
+def _is_date(word: str) -> bool:
+    """Whether a word that begins with a digit is a year or the number of a day."""
+    return word.rstrip("stndrh").isdecimal() if word[-2:] in _ORDINAL else len(word) == 4 and word[:2] in _CENTURY
+
+
+# --- the pool ------------------------------------------------------------------------------------
 
 Component = list[float]
 """One number for each candidate of a pool, in its order."""
@@ -25,7 +208,6 @@ SECOND_HAND = 0.5
 
 COMPANY = 3
 """How many others of a session speak for one of its passages."""
-
 
 TALK = 0.5
 """Share of the bonus for recency for what a person with a name said."""
@@ -112,17 +294,15 @@ def _stands_in(name: str, text: str) -> bool:
     """Whether the name is there and, if it is in ASCII, no part of a word; Chinese may stand right beside it."""
     if name not in text or not name.isascii():
         return name in text
-    return any(not _runs_on(before) and not _is_letter(after[:1]) for before, after in pairwise(text.split(name)))
 
+    def is_letter(character: str) -> bool:  # of a script that puts spaces between words
+        return character.isalnum() and character < "\u2e80"
 
-def _runs_on(before: str) -> bool:
-    """Whether a word goes on after this, also over an apostrophe: what's names no S."""
-    return _is_letter(before[-1:]) or (before[-1:] in "'’" and _is_letter(before[-2:-1]))
-
-
-def _is_letter(character: str) -> bool:
-    """Of a script that puts spaces between words."""
-    return character.isalnum() and character < "\u2e80"
+    return any(
+        # a word goes on over an apostrophe, too: what's names no S
+        not (is_letter(before[-1:]) or (before[-1:] in "'’" and is_letter(before[-2:-1]))) and not is_letter(after[:1])
+        for before, after in pairwise(text.split(name))
+    )
 
 
 def speaker(question: str, pool: Pool, weights: Weights) -> Component:
@@ -217,6 +397,15 @@ def asking(pool: Pool, weights: Weights) -> Component:
 def summary(pool: Pool, weights: Weights) -> Component:
     """A summary repeats its turns."""
     return [-weights.summary if p.source == "summary" else 0.0 for p in pool.passages]
+
+
+def moment(pool: Pool, ranked: Sequence[int], weights: Weights) -> Component:
+    """For the best candidates, whether they say when; of use only if the question asks that. 0 for the rest."""
+    worth = [0.0] * len(pool.items)
+    for number in ranked[:TIMED]:
+        if says_when(pool.passages[number].text):
+            worth[number] = weights.moment
+    return worth
 
 
 def coverage(pool: Pool, idf: Mapping[str, float], weights: Weights) -> Component:

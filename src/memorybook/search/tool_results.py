@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from memorybook.protocols import Transcripts
     from memorybook.search.types import Answer, Hit, Passage
 
+OPEN, CLOSE = "<!-- memorybook:recalled -->", "<!-- /memorybook:recalled -->"
+"""Around recalled text in a prompt, so that capture can cut it out again (no echo)."""
+
 NEAREST = 2
 """Hits that are shown where none is relevant."""
 
@@ -196,3 +199,13 @@ def answer_text(answer: Mapping[str, Any]) -> str:
     import json
 
     return json.dumps(answer, ensure_ascii=False, default=str)
+
+
+def fenced(text: str) -> str:
+    """A text on one line, unable to close the markers around it."""
+    return " ".join(text.split()).replace("<!--", "<! --").replace("-->", "-- >")
+
+
+def marked(text: str) -> str:
+    """A text between the markers, unable to close them."""
+    return f"{OPEN}\n{text.replace(CLOSE, '<!-- /memorybook:recalled -- >')}\n{CLOSE}"

@@ -13,7 +13,8 @@ from memorybook._light import (
     NamedTuple,
     Sequence,
 )
-from memorybook.search.snippets import CLOSE, OPEN, fenced, snippet
+from memorybook.search.search import snippet
+from memorybook.search.tool_results import CLOSE, OPEN, fenced
 from memorybook.text.tokens import count_tokens
 
 if TYPE_CHECKING:

@@ -12,10 +12,9 @@ from memorybook.errors import Conflict, EmbedderFailed, NotFound
 from memorybook.formats.document import SummaryEmbedding
 from memorybook.inference.arrays import vectors_of
 from memorybook.prompt.recall import WORTH_A_LOOK
-from memorybook.search.evidence import relevance
+from memorybook.search.evidence import relevance, weights_for
 from memorybook.search.search import RELEVANT
 from memorybook.search.types import Candidate, Hit, Passage, Query
-from memorybook.search.weights import weights_for
 from memorybook.sessions import session_list
 from memorybook.sessions.recall_block import FoundSession, FoundTurn, PastSession, Recollection, Said, Talks, block
 from memorybook.sessions.session_order import end_of, names_place, without_end
