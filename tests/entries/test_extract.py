@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from memorybook.entries import model_prompts
-from memorybook.entries.extract import Extraction, extract, pertinent, prompt_of
+from memorybook.entries.extract import EXTRACT, PROMPT, Extraction, extract, pertinent, prompt_of
 from memorybook.errors import LLMFailed
 from memorybook.model import CATEGORIES, Entry, Role, Session, Turn
 from memorybook.sessions.dialogue import stretches, talk_of
@@ -256,7 +255,7 @@ def test_what_an_assistant_or_a_tool_says_draws_no_entries() -> None:
 def test_all_but_the_talk_keeps_to_its_tokens(text: str, language: Any) -> None:
     known = [entry(f"e{number}", text.format(number % 9, number), group=f"group/{number}") for number in range(300)]
     prompt = prompt_of(talk_of([BERGEN]).pieces, known=known, now=NOW, language=language)
-    form = (model_prompts.EXTRACT.description[language], json.dumps(model_prompts.EXTRACT.schema))
+    form = (EXTRACT.description[language], json.dumps(EXTRACT.schema))
     assert sum(map(count_tokens, (prompt.system, *form))) < {"en": 2_500, "zh": 3_000}[language]
     assert 12 < len(prompt.aliases.known) <= 50
     assert [line.split()[0] for line in prompt.system.splitlines() if line.startswith("m")] == [*prompt.aliases.known]
@@ -279,7 +278,7 @@ def test_what_is_known_is_shown_as_data_without_secrets_and_orders_to_the_reader
         entry("grouped", "The user likes tea.", group=command[:60]),
     ]
     prompt = prompt_of(talk_of([BERGEN]).pieces, known=known, now=NOW, language="en", mask=without_secrets)
-    told, _, data = prompt.system.removeprefix(model_prompts.EXTRACT.prompt["en"]).partition("<known>\n")
+    told, _, data = prompt.system.removeprefix(PROMPT["en"]).partition("<known>\n")
     assert told == "\n"
     assert data.endswith("\n</known>")
     assert data.count("</known>") == 1
@@ -293,10 +292,7 @@ def test_what_is_known_is_shown_as_data_without_secrets_and_orders_to_the_reader
 
 
 def test_nothing_known_leaves_the_instructions_as_they_are() -> None:
-    assert (
-        prompt_of(talk_of([BERGEN]).pieces, known=[], now=NOW, language="zh").system
-        == model_prompts.EXTRACT.prompt["zh"]
-    )
+    assert prompt_of(talk_of([BERGEN]).pieces, known=[], now=NOW, language="zh").system == PROMPT["zh"]
 
 
 def test_no_secret_and_no_order_comes_out_of_a_model() -> None:
@@ -328,9 +324,9 @@ def test_no_secret_and_no_order_comes_out_of_a_model() -> None:
 
 
 def test_instructions_alone_take_little() -> None:
-    assert count_tokens(model_prompts.EXTRACT.prompt["en"]) < 800
-    assert count_tokens(model_prompts.EXTRACT.prompt["zh"]) < 1_000
-    assert count_tokens(json.dumps(model_prompts.EXTRACT.schema)) < 700
+    assert count_tokens(PROMPT["en"]) < 800
+    assert count_tokens(PROMPT["zh"]) < 1_000
+    assert count_tokens(json.dumps(EXTRACT.schema)) < 700
 
 
 def test_long_entries_are_cut_and_stand_in_one_line() -> None:
@@ -351,7 +347,7 @@ def test_long_entries_are_cut_and_stand_in_one_line() -> None:
 )
 def test_the_prompt_is_in_the_language_of_the_talk_or_of_the_setting(text: str, language: Any, chosen: Any) -> None:
     system, _ = asked(run(said(text), language=language)[1])
-    assert system.startswith(model_prompts.EXTRACT.prompt[chosen])
+    assert system.startswith(PROMPT[chosen])
 
 
 def test_days_are_those_of_the_zone() -> None:
@@ -360,11 +356,11 @@ def test_days_are_those_of_the_zone() -> None:
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_every_field_and_category_is_told_of(language: model_prompts.Language) -> None:
-    schema = model_prompts.EXTRACT.schema["properties"]["candidates"]["items"]
+def test_every_field_and_category_is_told_of(language: Any) -> None:
+    schema = EXTRACT.schema["properties"]["candidates"]["items"]
     assert schema["required"] == list(schema["properties"])
-    told = re.findall(r"[a-z_]+", model_prompts.EXTRACT.prompt[language])
-    assert {*model_prompts.EXTRACT.schema["required"], *schema["required"], *CATEGORIES} - {"candidates"} <= {*told}
+    told = re.findall(r"[a-z_]+", PROMPT[language])
+    assert {*EXTRACT.schema["required"], *schema["required"], *CATEGORIES} - {"candidates"} <= {*told}
 
 
 # --- ways to be wrong ----------------------------------------------------------------------------

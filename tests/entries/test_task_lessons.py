@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memorybook.entries.task_value import MOST, Task, failure, is_trouble, learnt, turns_of
+from memorybook.entries.store_task import MOST, Task, failure, is_trouble, learnt, turns_of
 from tables import table
 
 

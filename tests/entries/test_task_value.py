@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memorybook.entries.task_value import LOG_TOKENS, PROMPT, Task, Verdict, read_verdict, shown, turns_of, weigh
+from memorybook.entries.store_task import LOG_TOKENS, PROMPT, Task, Verdict, read_verdict, shown, turns_of, weigh
 from memorybook.errors import LLMFailed
 from memorybook.formats.llm_messages import Usage
 from memorybook.testing import ScriptedLLM

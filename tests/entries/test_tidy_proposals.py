@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from memorybook.book import fade
 from memorybook.entries.match import Proposed
-from memorybook.entries.tidy_proposals import (
+from memorybook.entries.review import TIDYING
+from memorybook.entries.tidy import (
     ANSWER_TOKENS,
     JUDGE,
-    KINDS,
     LAWS,
     DatedNote,
     Judged,
@@ -178,7 +178,7 @@ def test_no_life_of_an_entry_leaves_the_range_of_scores(steps: list[tuple[str, i
 # --- how much at once ----------------------------------------------------------------------------
 
 
-@given(st.lists(st.tuples(SCORES, st.booleans(), st.booleans()), max_size=30), st.sets(st.sampled_from(KINDS)))
+@given(st.lists(st.tuples(SCORES, st.booleans(), st.booleans()), max_size=30), st.sets(st.sampled_from(TIDYING)))
 def test_all_that_is_due_goes_at_once_and_of_the_rest_a_quarter(
     given: list[tuple[float, bool, bool]], apply: set[str]
 ) -> None:
@@ -346,11 +346,11 @@ def test_a_conflict_with_a_pinned_entry_always_waits() -> None:
         entry("a2", "The user works at Globex", created=NOW + timedelta(days=1)),
     ]
     planned = plan(entries, today=DAY)
-    now, later = divide(planned, apply=KINDS, entries=entries)
+    now, later = divide(planned, apply=TIDYING, entries=entries)
     assert (now, len(later)) == ([], 1)
     assert later[0].reason.endswith("though a1 is pinned")
     free = [replace(entries[0], pinned=False), entries[1]]
-    assert divide(plan(free, today=DAY), apply=KINDS, entries=free)[1] == []
+    assert divide(plan(free, today=DAY), apply=TIDYING, entries=free)[1] == []
 
 
 def test_only_what_was_said_since_a_day_is_compared_where_that_is_wanted() -> None:
@@ -465,7 +465,7 @@ def test_near_entries_that_rules_leave_alone_are_doubtful() -> None:
     ]
     planned = plan(entries, today=DAY)
     assert [each.kind for each in planned] == ["duplicate"]
-    assert doubtful(entries, planned, None) == [TEA]
+    assert doubtful(entries, planned) == [TEA]
     assert doubtful(entries, planned, lambda one, other: 0.99) == [TEA]
 
 

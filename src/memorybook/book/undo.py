@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from memorybook import locale
 from memorybook.book import fade
@@ -368,6 +368,16 @@ def _shown(text: str | None) -> str:
 
 ATTEMPTS = 8
 """How often a change is worked in anew when a person saves the document in the same moment."""
+
+_T = TypeVar("_T")
+
+
+def retried(do: Callable[[], _T], *errors: type[Exception], times: int = ATTEMPTS) -> _T:
+    """Return what `do` returns; it is done anew, at most `times` times in all, where it raises one of these errors."""
+    for _ in range(times - 1):
+        with suppress(*errors):
+            return do()
+    return do()
 
 
 MOST_PATCHED = 32

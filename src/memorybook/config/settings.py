@@ -136,7 +136,7 @@ class TidySettings(NamedTuple):
     """What tidying does by itself.
 
     Attributes:
-        apply: Kinds that are carried out without asking; the others are proposed. See `entries.tidy_proposals.KINDS`.
+        apply: Kinds that are carried out without asking; the others are proposed. See `entries.review.TIDYING`.
         tokens: That a language model may be asked with in one run, about entries that rules cannot tell apart; 0: none.
         after_session: Whether a session's end tidies, at most once a day.
     """

@@ -1,6 +1,6 @@
 """Remember finished tasks in the background: a context manager and a decorator whose callers neither wait nor fail.
 
-What a task taught is judged and stored (`verbs.store`) in a thread of its own, one task after the other. What goes
+What a task taught is judged and stored (`store_task`) in a thread of its own, one task after the other. What goes
 wrong there is a warning, in `status` and in the log `memorybook`; what goes wrong in the task itself is remembered as
 an experience and raised unchanged.
 """
@@ -18,7 +18,6 @@ from functools import partial, wraps
 from reprlib import Repr
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
 
-from memorybook.entries.model_prompts import cut, one_line
 from memorybook.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -128,7 +127,7 @@ class Keeper:
                 self._fail(task, told(error))
 
     def _fail(self, task: Finished, why: str) -> None:
-        line = self._mask(f"a finished task was not remembered ({cut(one_line(task.goal), 60)!r}): {why}")
+        line = self._mask(f"a finished task was not remembered ({' '.join(task.goal.split())[:60]!r}): {why}")
         self.failures.append(line)
         warn(line)
 

@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from memorybook.entries.ground import unfounded
 from memorybook.entries.match import Action, Decision, Ledger, Matched, Neighbours, Similarity, repeat, settled
-from memorybook.entries.model_prompts import (
+from memorybook.entries.read_reply import (
     MAYBE,
     TEXT,
+    Candidate,
     Language,
     Mask,
     Step,
@@ -34,7 +35,6 @@ from memorybook.entries.model_prompts import (
     object_of,
     shown,
 )
-from memorybook.entries.read_reply import Candidate
 from memorybook.entries.replaces import replaces
 from memorybook.entries.same import (
     RELATED,

@@ -1,22 +1,31 @@
-"""A model's answer read item by item: what cannot be used is set aside with its reason, the rest stays."""
+"""How a model is asked to fill in a form, and its answer read: what cannot be used is set aside, the rest stays."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from difflib import get_close_matches
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast
 
 from memorybook.book.fade import importance_score
-from memorybook.entries.model_prompts import items_of, line_of
+from memorybook.formats.llm_messages import Form
 from memorybook.model import CATEGORIES, CATEGORY_ALIASES, TRUST_ORDER, Category, Discarded, Entry, Trust, Turn
+from memorybook.text.sentences import compiled, is_chinese
 from memorybook.text.tokens import normalise
 
 if TYPE_CHECKING:
     from memorybook.formats.llm_messages import Usage
+    from memorybook.protocols import LLM
 
+T = TypeVar("T")
+
+Language = Literal["en", "zh"]
+
+Mask = Callable[[str], str]
+"""Takes the secrets out of a text."""
 
 Importance = Literal["high", "medium", "low"] | float
 """A word, or a number 0..1."""
@@ -70,6 +79,10 @@ class Candidate:
     def score(self) -> float:
         """What its importance is worth as the score of an entry."""
         return importance_score(self.importance)
+
+    def left(self, reason: str) -> Discarded:
+        """Return it as something that is not stored, with the reason."""
+        return Discarded(text=self.content, reason=reason, quote=self.quote)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +156,103 @@ class Extraction:
     usage: Usage | None = None
 
 
-# --- read reply ----------------------------------------------------------------------
+# --- asking --------------------------------------------------------------------------------------
+
+
+def prompt_language(setting: Literal["auto", "en", "zh"], text: str) -> Language:
+    """Return the language of a prompt: the setting's, or for `auto` that of the text."""
+    return setting if setting != "auto" else "zh" if is_chinese(text) else "en"
+
+
+class Step(NamedTuple):
+    """A step that asks a model to fill in a form.
+
+    Attributes:
+        name: Of the form.
+        prompt: What to do, in both languages.
+        description: What the form is, in both languages.
+        schema: JSON Schema of the answer.
+    """
+
+    name: str
+    prompt: Mapping[Language, str]
+    description: Mapping[Language, str]
+    schema: Mapping[str, Any]
+
+
+def ask(
+    llm: LLM, step: Step, language: Language, shown: str, read: Callable[[Any], T], *, system: str | None = None
+) -> tuple[T, Usage]:
+    """Ask a model to fill in the form of a step; return what `read` makes of the answer, and the usage.
+
+    `read` raises ValueError for an answer that cannot be used; the model is then asked once more, with the reason.
+    `system` takes the place of the step's prompt. Raises LLMFailed.
+    """
+    form = Form(step.name, step.description[language], step.schema, read)
+    prompt = step.prompt[language] if system is None else system
+    reply = llm.complete([{"role": "system", "content": prompt}, {"role": "user", "content": shown}], form=form)
+    return reply.data, reply.usage
+
+
+TEXT: Mapping[str, Any] = {"type": "string"}
+MAYBE: Mapping[str, Any] = {"type": ["string", "null"]}
+
+
+def choice_of(*words: str) -> dict[str, Any]:
+    """Return the schema of one of these words."""
+    return {"type": "string", "enum": list(words)}
+
+
+def list_of(items: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of a list."""
+    return {"type": "array", "items": items}
+
+
+def object_of(**properties: Any) -> dict[str, Any]:
+    """Return the schema of an object with just these fields, all of them given."""
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def items_of(value: Any) -> list[Any]:
+    """Return the items of a list; a single object or text is one."""
+    return value if isinstance(value, list) else [value] if isinstance(value, dict | str) and value else []
+
+
+def line_of(value: Any, width: int) -> str:
+    """Return a text in one line that every file can hold, cut; "" for what is no text."""
+    if not isinstance(value, str):
+        return ""
+    text = compiled(r"[\x00-\x1f\x7f\u2028\u2029]+").sub(" ", value)
+    return " ".join(text.encode("utf-8", "replace").decode().split())[:width]
+
+
+# --- what prompts show ----------------------------------------------------------------------------
+
+
+def shown(text: str, width: int, mask: Mask) -> str:
+    """Return a memory as prompts show it: masked, cut, in one line that cannot end a block of data.
+
+    A person may have written a secret into the book with an editor; it is masked before a cut can halve it.
+    """
+    return cut(unfenced(one_line(mask(text))), width)
+
+
+def one_line(text: str) -> str:
+    """Return a text in one line that any wire can send."""
+    return " ".join(text.split()).encode("utf-8", "replace").decode()
+
+
+def cut(line: str, width: int) -> str:
+    """Cut a line to `width` characters."""
+    return line if len(line) <= width else f"{line[: width - 1].rstrip()}…"
+
+
+def unfenced(text: str) -> str:
+    """Return a text that cannot write the markers between which it stands as data."""
+    return compiled(r"(?i)<(?=\s*/?\s*(?:known|talk|memory|memories|instruction|task)\b)").sub("< ", text)
+
+
+# --- reading -------------------------------------------------------------------------------------
 
 CONTENT = 500
 """Characters of a statement; a longer one was not thought about."""
@@ -174,7 +283,7 @@ class _Bad(ValueError):
     """One item of an answer cannot be used, and why."""
 
 
-def read_reply(value: Any, aliases: Aliases) -> Reading:
+def read_reply(value: Any, aliases: Aliases, *, most: int = MOST) -> Reading:
     """Read a decoded answer of any shape.
 
     Unknown categories become the nearest known one, else `fact`; wrong importance `medium`; broken dates, tags,
@@ -194,17 +303,27 @@ def read_reply(value: Any, aliases: Aliases) -> Reading:
             content = item.get("content") if isinstance(item, dict) else item
             label = line_of(content, 200) if isinstance(content, str) else type(content).__name__
             discarded.append(Discarded(text=label, reason=str(reason), quote=line_of(_first(item, "quote"), 200)))
-    reading = Reading(
-        tuple(candidates),
-        tuple(discarded),
-        tuple(_forget(fields.get("forget"), aliases)),
+    requests = []
+    for item in items_of(fields.get("forget")):
+        text = line_of(_first(item, "text"), 500)
+        turns = [turn for name in _names(_first(item, "turn"), "t") for turn in aliases.turns.get(name, ())]
+        if text and turns:
+            meant = (aliases.known.get(name) for name in _names(_first(item, "known"), "m"))
+            ids = dict.fromkeys(entry.id for entry in meant if entry is not None)
+            requests.append(ForgetRequest(text=text, turn_id=turns[0].id, ids=tuple(ids)))
+    if discarded and not (candidates or requests):
+        raise ValueError(f"none of the candidates can be used; the first: {discarded[0].reason}")
+    merged = merged_by_text(candidates)
+    best = set(sorted(range(len(merged)), key=lambda place: -merged[place].score)[:most])
+    over = (one.left(f"is one of more than {most}") for place, one in enumerate(merged) if place not in best)
+    return Reading(
+        tuple(one for place, one in enumerate(merged) if place in best),
+        (*discarded, *over),
+        tuple(requests),
         line_of(fields.get("summary"), 2_000),
         _lines(fields.get("decisions"), 20, 300),
         _lines(fields.get("open_questions"), 20, 300),
     )
-    if discarded and not (reading.candidates or reading.forget_requests):
-        raise ValueError(f"none of the candidates can be used; the first: {discarded[0].reason}")
-    return _bounded(reading)
 
 
 def _fields(value: Any) -> Mapping[str, Any]:
@@ -230,13 +349,17 @@ def _fields(value: Any) -> Mapping[str, Any]:
 def _candidate(item: Any, aliases: Aliases) -> Candidate:
     if not isinstance(item, dict):
         raise _Bad("is not an object")
-    content = _content(item.get("content"))
-    quote = line_of(item.get("quote"), 1_000)
+    content, quote = line_of(item.get("content"), 1_000_000), line_of(item.get("quote"), 1_000)
+    if not re.search(r"\w", content):
+        raise _Bad("has no content")
+    if len(content) > CONTENT:
+        raise _Bad(f"has {len(content)} characters, more than {CONTENT}")
     turns = _turns(_first(item, "turns", "source_turns", "turn"), quote, aliases)
-    contradicts = _known(item.get("contradicts"), aliases)
-    reinforces = tuple(id for id in _known(item.get("reinforces"), aliases) if id not in contradicts)
+    contradicts = tuple(_known(item.get("contradicts"), aliases))
+    again = {id: text for id, text in _known(item.get("reinforces"), aliases).items() if id not in contradicts}
+    copied = normalise(content).rstrip("…")  # a known statement without its date, or cut, stands for it in full
     return Candidate(
-        content=_as_known(content, item.get("reinforces"), aliases) if reinforces else content,
+        content=next((text for text in again.values() if copied in normalise(text)), content),
         category=category_of(item.get("category")),
         importance=_importance(_first(item, "importance", "score")),
         turn_ids=tuple(dict.fromkeys(turn.id for turn in turns)),
@@ -246,31 +369,13 @@ def _candidate(item: Any, aliases: Aliases) -> Candidate:
         group=_group(item.get("group")),
         expires=_day(_first(item, "expires_at", "expires")),
         trust=trust_of(turns),
-        reinforces=reinforces,
+        reinforces=tuple(again),
         contradicts=contradicts,
     )
 
 
-def _as_known(content: str, names: Any, aliases: Aliases) -> str:
-    """Return the known statement in full where a candidate copies it without its date, or cut."""
-    copied = normalise(content).rstrip("…")
-    for name in _names(names, "m"):
-        if copied in normalise(aliases.known[name].text):
-            return aliases.known[name].text
-    return content
-
-
 def _first(item: Any, *names: str) -> Any:
     return next((item[name] for name in names if isinstance(item, dict) and item.get(name) is not None), None)
-
-
-def _content(value: Any) -> str:
-    text = line_of(value, 1_000_000)
-    if not re.search(r"\w", text):
-        raise _Bad("has no content")
-    if len(text) > CONTENT:
-        raise _Bad(f"has {len(text)} characters, more than {CONTENT}")
-    return text
 
 
 def _turns(value: Any, quote: str, aliases: Aliases) -> tuple[Turn, ...]:
@@ -286,13 +391,13 @@ def _turns(value: Any, quote: str, aliases: Aliases) -> tuple[Turn, ...]:
     return tuple(found.values())
 
 
-def _known(value: Any, aliases: Aliases) -> tuple[str, ...]:
-    """Return ids of the entries named, all of which were shown."""
+def _known(value: Any, aliases: Aliases) -> dict[str, str]:
+    """Return the texts of the entries named, all of which were shown, by id."""
     names = _names(value, "m")
     for name in names:
         if name not in aliases.known:
             raise _Bad(f"names {name}, which is no known memory")
-    return tuple(dict.fromkeys(aliases.known[name].id for name in names))
+    return {aliases.known[name].id: aliases.known[name].text for name in names}
 
 
 def _names(value: Any, letter: str) -> list[str]:
@@ -336,8 +441,6 @@ def category_of(value: Any) -> Category:
     known = {**named, **CATEGORY_ALIASES, **_CATEGORY_WORDS}.get(word)
     if known is not None:
         return known
-    from difflib import get_close_matches
-
     near = get_close_matches(word, named, n=1, cutoff=0.7)
     return named[near[0]] if near else "fact"
 
@@ -355,14 +458,19 @@ _CATEGORY_WORDS: Mapping[str, Category] = {
 
 
 def _importance(value: Any) -> Importance:
-    """Read `high`, `medium`, `low` or a number 0..1; one above that is of 1..10."""
+    number = fraction_of(value)
+    return number if number is not None else _IMPORTANCES.get(str(value).strip().lower(), "medium")
+
+
+def fraction_of(value: Any) -> float | None:
+    """Read a number 0..1; one above that is of 1..10. None for what is no number; raises ValueError for any other."""
     if isinstance(value, str):
         try:
             value = float(value)
         except ValueError:
-            return _IMPORTANCES.get(value.strip().lower(), "medium")
+            return None
     if isinstance(value, bool) or not isinstance(value, int | float):
-        return "medium"
+        return None
     if not 0 <= value <= 10:  # NaN is not either
         raise _Bad("has an importance that is no number from 0 to 1")
     return float(value) / 10 if value > 1 else float(value)
@@ -393,32 +501,6 @@ def _day(value: Any) -> date | None:
 
 
 # --- the rest ------------------------------------------------------------------------------------
-
-
-def _forget(value: Any, aliases: Aliases) -> Iterator[ForgetRequest]:
-    """Yield requests whose turn was shown, without entries that were not."""
-    for item in items_of(value):
-        text = line_of(_first(item, "text"), 500)
-        turns = [turn for name in _names(_first(item, "turn"), "t") for turn in aliases.turns.get(name, ())]
-        if text and turns:
-            names = [name for name in _names(_first(item, "known"), "m") if name in aliases.known]
-            yield ForgetRequest(
-                text=text, turn_id=turns[0].id, ids=tuple(dict.fromkeys(aliases.known[name].id for name in names))
-            )
-
-
-def _bounded(reading: Reading) -> Reading:
-    """Keep each statement once, and at most `MOST` candidates."""
-    merged = merged_by_text(reading.candidates)
-    order = sorted(range(len(merged)), key=lambda place: -merged[place].score)
-    kept = set(order[:MOST])
-    over = tuple(
-        Discarded(text=one.content, reason=f"is one of more than {MOST}", quote=one.quote)
-        for place, one in enumerate(merged)
-        if place not in kept
-    )
-    candidates = tuple(one for place, one in enumerate(merged) if place in kept)
-    return reading._replace(candidates=candidates, discarded=(*reading.discarded, *over))
 
 
 def merged_by_text(candidates: Iterable[Candidate]) -> list[Candidate]:

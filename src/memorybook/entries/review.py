@@ -351,9 +351,7 @@ def _chosen(context: Context, ids: Sequence[str], kind: str | None, every: bool)
 
 def _check_kind(context: Context, kind: str | None) -> None:
     """Refuse a kind that no proposal can have."""
-    from memorybook.entries import tidy_proposals
-
-    kinds = tuple(dict.fromkeys((*tidy_proposals.KINDS, *KINDS)))
+    kinds = tuple(dict.fromkeys((*TIDYING, *KINDS)))
     if kind not in (None, *kinds) and not context.book.journal.proposals(state=None, kind=kind):
         raise InvalidInput(f"kind {kind!r} is none of {', '.join(kinds)}")
 
@@ -381,6 +379,9 @@ FORGET = "forget"
 
 KINDS = (*(kind for kind, _ in _KINDS), FORGET, "doubtful")
 """Kinds of proposals, but for those of tidying."""
+
+TIDYING = ("expire", "archive", "remove", "duplicate", "conflict", "promote")
+"""Kinds of what tidying does or proposes."""
 
 
 def key(changes: Iterable[Change], entries: Mapping[str, Entry]) -> str:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from memorybook import locale
 from memorybook import validate as given
 from memorybook.entries.ground import unfounded
-from memorybook.entries.model_prompts import TEXT, Language, Step, ask, object_of, unfenced
 from memorybook.entries.read import Mask, known
+from memorybook.entries.read_reply import TEXT, Language, Step, ask, object_of, unfenced
 from memorybook.entries.remember import reworded, update
 from memorybook.entries.same import missing
 from memorybook.errors import Conflict, NotFound, Unavailable
