@@ -517,9 +517,9 @@ class Memory:
             InvalidInput: No message can be read, or they are of several sessions.
             Conflict: Several sessions are called so.
         """
-        from memorybook.sessions import end_session
+        from memorybook.sessions import memorize
 
-        return end_session.process_session_end(self._on, messages, session_id, llm=llm, model=model)
+        return memorize.process_session_end(self._on, messages, session_id, llm=llm, model=model)
 
     def get_prompt_memories(self, top_k: int = 20) -> tuple[results.Known, ...]:
         """Return the entries of every prompt: active, not lapsed, trusted, strength 0.5 or more; strongest first.
@@ -556,9 +556,9 @@ class Memory:
 
         A session waits longer after each failure; `due=False` retries those that still wait, too.
         """
-        from memorybook.sessions import end_session
+        from memorybook.sessions import memorize
 
-        return end_session.retry_parked(self._on, limit=limit, due=due)
+        return memorize.retry_parked(self._on, limit=limit, due=due)
 
     def import_file(
         self,
@@ -667,10 +667,10 @@ class Memory:
         kinds = tidy.kinds_of(context, apply)
         if not dry_run:  # try again what failed before
             from memorybook.forget import purge
-            from memorybook.sessions import end_session
+            from memorybook.sessions import memorize
 
             purge.finish(context)
-            end_session.retry_parked(context)
+            memorize.retry_parked(context)
         return tidy.tidy(context, dry_run=dry_run, apply=kinds)
 
     def heartbeat(
@@ -978,9 +978,9 @@ class Memory:
             Conflict: The session of that name is closed or another caller's, or several have the name.
             Unavailable: Sessions are not kept.
         """
-        from memorybook.sessions import live_sessions
+        from memorybook.sessions import ingest
 
-        return live_sessions.open_session(self._on, name)
+        return ingest.open_session(self._on, name)
 
     def add_messages(self, session: str, messages: Sequence[Mapping[str, Any]]) -> Held:
         """Append messages to an open session, on disk on return; secrets are masked.
@@ -995,9 +995,9 @@ class Memory:
             Conflict: It is closed, or another caller's.
             InvalidInput: A message that cannot be read.
         """
-        from memorybook.sessions import live_sessions
+        from memorybook.sessions import ingest
 
-        return live_sessions.add_messages(self._on, session, messages)
+        return ingest.add_messages(self._on, session, messages)
 
     def end_session(self, session: str, messages: Sequence[Mapping[str, Any]] = ()) -> Memorized:
         """Memorize an open session, as `process_session_end` does, and close it.
@@ -1009,9 +1009,9 @@ class Memory:
         Raises:
             As `add_messages`.
         """
-        from memorybook.sessions import live_sessions
+        from memorybook.sessions import ingest
 
-        return live_sessions.end_session(self._on, session, messages)
+        return ingest.end_session(self._on, session, messages)
 
     def close_idle(self, *, limit: int | None = None) -> tuple[Memorized, ...]:
         """Memorize and close sessions of agents and chats without a message for longer than `idle_timeout`.

@@ -22,7 +22,7 @@ from memorybook.context import Context
 from memorybook.errors import ConfigError, InvalidInput, Unavailable
 from memorybook.formats.llm_messages import Reply, ToolCall
 from memorybook.model import Session, Turn
-from memorybook.sessions.summary_updates import Refreshed, refresh
+from memorybook.sessions.summary import Refreshed, refresh
 from memorybook.storage.transcripts import SqliteTranscripts
 from memorybook.testing import ScriptedLLM
 

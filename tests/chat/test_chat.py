@@ -20,7 +20,7 @@ import memorybook
 from chat.conftest import Talk, Terminal, breaking_off, using
 from inference import server
 from inference.server import Service
-from memorybook.sessions.summary_updates import Refreshed
+from memorybook.sessions.summary import Refreshed
 
 # --- with the book alone -------------------------------------------------------------------------
 

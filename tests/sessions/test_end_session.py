@@ -146,7 +146,7 @@ def test_a_chinese_change_is_told_in_chinese(opened: Open) -> None:
 
 @pytest.mark.parametrize("evolving", [False, True])
 def test_what_is_said_again_is_strengthened_once_a_session(opened: Open, evolving: bool) -> None:
-    from memorybook.sessions.end_session import process_session_end
+    from memorybook.sessions.memorize import process_session_end
 
     again = answer(candidate(WORK, reinforces=["m1"]), candidate(WORK))
     memory = opened([answer(candidate(WORK)), again, again])
@@ -697,7 +697,7 @@ def test_switched_off_it_does_nothing(opened: Open) -> None:
 def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     clock = iter(range(0, 10_000_000, 1000))
     with monkeypatch.context() as patched:
-        patched.setattr("memorybook.sessions.end_session.time.monotonic", lambda: float(next(clock)))
+        patched.setattr("memorybook.sessions.memorize.time.monotonic", lambda: float(next(clock)))
         yield
 
 

@@ -13,7 +13,7 @@ from books import CONFIG, NOW
 from clock import Clock
 from memorybook.agent import Workspace
 from memorybook.memory import Memory
-from memorybook.sessions.waiting_sessions import left_open
+from memorybook.sessions.memorize import left_open
 from memorybook.testing import ScriptedLLM
 
 TEXT = "Remember that the staging database is called heron."

@@ -15,7 +15,7 @@ from memorybook.config.settings import Config
 from memorybook.errors import BookLocked
 from memorybook.hooks import session_context
 from memorybook.memory import Memory
-from memorybook.sessions import event_queue, ingest, waiting_sessions
+from memorybook.sessions import event_queue, ingest, memorize
 from memorybook.sessions.turns import ANSWERS
 from memorybook.tools import TOOLS
 
@@ -109,7 +109,7 @@ def test_a_session_that_is_taken_up_again_goes_on(memory: Memory, transcript: Pa
     memory.ingest()
     [session] = memory.book.transcripts.sessions()
     assert session.ended is None
-    assert waiting_sessions.left_open(memory.context) == [
+    assert memorize.left_open(memory.context) == [
         session.uuid
     ]  # it was last heard of long ago, and no end will be told
     memory.close_idle()

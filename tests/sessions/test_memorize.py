@@ -20,7 +20,7 @@ from memorybook.config.settings import Config
 from memorybook.memory import Memory
 from memorybook.protocols import LLM
 from memorybook.results import Memorized
-from memorybook.sessions.end_session import process_session_end
+from memorybook.sessions.memorize import process_session_end
 from recorded import DATA, Recorded, RecordedLLM, needs_recordings, recorded
 
 pytestmark = needs_recordings

@@ -13,7 +13,7 @@ import memorybook
 from books import CONFIG, NOW, files
 from memorybook.errors import LLMFailed
 from memorybook.memory import Memory
-from memorybook.sessions.end_session import process_session_end
+from memorybook.sessions.memorize import process_session_end
 from memorybook.testing import ScriptedLLM
 from sessions.test_end_session import TEA, WORK, answer, candidate, documents, said, texts
 

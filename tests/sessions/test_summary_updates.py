@@ -13,7 +13,7 @@ from books import CONFIG, NOW
 from memorybook.config.settings import Config
 from memorybook.memory import Memory
 from memorybook.model import Session, Turn
-from memorybook.sessions.summary_updates import refresh
+from memorybook.sessions.summary import refresh
 from memorybook.sessions.user_commands import obey
 from memorybook.testing import FailingEmbedder, HashEmbedder, ScriptedLLM
 

@@ -22,9 +22,9 @@ from memorybook.model import Session
 from memorybook.providers import MemorizeInput
 from memorybook.providers.tiered import Tiered
 from memorybook.sessions.dialogue import MOST_TOKENS, is_worded
-from memorybook.sessions.end_session import put_off
+from memorybook.sessions.memorize import OVER, end, put_off
 from memorybook.sessions.summarize import summarize
-from memorybook.sessions.waiting_sessions import OVER, SOURCE, end
+from memorybook.sessions.turns import SOURCE
 from memorybook.text.tokens import count_tokens, language_of
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from memorybook.errors import ConfigError, InvalidInput, Unavailable
 from memorybook.memory import Memory
 from memorybook.memory import open as open_memory
 from memorybook.providers import open_provider
-from memorybook.sessions.summary_updates import refresh
+from memorybook.sessions.summary import refresh
 from memorybook.sessions.user_commands import obey
 
 if TYPE_CHECKING:

@@ -451,7 +451,7 @@ def _count(context: Context, shown: dict[str, Any]) -> None:
 def _queue(context: Context, shown: dict[str, Any]) -> None:
     """Count what waits: sessions that could not be remembered, with the reason, and proposals."""
     from memorybook.sessions.ingest import set_aside
-    from memorybook.sessions.waiting_sessions import parked, waiting
+    from memorybook.sessions.memorize import parked, waiting
 
     shown["degraded"] += set_aside(context)
     try:

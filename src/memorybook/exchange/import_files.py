@@ -29,8 +29,17 @@ from memorybook.formats.messages_json import CAME_IN, ImportedSession
 from memorybook.formats.sessions_json import Exported
 from memorybook.model import Add, Append, Change, Discarded, Entry, Session, SessionSummary
 from memorybook.results import Imported
-from memorybook.sessions.end_session import How, memorize_stored
-from memorybook.sessions.memorize import BY_IMPORT, Work, Written, foreseen, looked_through, taken, written
+from memorybook.sessions.memorize import (
+    BY_IMPORT,
+    How,
+    Work,
+    Written,
+    foreseen,
+    looked_through,
+    memorize_stored,
+    taken,
+    written,
+)
 from memorybook.sessions.summary import mirror
 from memorybook.sessions.turns import store, zone_of
 from memorybook.text.screen import screen

@@ -219,7 +219,7 @@ def _by_session(context: Context, name: str) -> Meant:
 
     Its turns are those in the transcripts and those that the queue alone keeps until they are remembered.
     """
-    from memorybook.sessions.waiting_sessions import kept_in_queue
+    from memorybook.sessions.memorize import kept_in_queue
 
     book = context.book
     waiting = kept_in_queue(context, name)

@@ -24,8 +24,8 @@ from memorybook.formats import changes_json, memory_md, session_md
 from memorybook.model import Applied, Entry, Operation
 from memorybook.prompt import session_start_cache
 from memorybook.results import Receipt
+from memorybook.sessions.memorize import drop_empty, forgotten_in_queue
 from memorybook.sessions.summarize import title_of
-from memorybook.sessions.waiting_sessions import drop_empty, forgotten_in_queue
 from memorybook.text.tokens import normalise, query_words
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from memorybook.model import Role, Session, Turn
 from memorybook.prompt.recall import WORTH_A_LOOK, recall
 from memorybook.results import Memorized
 from memorybook.search.types import Query
-from memorybook.sessions.turns import ANSWERS, mask_turns
-from memorybook.sessions.waiting_sessions import HOSTED, end
+from memorybook.sessions.memorize import end
+from memorybook.sessions.turns import ANSWERS, HOSTED, mask_turns
 from memorybook.text.screen import screen
 from memorybook.text.sentences import without_recalled
 from memorybook.text.tokens import tokens

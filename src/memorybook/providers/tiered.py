@@ -9,7 +9,7 @@ from memorybook import validate
 from memorybook.errors import Unavailable
 from memorybook.prompt.recall import recall
 from memorybook.providers.over_book import OverBook, turns_in
-from memorybook.sessions.end_session import process_session_end
+from memorybook.sessions.memorize import process_session_end
 from memorybook.sessions.turns import zone_of
 
 if TYPE_CHECKING:

@@ -1,7 +1,8 @@
-"""What agent hosts reported, taken in: the transcript of a session captured, memorized when it is compacted or ends.
+"""Sessions from outside: what agent hosts reported, taken in, and those that a client holds open.
 
-Everything on the way is known again when it comes twice, so that an event is removed only when all of it is done; a
-process that dies in between leaves it to the next.
+The transcript of a host's session is captured, and memorized when it is compacted or ends. Everything on the way is
+known again when it comes twice, so that an event is removed only when all of it is done; a process that dies in
+between leaves it to the next.
 """
 
 from __future__ import annotations
@@ -9,26 +10,30 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import uuid4
 
 from memorybook.entries.read import Mask
-from memorybook.errors import InvalidInput, MemoryBookError, NotFound, Unavailable
+from memorybook.errors import Conflict, InvalidInput, MemoryBookError, NotFound, Unavailable
 from memorybook.exchange import importers
 from memorybook.exchange.importers.records import several
 from memorybook.formats.messages_json import ImportedSession
+from memorybook.model import Session
 from memorybook.results import Memorized
 from memorybook.sessions import event_queue
-from memorybook.sessions.end_session import How, process_session_end, process_stored
-from memorybook.sessions.turns import Stored, store, talk_of, zone_of
-from memorybook.sessions.waiting_sessions import HOSTED, end, left_open
+from memorybook.sessions.memorize import OVER, How, end, left_open, process_session_end, process_stored
+from memorybook.sessions.recall_block import Held
+from memorybook.sessions.turns import HOSTED, SOURCE, Stored, store, talk_of, turns_of, zone_of
+from memorybook.validate import text_of
 
 if TYPE_CHECKING:
     from memorybook.context import Context
-    from memorybook.model import Session, Turn
+    from memorybook.model import Turn
 
 DOOR = "hook"
 """Where these sessions come in, as the journal has it."""
@@ -97,15 +102,11 @@ def close_idle(context: Context, *, limit: int | None = None) -> tuple[Memorized
     if limit == 0 or not left_open(context, limit=1):
         return told
     with context.alone("closing") as ours:
-        return (*told, *(_closed(context, uuid) for uuid in left_open(context, limit=limit))) if ours else told
-
-
-def _closed(context: Context, uuid: str) -> Memorized:
-    """Remember a session, or queue it, and end it when it was last heard of."""
-    told = context.book.transcripts.told(uuid)
-    found = process_session_end(context, (), uuid)
-    end(context, uuid, told.session.updated or context.book.now())
-    return found
+        for uuid in left_open(context, limit=limit) if ours else ():
+            heard = context.book.transcripts.told(uuid).session.updated
+            told = (*told, process_session_end(context, (), uuid))
+            end(context, uuid, heard or context.book.now())
+        return told
 
 
 def _machine(context: Context) -> str:
@@ -113,10 +114,14 @@ def _machine(context: Context) -> str:
 
 
 def _ingested(context: Context, limit: int | None) -> Ingested:
-    done = Ingested()
+    done, machine = Ingested(), _machine(context)
     groups: dict[tuple[str, str], list[_Event]] = {}
-    for event in _events(_machine(context)):
-        groups.setdefault((event.host, event.session_id or event.transcript_path), []).append(event)
+    for name in event_queue.names(machine):
+        event = _Event(name, event_queue.read(machine, name) or {})
+        if event.kind:
+            groups.setdefault((event.host, event.session_id or event.transcript_path), []).append(event)
+        else:  # nobody's, or the disk's doing: there is nothing in it to be taken in
+            event_queue.remove(machine, name)
     for events in islice(groups.values(), limit):
         try:
             turns, memorized = _taken(context, events)
@@ -130,17 +135,8 @@ def _ingested(context: Context, limit: int | None) -> Ingested:
             known = (*done.memorized, *memorized)
             done = done._replace(events=many, sessions=done.sessions + 1, turns=done.turns + turns, memorized=known)
         for event in events:
-            event_queue.remove(_machine(context), event.name)
+            event_queue.remove(machine, event.name)
     return done
-
-
-def _events(machine: str) -> Iterator[_Event]:
-    for name in event_queue.names(machine):
-        fields = event_queue.read(machine, name)
-        if fields is not None and fields.get("kind"):
-            yield _Event(name, fields)
-        else:  # nobody's, or the disk's doing: there is nothing in it to be taken in
-            event_queue.remove(machine, name)
 
 
 def _set_aside(context: Context, events: Sequence[_Event], reason: str) -> str:
@@ -185,38 +181,35 @@ def waits(count: int) -> str:
 
 
 def _taken(context: Context, events: Sequence[_Event]) -> tuple[int, list[Memorized]]:
-    """How many turns of a session were new, and what memorizing it brought."""
-    kinds = [event.kind for event in events]
-    stored = list(_stored(context, events))
+    """How many turns of a session were new, and what memorizing it brought.
+
+    A session that had ended, and was taken up again by its host, has not.
+    """
+    kinds, transcripts, known = {event.kind for event in events}, context.config.transcripts, context.book.transcripts
+    last = events[-1]
+    told = _told(context, events) if last.host not in TRANSCRIBING else _transcript(context, events)
+    stored: list[Stored] = []  # one, but for transcripts in which several are
+    for session, turns in told:
+        stored.append(store(context, replace(session, source=HOSTED, ended=None), turns))
+        if stored[-1].new and stored[-1].session.source == HOSTED and transcripts.enabled:
+            standing = known.session(stored[-1].session.uuid)
+            if standing.ended is not None:
+                known.update(replace(standing, ended=None))
+    new = sum(each.new for each in stored)
     wanted = "end" in kinds or ("compact" in kinds and context.config.auto_flush_on_compaction)
-    if not (wanted or not context.config.transcripts.enabled):
-        return sum(each.new for each in stored), []
+    if not wanted and transcripts.enabled:
+        return new, []
     how = How(evolving=context.config.provider == "agentic", door=DOOR)
     found = [process_stored(context, each, how) for each in stored]
-    last = [event for event in events if event.kind != "compact"]
-    if last and last[-1].kind == "end":
+    ending = [event for event in events if event.kind != "compact"][-1:]
+    if ending and ending[0].kind == "end":
+        try:
+            time = datetime.strptime(ending[0].time, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+        except ValueError:
+            time = context.book.now()
         for each in stored:
-            end(context, each.session.uuid, each.session.updated or _time(last[-1]) or context.book.now())
-    return sum(each.new for each in stored), found
-
-
-def _stored(context: Context, events: Sequence[_Event]) -> Iterator[Stored]:
-    """The session as it is kept now: one, but for transcripts in which several are."""
-    told = _told(context, events) if events[-1].host not in TRANSCRIBING else _transcript(context, events)
-    for session, turns in told:
-        stored = store(context, replace(session, source=HOSTED, ended=None), turns)
-        if stored.new and stored.session.source == HOSTED:
-            _go_on(context, stored.session.uuid)
-        yield stored
-
-
-def _go_on(context: Context, uuid: str) -> None:
-    """A session that had ended, and was taken up again by its host, has not."""
-    if not context.config.transcripts.enabled:
-        return
-    known = context.book.transcripts.session(uuid)
-    if known.ended is not None:
-        context.book.transcripts.update(replace(known, ended=None))
+            end(context, each.session.uuid, each.session.updated or time)
+    return new, found
 
 
 def _transcript(context: Context, events: Sequence[_Event]) -> Sequence[tuple[Session, Sequence[Turn]]]:
@@ -243,8 +236,13 @@ def _transcript(context: Context, events: Sequence[_Event]) -> Sequence[tuple[Se
 
 def _told(context: Context, events: Sequence[_Event]) -> Sequence[tuple[Session, Sequence[Turn]]]:
     """What the events themselves tell of a session."""
+    messages = []
+    for event in events:
+        for role, field in (("user", "prompt"), ("assistant", "prompt_response")) if event.kind == "said" else ():
+            text = re.sub(_PUT_IN, "", event.fields.get(field, ""))
+            id = f"{event.name[:-5]}-{role}"
+            messages += [{"role": role, "content": text, "id": id, "timestamp": event.time}] if text.strip() else []
     name = events[-1].session_id
-    messages = [message for event in events if event.kind == "said" for message in _messages(event)]
     return [talk_of(context, messages, name or None)] if messages else _captured(context, name)
 
 
@@ -257,15 +255,70 @@ def _captured(context: Context, name: str) -> Sequence[tuple[Session, Sequence[T
     return [(known, context.book.transcripts.turns(known.uuid))]
 
 
-def _messages(event: _Event) -> Iterable[dict[str, str]]:
-    for role, field in (("user", "prompt"), ("assistant", "prompt_response")):
-        text = re.sub(_PUT_IN, "", event.fields.get(field, ""))
-        if text.strip():
-            yield {"role": role, "content": text, "id": f"{event.name[:-5]}-{role}", "timestamp": event.time}
+# --- sessions that a client holds ------------------------------------------------------------------
+
+CHANNEL = "held"
+"""Of sessions that are held from outside: they are no conversation of an agent of `memorybook.agent`."""
 
 
-def _time(event: _Event) -> datetime | None:
-    try:
-        return datetime.strptime(event.time, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
-    except ValueError:
-        return None
+def open_session(context: Context, name: str = "") -> Held:
+    """See `Memory.open_session`."""
+    _check(context)
+    name = Mask(context).text(" ".join(name.split()))
+    with suppress(NotFound):
+        if name:
+            known = context.book.transcripts.session(name)
+            _check_open(context, known)
+            return Held(known.uuid, known.name)
+    now = context.book.now()
+    session = Session(uuid=str(uuid4()), name=name, created=now, updated=now, source=SOURCE, channel=CHANNEL)
+    context.book.transcripts.append(session, [])
+    return Held(session.uuid, name)
+
+
+def add_messages(context: Context, session: str, messages: Sequence[Mapping[str, Any]]) -> Held:
+    """See `Memory.add_messages`."""
+    _check(context)
+    known = context.book.transcripts.session(text_of(session, "session"))
+    _check_open(context, known)
+    turns = turns_of(context, [_stamped(context, message) for message in messages])
+    stored = store(context, known, [replace(turn, session=known.uuid) for turn in turns])
+    return Held(known.uuid, known.name, tuple(turn.id for turn in turns), stored.new, stored.redacted, stored.skipped)
+
+
+def end_session(context: Context, session: str, messages: Sequence[Mapping[str, Any]] = ()) -> Memorized:
+    """See `Memory.end_session`."""
+    if messages:
+        add_messages(context, session, messages)
+    _check(context)
+    uuid = context.book.transcripts.session(text_of(session, "session")).uuid
+    found = process_session_end(context, (), uuid)
+    end(context, uuid, context.book.now())
+    return found
+
+
+def _check(context: Context) -> None:
+    if not context.config.transcripts.enabled:
+        raise Unavailable("sessions are not kept: set transcripts.enabled = true, or give a whole talk at its end")
+
+
+def _check_open(context: Context, session: Session) -> None:
+    """Raises Conflict for a session that is over, or that somebody else holds."""
+    shown = session.name or session.uuid
+    if session.ended is not None or context.book.journal.reached(session.uuid) == OVER:
+        raise Conflict(f"session {shown!r} is over: open another one")
+    if (session.source, session.channel) != (SOURCE, CHANNEL):
+        raise Conflict(f"session {shown!r} is not held from outside, an agent or an import has it: open another one")
+
+
+def _stamped(context: Context, message: Mapping[str, Any]) -> dict[str, Any]:
+    """The message with an id and a time of its own: what is said twice was said twice."""
+    if not isinstance(message, Mapping):
+        raise InvalidInput(f"message {repr(message)[:80]} is no object: give role and content")
+    given = {name: value for name, value in message.items() if name not in _PLACES}
+    said = given.get("timestamp") or context.book.now().isoformat()
+    return {**given, "id": str(given.get("id") or uuid4()), "timestamp": said}
+
+
+_PLACES = frozenset({"session", "session_id", "sessionId", "conversation_id", "thread_id", "scope"})
+"""Fields that would say of which session a message is; it is of this one."""

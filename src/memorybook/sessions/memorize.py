@@ -1,28 +1,34 @@
 """Remembering what was said: turns -> extract -> ground -> match -> one operation with the summary of the session.
 
 The one pipeline of every way in: the end of a session (by a model where there is one) and imports (by rules). The
-decisions are pure steps of `lifecycle`; here they are put in order. The model is asked outside of every lock but one
-of its own, and what it said is carried out on the entries as they stand by then.
+decisions are pure steps of `entries`; here they are put in order. The model is asked outside of every lock but one
+of its own, and what it said is carried out on the entries as they stand by then. Where the model fails the session
+waits in a queue for the next occasion.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, cast
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from memorybook.book.transaction import Draft, Outcome, Result
 from memorybook.book.undo import ATTEMPTS, Group
+from memorybook.entries.evolve import evolve
 from memorybook.entries.extract import extract
 from memorybook.entries.match import Alike, Decision, Ledger, Near, Proposed, Talk, match
 from memorybook.entries.read import Mask
-from memorybook.entries.read_reply import Candidate, Extraction, ForgetRequest, NoteCandidate
+from memorybook.entries.read_reply import Candidate, Extraction
 from memorybook.entries.review import Submitted, propose, propose_or_apply_each
 from memorybook.entries.rules import by_rules
-from memorybook.errors import Conflict, NotFound, Unavailable
-from memorybook.exchange.export import renew
+from memorybook.entries.tidy import after_session
+from memorybook.errors import BudgetSpent, ConfigError, Conflict, InvalidInput, LLMFailed, NotFound, Unavailable
+from memorybook.exchange import export
 from memorybook.forget.forget_requests import Orders, asked, asked_to_remember, said_before, unasked
+from memorybook.forget.incoming import without_forgotten_turns
 from memorybook.forget.order_text import asked_to_forget
 from memorybook.forget.tombstones import (
     FORGOTTEN,
@@ -37,21 +43,38 @@ from memorybook.forget.tombstones import (
     without_forgotten,
     worth_telling,
 )
-from memorybook.formats import session_md
-from memorybook.model import Append, Change, Discarded, Entry, Note, SessionSummary, Turn
+from memorybook.formats import changes_json, session_md
+from memorybook.model import Append, Change, Discarded, Note, Session, SessionSummary, Turn
 from memorybook.prompt import session_start_cache
-from memorybook.sessions.summary import BROUGHT, Page, last_page, made, mirror, page_change
-from memorybook.sessions.turns import Stored, zone_of
+from memorybook.results import Left, Memorized
+from memorybook.sessions.dialogue import stretches
+from memorybook.sessions.summary import BROUGHT, Page, last_page, made, mirror, page_change, refresh
+from memorybook.sessions.turns import HOSTED, SOURCE, Stored, store, talk_of, zone_of
 from memorybook.text.tokens import digest
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from memorybook.context import Context
-    from memorybook.protocols import LLM
+    from memorybook.formats.llm_messages import Usage
+    from memorybook.model import Parked
+    from memorybook.protocols import LLM, Function
+
+KIND = "memorize"
+"""Kind of the queue's items, and of the operations that remember them."""
 
 BY_IMPORT = "import"
 """The door of conversations that a person brings: carried out at once, and nobody's orders in them are obeyed."""
+
+AT_ONCE = 3
+"""Sessions of the queue that the end of another one works off."""
+
+WAITS = (timedelta(minutes=5), timedelta(minutes=15), timedelta(hours=1), timedelta(hours=4), timedelta(hours=12))
+"""How long a session waits after its first failure, its second …; after that a day each time."""
+
+BUSY = "another process was remembering a session all the while"
+CUT_SHORT = "it is being remembered now, or whoever did so has died over it"
+
+OVER = 2**62
+"""Position up to which a session is memorized that is over: nothing is ever added to it."""
 
 
 class Work(NamedTuple):
@@ -117,7 +140,230 @@ class Written(NamedTuple):
         return [one for one in outcomes if one.applied is not None and one.applied.kind == kind]
 
 
-# --- what is new ---------------------------------------------------------------------------------
+class How(NamedTuple):
+    """How a session is to be memorized.
+
+    Attributes:
+        llm: The model to ask; None is the memory's own.
+        model: Of the configured server, which model to ask instead; "" is the configured one.
+        evolving: Whether new statements meet their neighbours (`entries.evolve`).
+        door: Where it came in; "" is the door of the memory.
+    """
+
+    llm: LLM | Function | None = None
+    model: str = ""
+    evolving: bool = False
+    door: str = ""
+
+
+# --- the end of a session --------------------------------------------------------------------------
+
+
+def process_session_end(
+    context: Context,
+    messages: Sequence[Mapping[str, Any]],
+    session: str | None = None,
+    *,
+    llm: LLM | Function | None = None,
+    model: str = "",
+    evolving: bool | None = None,
+) -> Memorized:
+    """See `Memory.process_session_end`; if `evolving` (None: by the setting `provider`) statements meet neighbours."""
+    how = How(llm, model, context.config.provider == "agentic" if evolving is None else evolving)
+    found = process_stored(context, _stored(context, messages, session), how)
+    failed = export.by_itself(context) if context.config.transcripts.auto_export else ""
+    return found._replace(degraded=(*found.degraded, failed)) if failed else found
+
+
+def process_stored(context: Context, stored: Stored, how: How) -> Memorized:
+    """Memorize what is new in a session that is stored, sum it up, work off some of the queue, tidy if it is time."""
+    found = memorize_stored(context, stored, how)
+    try:
+        reason = refresh(context, found.session, over=True).degraded
+        if not found.queued:
+            with context.alone(KIND) as ours:
+                if ours:
+                    _work_off(context, AT_ONCE, how)
+    except Unavailable as error:  # what was said is remembered all the same
+        reason = str(error)
+    if reason:
+        found = found._replace(degraded=tuple(dict.fromkeys((*found.degraded, reason))))
+    if found.queued:
+        return found
+    try:
+        tidied = after_session(context)
+    except (Conflict, NotFound, Unavailable) as error:
+        return found._replace(degraded=(*found.degraded, f"the book was not tidied: {error}"))
+    if tidied is None:
+        return found
+    waiting = tuple(each.proposal for each in tidied.proposed if each.proposal is not None)
+    return found._replace(
+        archived=found.archived + sum(each.kind in ("archive", "expire") for each in tidied.done),
+        removed=found.removed + sum(each.kind == "remove" for each in tidied.done),
+        proposals=tuple(dict.fromkeys((*found.proposals, *waiting))),
+    )
+
+
+def memorize_stored(context: Context, stored: Stored, how: How) -> Memorized:
+    """Memorize what is new in a session that is stored, or queue it; waits while another session is memorized.
+
+    It waits for as long as a call of a model may take twice.
+    """
+    if not stored.turns:
+        left = tuple(Left(*each) for each in stored.skipped)
+        return Memorized(session=stored.session.uuid, discarded=left, redacted=stored.redacted)
+    patience = time.monotonic() + 2 * context.config.llm.timeout
+    while True:
+        with context.alone(KIND) as ours:
+            if ours:
+                return _memorize(context, stored, how)
+            if time.monotonic() > patience:
+                return _parked(context, taken(context, with_kept(context, stored)), Unavailable(BUSY), how)
+        time.sleep(0.05)
+
+
+def put_off(context: Context, messages: Sequence[Mapping[str, Any]], session: str, reason: str) -> Memorized:
+    """Have a session wait in the queue that a provider could not remember; what waits already is left as it is.
+
+    Where there is no language model to wait for, rules remember it.
+    """
+    stored = _stored(context, messages, session)
+    if not stored.turns:
+        return Memorized(session=stored.session.uuid)
+    if waits_for(context, stored.session) is not None:
+        return Memorized(session=stored.session.uuid, queued=len(parked(context)), degraded=(reason,))
+    with suppress(ConfigError):
+        if context.metered() is None:
+            return memorize_stored(context, stored, How())
+    return _parked(context, taken(context, stored), LLMFailed(reason), How())
+
+
+def end(context: Context, session: str, time: datetime) -> None:
+    """Record that a session is over, with its summaries as they stand then; of one that is gone nothing is done."""
+    context.book.journal.reach(session, OVER, time=context.book.now())
+    transcripts = context.book.transcripts
+    try:
+        transcripts.update(replace(transcripts.told(session).session, ended=time))
+    except NotFound:  # forgotten meanwhile
+        return
+    refresh(context, session, over=True)
+    if context.config.transcripts.auto_export:
+        export.after_session(context)
+
+
+def left_open(context: Context, *, limit: int | None = None) -> Sequence[str]:
+    """The sessions (uuid) in which nothing was said for longer than `idle_timeout`, oldest of a source first. Cheap."""
+    config = context.config
+    if not (config.enabled and config.transcripts.enabled and config.idle_timeout):
+        return ()
+    before = context.book.now() - timedelta(seconds=config.idle_timeout)
+    known = context.book.transcripts.left_open
+    return [*known(SOURCE, before, limit=limit), *known(HOSTED, before, limit=limit)][:limit]
+
+
+def _stored(context: Context, messages: Sequence[Mapping[str, Any]], session: str | None) -> Stored:
+    said = [message for message in messages if not _is_blank(message)]
+    if said:
+        return store(context, *talk_of(context, said, session))
+    if not session:
+        raise InvalidInput("there is nothing to remember: give messages, or a session whose turns are stored")
+    return _as_stored(context, session)
+
+
+def _as_stored(context: Context, session: str) -> Stored:
+    try:
+        known = context.book.transcripts.session(session)
+    except NotFound:  # never stored, or forgotten meanwhile
+        return Stored(Session(uuid=session), ())
+    return Stored(known, tuple(context.book.transcripts.turns(known.uuid)))
+
+
+def _is_blank(message: Mapping[str, Any]) -> bool:
+    """Whether it is a message of somebody that says nothing and calls no tool."""
+    if not isinstance(message, Mapping) or not ("role" in message or "speaker" in message):
+        return False
+    said = [message[name] for name in ("content", "text", "tool_calls") if name in message]
+    return bool(said) and not any(each.strip() if isinstance(each, str) else each for each in said)
+
+
+def _memorize(context: Context, stored: Stored, how: How) -> Memorized:
+    """Memorize what is new in a session, stretch by stretch, or park what is left; whoever calls is alone at it."""
+    stored = with_kept(context, stored)
+    work = taken(context, stored)
+    if not work.fresh:
+        context.book.journal.unpark(_item(stored.session))
+        return Memorized(session=stored.session.uuid, redacted=stored.redacted)
+    parts = [work.fresh]
+    done: list[Memorized] = []
+    door, kind = how.door or context.door, BY_IMPORT if how.door == BY_IMPORT else KIND
+    try:
+        if context.metered(how.llm, model=how.model) is not None:
+            if waits_for(context, stored.session) is None:  # a model takes long: should the process die over it
+                _park(context, work, CUT_SHORT, how, context.book.now())
+            parts = list(stretches(work.fresh))
+        for part in parts:  # each as if nothing had been said after it
+            upto = next(place for place, turn in enumerate(stored.turns, 1) if turn.id == part[-1].id)
+            work = taken(context, stored._replace(turns=stored.turns[:upto]))._replace(fresh=tuple(part))
+            work = looked_through(context, work, sure(context.metered(how.llm, model=how.model)))
+            [brought] = written(context, [work], door=door, kind=kind, evolving=how.evolving)
+            done.append(_report(work, brought))
+    except (LLMFailed, ConfigError, Unavailable, Conflict) as error:
+        try:
+            return _joined((*done, _parked(context, taken(context, stored), error, how)))
+        except Unavailable as again:
+            raise Unavailable(f"{error}; and it cannot wait to be tried again: {again}") from error
+    with suppress(Unavailable):  # it is remembered: the next try finds nothing new
+        context.book.journal.unpark(_item(stored.session))
+    return _joined(done)
+
+
+def _report(work: Work, brought: Written) -> Memorized:
+    """What a session brought, counted by what was carried out."""
+    plan, submitted = brought.plan, brought.submitted
+    added = [one.entry for one in brought.applied("add") if one.entry is not None]
+    ids = {entry.id for entry in added}
+    made = [one.action for one in plan.decisions if one.id in ids]
+    operation = submitted.result.operation
+    again = len(brought.applied("reinforce"))
+    return Memorized(
+        session=work.stored.session.uuid,
+        new=made.count("created"),
+        updated=made.count("updated") + again,
+        merged=made.count("merged"),
+        reinforced=again,
+        contradicted=len(brought.applied("supersede")),
+        archived=len(brought.applied("archive")) + sum(entry.archived for entry in added),
+        removed=len(brought.applied("remove")),
+        notes=len(brought.applied("append")),
+        discarded=tuple(Left(each.text, each.reason) for each in plan.discarded),
+        memories=tuple((one.action, one.id, one.text, one.reason) for one in plan.decisions),
+        summary=brought.summary,
+        operation=operation.id if operation else None,
+        proposals=submitted.proposals,
+        usage=getattr(work.llm, "usage", None) or (work.found.usage if work.found else None),
+        redacted=work.stored.redacted,
+        degraded=(plan.degraded,) if plan.degraded else (),
+    )
+
+
+_ADDED = (
+    "new", "updated", "merged", "reinforced", "contradicted", "archived", "removed", "notes", "discarded", "memories",
+    "proposals", "degraded",
+)  # fmt: skip
+
+
+def _joined(parts: Sequence[Memorized]) -> Memorized:
+    """What the stretches of a session brought together; what waits is told by the last."""
+    whole = parts[0]
+    for part in parts[1:]:
+        both = {name: getattr(whole, name) + getattr(part, name) for name in _ADDED}
+        usage = whole.usage + part.usage if whole.usage and part.usage else part.usage or whole.usage
+        summary, operation = part.summary or whole.summary, part.operation or whole.operation
+        whole = part._replace(usage=usage, summary=summary, operation=operation, **both)
+    return whole
+
+
+# --- what is new -----------------------------------------------------------------------------------
 
 
 def taken(context: Context, stored: Stored) -> Work:
@@ -168,49 +414,90 @@ def looked_through(context: Context, work: Work, llm: LLM | None = None) -> Work
     return work._replace(found=found, llm=llm)
 
 
-# --- what to do ----------------------------------------------------------------------------------
+class _Sure:
+    """A model of which every failure is an LLMFailed: anybody's model may raise anything."""
+
+    def __init__(self, llm: LLM) -> None:
+        self.name = llm.name
+        self._llm = llm
+
+    @property
+    def usage(self) -> Usage | None:
+        """What was used so far, if the model counts it."""
+        return getattr(self._llm, "usage", None)
+
+    def complete(self, messages: Sequence[Mapping[str, Any]], **options: Any) -> Any:
+        """See `LLM.complete`."""
+        try:
+            return self._llm.complete(messages, **options)
+        except LLMFailed:
+            raise
+        except Exception as error:
+            raise LLMFailed(f"the language model {self.name!r} failed ({type(error).__name__}: {error})") from error
+
+
+def sure(llm: LLM | None) -> Any:
+    """The model, with every failure of it an LLMFailed; None if there is none."""
+    return None if llm is None else _Sure(llm)
+
+
+# --- what to do ------------------------------------------------------------------------------------
 
 
 def planned(
     context: Context, works: Sequence[Work], *, door: str, evolving: bool = False, summary: bool = True
 ) -> list[Plan]:
-    """What the works do to the book as it stands now, each after those before it; `summary` if theirs is made anew."""
+    """What the works do to the book as it stands now, each after those before it; `summary` if theirs is made anew.
+
+    Candidates are matched by rules, or if `evolving` by the model where there is one.
+    """
     entries = {entry.id: entry for entry in context.book.entries()}
-    near, alike = Near(context, entries), Alike(context)
-    return [_planned(context, work, entries, near, alike, door, evolving, summary) for work in works]
-
-
-def _planned(
-    context: Context,
-    work: Work,
-    entries: dict[str, Entry],
-    near: Near,
-    alike: Alike,
-    door: str,
-    evolving: bool,
-    summary: bool,
-) -> Plan:
-    found = _standing(context, work)
-    page = work.last.path if summary else ""
-    orders = asked(context, found.forget_requests, work.fresh, entries, obeyed=door != BY_IMPORT, page=page)
-    for id in orders.gone:
-        entries.pop(id, None)
-    now = None if door == BY_IMPORT else context.book.now()
-    kept, buried = _unforgotten(context, found, work.fresh, orders, now=now)
-    matched = _matched(context, work, kept, entries, near, alike, evolving)
-    noted = [_note(context, note) for note in kept.notes]
-    skipped = [Discarded(text=text, reason=reason) for text, reason in (*work.stored.skipped, *found.skipped)]
-    return matched._replace(
-        changes=(*orders.changes, *matched.changes, *noted),
-        discarded=_untold(
-            context, (*skipped, *found.discarded, *orders.discarded, *buried, *matched.discarded), orders
-        ),
-        proposed=(*orders.proposed, *matched.proposed),
-        bury=orders.bury,
-        forgotten=orders.said,
-        turns=dict(orders.turns),
-        near=orders.near,
-    )
+    near, alike, now = Near(context, entries), Alike(context), context.book.now()
+    plans = []
+    for work in works:
+        session, found = work.stored.session.uuid, _standing(context, work)
+        page = work.last.path if summary else ""
+        orders = asked(context, found.forget_requests, work.fresh, entries, obeyed=door != BY_IMPORT, page=page)
+        for id in orders.gone:
+            entries.pop(id, None)
+        kept, buried = _unforgotten(context, found, work.fresh, orders, now=None if door == BY_IMPORT else now)
+        times = {turn.id: turn.time for turn in work.fresh}
+        talk = Talk(now, session, times, heard(context, session))
+        ledger = Ledger(dict(entries) if evolving else entries, talk, context.config.conflicts)
+        if evolving:
+            language, mask = context.config.language, Mask(context).text
+            matched = evolve(ledger, kept.candidates, near, alike, llm=work.llm, language=language, mask=mask)
+        else:
+            matched = match(ledger, kept.candidates, near, alike)
+        noted = [
+            Append(
+                path=session_md.daily_path(context.book.day(note.time)),
+                line=session_md.render_line(Note(time=note.time, text=" ".join(note.text.split()), kind=note.kind)),
+                reason=f"said in turn:{note.turn_id}",
+            )
+            for note in kept.notes
+        ]
+        left = [Discarded(text=text, reason=reason) for text, reason in (*work.stored.skipped, *found.skipped)]
+        left += [*found.discarded, *orders.discarded, *buried, *matched.discarded]
+        tellable = remembered(context, [each.text for each in left])  # the journal keeps no copy of what is forgotten
+        plan = Plan(
+            (*orders.changes, *matched.changes, *noted),
+            tuple(
+                each
+                if tellable(each.text) and digest(each.text) not in orders.bury
+                else unnamed(each.text, each.reason)
+                for each in left
+            ),
+            (*orders.proposed, *matched.proposals),
+            matched.decisions,
+            orders.bury,
+            matched.degraded,
+            orders.said,
+            dict(orders.turns),
+            orders.near,
+        )
+        plans.append(plan)
+    return plans
 
 
 def _unforgotten(
@@ -234,15 +521,6 @@ def _unforgotten(
     return replace(found, candidates=candidates, notes=left), [
         Discarded(text=f"turn:{turn}", reason=FORGOTTEN) for turn in gone
     ]
-
-
-def _untold(context: Context, discarded: Sequence[Discarded], orders: Orders) -> tuple[Discarded, ...]:
-    """What is set aside, without the words of what is forgotten: the journal keeps no copy of it."""
-    kept = remembered(context, [left.text for left in discarded])
-    return tuple(
-        left if kept(left.text) and digest(left.text) not in orders.bury else unnamed(left.text, left.reason)
-        for left in discarded
-    )
 
 
 def heard(context: Context, session: str) -> set[str]:
@@ -271,40 +549,7 @@ def _standing(context: Context, work: Work) -> Extraction:
     )
 
 
-def _talk(context: Context, work: Work) -> Talk:
-    session = work.stored.session.uuid
-    times = {turn.id: turn.time for turn in work.fresh}
-    return Talk(context.book.now(), session, times, heard(context, session))
-
-
-def _matched(
-    context: Context,
-    work: Work,
-    found: Extraction,
-    entries: dict[str, Entry],
-    near: Near,
-    alike: Alike,
-    evolving: bool,
-) -> Plan:
-    """Plan what becomes of the candidates: by rules, or if `evolving` by the model where there is one."""
-    ledger = Ledger(dict(entries) if evolving else entries, _talk(context, work), context.config.conflicts)
-    if evolving:
-        from memorybook.entries.evolve import evolve
-
-        language, mask = context.config.language, Mask(context).text
-        matched = evolve(ledger, found.candidates, near, alike, llm=work.llm, language=language, mask=mask)
-    else:
-        matched = match(ledger, found.candidates, near, alike)
-    return Plan(matched.changes, matched.discarded, matched.proposals, matched.decisions, degraded=matched.degraded)
-
-
-def _note(context: Context, candidate: NoteCandidate) -> Append:
-    note = Note(time=candidate.time, text=" ".join(candidate.text.split()), kind=candidate.kind)
-    path = session_md.daily_path(context.book.day(candidate.time))
-    return Append(path=path, line=session_md.render_line(note), reason=f"said in turn:{candidate.turn_id}")
-
-
-# --- doing it ------------------------------------------------------------------------------------
+# --- doing it --------------------------------------------------------------------------------------
 
 
 def written(context: Context, works: Sequence[Work], *, door: str, kind: str, evolving: bool = False) -> list[Written]:
@@ -352,13 +597,18 @@ def _written(context: Context, works: Sequence[Work], door: str, kind: str, evol
 
 
 def _group(context: Context, work: Work, plan: Plan) -> Group:
-    found = _standing(context, work)
-    session = untold(context, work.stored.session)
-    requests = _requests(context, work, found)
-    kept = worth_telling(context, session.uuid, work.stored.turns)
+    """The operation of a work: its changes, and its summary without what was asked to be forgotten, now or before."""
+    found, stored = _standing(context, work), work.stored
+    session = untold(context, stored.session)
+    fresh_ids = {turn.id for turn in work.fresh}
+    back = taken_back(context, session.uuid)
+    before = [turn for turn in stored.turns if turn.id not in fresh_ids]
+    earlier = by_rules(before, session=None, now=context.book.now()).forget_requests
+    requests = [*found.forget_requests, *(one for one in earlier if one.turn_id not in back)]
+    kept = worth_telling(context, session.uuid, stored.turns)
     as_left = [
         tuple(replace(turn, text=plan.turns.get((turn.session, turn.id), turn.text)) for turn in turns)
-        for turns in (work.stored.turns, work.fresh)
+        for turns in (stored.turns, work.fresh)
     ]
     turns, fresh = (
         turns_without(turns, lambda text: kept(text) and not any(asked_to_forget(text, one) for one in requests))
@@ -382,24 +632,162 @@ def _keys(work: Work) -> list[str]:
     return [turn_key(work.stored.session.uuid, turn.id) for turn in work.fresh]
 
 
-def _requests(context: Context, work: Work, found: Extraction) -> list[ForgetRequest]:
-    """What was asked to be forgotten in what is new of a session, and before: its turns are told anew."""
-    fresh = {turn.id for turn in work.fresh}
-    before = [turn for turn in work.stored.turns if turn.id not in fresh]
-    back = taken_back(context, work.stored.session.uuid)
-    earlier = by_rules(before, session=None, now=context.book.now()).forget_requests
-    return [*found.forget_requests, *(one for one in earlier if one.turn_id not in back)]
-
-
 def _settled(context: Context, work: Work, plan: Plan, submitted: Submitted) -> Written:
     """Put into the queue what waits, and mark how far the session is memorized where no operation does."""
     session = work.stored.session
     if plan.forgotten:
         session_start_cache.drop(context.book.documents.root)
-        renew(context)
+        export.renew(context)
     waiting = propose(context, plan.proposed, session=session.uuid)
     result = submitted.result
     if result.operation is None or not result.outcomes:  # nothing came of it, or it waits for a person's word
         context.book.journal.mark_memorized(session.uuid, *_keys(work), operation="", time=context.book.now())
     mirror(context, session, work.last.path)
     return Written(plan, submitted._replace(proposals=(*submitted.proposals, *waiting)), _page(work, result))
+
+
+# --- the queue -------------------------------------------------------------------------------------
+
+
+def parked(context: Context) -> Sequence[Parked]:
+    """The sessions that wait to be remembered, oldest first."""
+    return context.book.journal.parked(kind=KIND)
+
+
+def waiting(context: Context) -> str:
+    """What waits to be remembered, in a sentence; "" if nothing does."""
+    found = parked(context)
+    if not found:
+        return ""
+    last = max(found, key=lambda each: each.tries)
+    many = "1 session waits" if len(found) == 1 else f"{len(found)} sessions wait"
+    soonest = min((each.next for each in found if each.next is not None), default=None)
+    then = "" if soonest is None else f", next try after {soonest.astimezone(context.book.zone):%Y-%m-%d %H:%M}"
+    tried = "once" if last.tries == 1 else f"{last.tries} times"
+    return f"{many} to be remembered: {last.reason.rstrip('.')}; tried {tried}{then}"
+
+
+def retry_parked(context: Context, *, limit: int | None = None, due: bool = True) -> tuple[Memorized, ...]:
+    """Try again to memorize the sessions whose turn it is, oldest first, until the model fails again.
+
+    Args:
+        context: Whose queue is worked off.
+        limit: At most this many sessions; None takes all.
+        due: Whether only those whose turn it is; False takes all that wait, now.
+
+    Returns:
+        What became of each; nothing if another process works the queue off at this moment.
+    """
+    with context.alone(KIND) as ours:
+        return tuple(_work_off(context, limit, How(), due=due)) if ours else ()
+
+
+def _work_off(context: Context, limit: int | None, how: How, *, due: bool = True) -> list[Memorized]:
+    """Memorize what is parked and due, or all of it, until something fails again."""
+    done: list[Memorized] = []
+    for each in context.book.journal.parked(kind=KIND, due=context.book.now() if due else None)[:limit]:
+        same = how._replace(evolving=bool(each.payload.get("evolving")), door=str(each.payload.get("door", "")))
+        done.append(_memorize(context, kept(context, each), same))
+        if done[-1].queued:
+            break
+    return done
+
+
+def _item(session: Session) -> str:
+    """The id of the session's item in the queue."""
+    return f"{KIND}:{session.uuid}"
+
+
+def waits_for(context: Context, session: Session) -> Parked | None:
+    """Return the session's item in the queue; None if it does not wait."""
+    return next((each for each in parked(context) if each.id == _item(session)), None)
+
+
+def _parked(context: Context, work: Work, error: Exception, how: How) -> Memorized:
+    """Keep what could not be memorized, to be tried again; entries, notes and offsets are as they were.
+
+    It is tried again after a wait that grows, or when the budget of the day is a new one.
+    """
+    before = waits_for(context, work.stored.session)
+    failures = 0 if before is None else before.tries
+    if before is not None and before.reason == CUT_SHORT:
+        context.book.journal.unpark(before.id)  # what was promised was no try
+        failures = 0
+    now = context.book.now()
+    if isinstance(error, BudgetSpent) and "per day" in str(error):
+        again = datetime.combine(now.astimezone(UTC).date() + timedelta(days=1), datetime.min.time(), UTC)
+    elif str(error) == BUSY:
+        again = now
+    else:
+        again = now + (WAITS[failures] if failures < len(WAITS) else timedelta(days=1))
+    reason = Mask(context).text(str(error))  # it may hold what the model said
+    _park(context, work, reason, how, again)
+    return Memorized(
+        session=work.stored.session.uuid,
+        queued=len(parked(context)),
+        degraded=(reason,),
+        usage=getattr(error, "usage", None),
+        redacted=work.stored.redacted,
+    )
+
+
+def _park(context: Context, work: Work, reason: str, how: How, again: datetime) -> None:
+    payload: dict[str, Any] = {
+        "first": work.fresh[0].id if work.fresh else None,
+        "last": work.fresh[-1].id if work.fresh else None,
+        "turns": len(work.fresh),
+        "evolving": how.evolving,
+        "door": how.door,
+    }
+    session, now = work.stored.session, context.book.now()
+    if not context.config.transcripts.enabled:
+        payload["kept"] = changes_json.render_turns(session, work.fresh, whole=False)
+    context.book.journal.park(
+        _item(session), kind=KIND, payload=payload, reason=reason, time=now, session=session.uuid, next=again
+    )
+
+
+def with_kept(context: Context, stored: Stored) -> Stored:
+    """The session with the turns that wait in the queue, which nothing else keeps if there are no transcripts."""
+    waits = waits_for(context, stored.session)
+    if waits is None or "kept" not in waits.payload:
+        return stored
+    turns = {turn.id: turn for turn in (*kept(context, waits).turns, *stored.turns)}
+    return stored._replace(turns=tuple(turns.values()))
+
+
+def kept(context: Context, waits: Parked) -> Stored:
+    """The session that is parked, with its turns as they are by now."""
+    session = waits.session or ""
+    if "kept" not in waits.payload:
+        return _as_stored(context, session)
+    known, turns, _ = changes_json.parse_turns(waits.payload["kept"])
+    gone = context.book.journal.buried([turn_key(session, turn.id) for turn in turns])
+    left = [turn for turn in turns if turn_key(session, turn.id) not in gone]
+    told = zip(left, without_forgotten_turns(context.book, left), strict=True)
+    return Stored(known, tuple(turn for was, turn in told if turn == was or turn.text.strip()))
+
+
+def kept_in_queue(context: Context, name: str) -> Stored | None:
+    """A session, by uuid or name, of which turns are kept in the queue alone; None if there is none."""
+    for waits in parked(context):
+        if "kept" in waits.payload:
+            known, turns, _ = changes_json.parse_turns(waits.payload["kept"])
+            if name in (known.uuid, known.name):
+                return Stored(known, tuple(turns))
+    return None
+
+
+def drop_empty(context: Context) -> None:
+    """Take sessions out of the queue of which no turn is left."""
+    for waits in parked(context):
+        if not kept(context, waits).turns:
+            context.book.journal.unpark(waits.id)
+
+
+def forgotten_in_queue(context: Context) -> Iterator[Turn]:
+    """The turns that the queue alone keeps, and that were forgotten."""
+    for waits in parked(context):
+        if "kept" in waits.payload:
+            left = kept(context, waits).turns
+            yield from (turn for turn in changes_json.parse_turns(waits.payload["kept"])[1] if turn not in left)

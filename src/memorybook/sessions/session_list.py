@@ -12,7 +12,7 @@ from memorybook.sessions.dialogue import asks_of_talks
 from memorybook.sessions.recall_block import FoundSession, FoundTurn
 from memorybook.sessions.session_order import Listed
 from memorybook.sessions.summarize import summarize
-from memorybook.sessions.waiting_sessions import GOING_ON
+from memorybook.sessions.turns import GOING_ON
 from memorybook.text.days import readers
 from memorybook.text.days.readers import days_of, spans_in
 from memorybook.text.splitting import utc_day

@@ -1,4 +1,4 @@
-"""The summary document of a session: what stands there and whose words it is, and what is to stand there next."""
+"""The summaries of a session: its document in the book, and those that the transcripts keep while it goes on."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from memorybook.errors import EmbedderFailed, MissingDocument
+from memorybook.errors import EmbedderFailed, MissingDocument, NotFound
+from memorybook.forget.tombstones import remembered, taken_back, turns_without, without_forgotten, worth_telling
 from memorybook.formats import session_md
+from memorybook.formats.document import MODEL, RULES, ChatSummary, SummaryEmbedding, SummaryState, SummaryUpdate
 from memorybook.inference.arrays import vectors_of
 from memorybook.model import Put, Session, SessionSummary, Turn
 from memorybook.sessions.summarize import TITLE_LENGTH, summarize, title_of
@@ -15,7 +17,6 @@ from memorybook.sessions.summarize import TITLE_LENGTH, summarize, title_of
 if TYPE_CHECKING:
     from memorybook.context import Context
     from memorybook.entries.read_reply import Extraction
-    from memorybook.model import Applied
 
 SUMMARIZED = "summary of the session"
 BY_MODEL = "summary of the session by the language model"
@@ -55,8 +56,16 @@ class Page(NamedTuple):
 
 
 def last_page(context: Context, session: Session) -> Page:
-    """What the journal says was last written; without a journal, what stands there, as a person's words."""
-    return page_at(context, session.path or _path_of(context, session))
+    """What the journal says was last written; without a journal, what stands there, as a person's words.
+
+    Without transcripts, which know the path, the journal tells where it was written before.
+    """
+    path = session.path
+    if not path and not context.config.transcripts.enabled:
+        operations = context.book.journal.operations(session=session.uuid)
+        written = (one for operation in operations for one in operation.changes if one.kind == "put")
+        path = next((one.target for one in written if one.target.startswith("sessions/")), "")
+    return page_at(context, path or session_md.summary_path(session))
 
 
 def page_at(context: Context, path: str) -> Page:
@@ -65,7 +74,8 @@ def page_at(context: Context, path: str) -> Page:
     mine = session_md.parse(now or "").session
     page: Page | None = None
     for operation in context.book.journal.operations(target=path, alone=True):
-        change = next((one for one in reversed(operation.changes) if one.target == path and _is_whole(one)), None)
+        changes = (one for one in reversed(operation.changes) if one.target == path)  # not a line erased of it
+        change = next((one for one in changes if one.kind == "put" or (one.kind, one.after) == ("drop", None)), None)
         if change is None:
             continue
         if page is None:
@@ -77,21 +87,6 @@ def page_at(context: Context, path: str) -> Page:
         if not sifted:  # by another session that asked to forget, or by a purge: no turns were memorized then
             return page._replace(operation=operation.id)
     return page or Page(path, now, standing=now)
-
-
-def _is_whole(change: Applied) -> bool:
-    """Whether it wrote the document, or took it out; not a line erased of it."""
-    return change.kind == "put" or (change.kind == "drop" and change.after is None)
-
-
-def _path_of(context: Context, session: Session) -> str:
-    """Where the summary is written; where it was written before, if the transcripts are not there to tell."""
-    if not context.config.transcripts.enabled:
-        for operation in context.book.journal.operations(session=session.uuid):
-            for change in operation.changes:
-                if change.kind == "put" and change.target.startswith("sessions/"):
-                    return change.target
-    return session_md.summary_path(session)
 
 
 def standing(context: Context, path: str) -> str | None:
@@ -116,16 +111,27 @@ def made(
     now = _by_rules(context, fresh, session)
     if found.summary:
         first = found.summary.partition("\n")[0].split("。")[0].split(". ")[0]
+        used = {id for candidate in found.candidates for id in candidate.turn_ids}
         now = replace(
             now,
             title=session.title[:TITLE_LENGTH] or title_of(first),
             summary=found.summary,
             decisions=found.decisions,
             open_questions=found.open_questions,
-            turn_ids=_rests_on(found, fresh),
+            turn_ids=tuple(turn.id for turn in fresh if turn.id in used or not used),
         )
-    before = session_md.parse(last.text) if last.text else None
-    return replace(_joined(before, now) if before else now, turns=whole, ended=session.ended or now.ended), BY_MODEL
+    if last.text:  # what was said before, and what is said of its end, everything once
+        before = session_md.parse(last.text)
+        now = replace(
+            before,
+            summary="\n\n".join(text for text in (before.summary, now.summary) if text),
+            title=before.title or now.title,
+            ended=now.ended,
+            decisions=tuple(dict.fromkeys((*before.decisions, *now.decisions))),
+            open_questions=tuple(dict.fromkeys((*before.open_questions, *now.open_questions))),
+            turn_ids=tuple(dict.fromkeys((*before.turn_ids, *now.turn_ids))),
+        )
+    return replace(now, turns=whole, ended=session.ended or now.ended), BY_MODEL
 
 
 def _by_rules(context: Context, turns: Sequence[Turn], session: Session) -> SessionSummary:
@@ -133,25 +139,6 @@ def _by_rules(context: Context, turns: Sequence[Turn], session: Session) -> Sess
     if context.config.transcripts.enabled:
         return told
     return replace(told, title=session.title[:TITLE_LENGTH], summary="", decisions=(), open_questions=())
-
-
-def _rests_on(found: Extraction, fresh: Sequence[Turn]) -> tuple[str, ...]:
-    """The turns that something was found in; all of them if nothing was."""
-    used = {id for candidate in found.candidates for id in candidate.turn_ids}
-    return tuple(turn.id for turn in fresh if turn.id in used or not used)
-
-
-def _joined(before: SessionSummary, now: SessionSummary) -> SessionSummary:
-    """What was said of a session before, and what is said of its end, everything once."""
-    summary = "\n\n".join(text for text in (before.summary, now.summary) if text)
-    return replace(
-        before,
-        summary=summary,
-        title=before.title or now.title,
-        decisions=tuple(dict.fromkeys((*before.decisions, *now.decisions))),
-        open_questions=tuple(dict.fromkeys((*before.open_questions, *now.open_questions))),
-        turn_ids=tuple(dict.fromkeys((*before.turn_ids, *now.turn_ids))),
-    )
 
 
 def page_change(context: Context, last: Page, summary: SessionSummary, reason: str) -> Put:
@@ -175,17 +162,119 @@ def mirror(context: Context, session: Session, path: str) -> None:
     session = replace(session, path=path, title=told.title, summary=told.summary)
     if session != context.book.transcripts.session(session.uuid):
         context.book.transcripts.update(session)
-        _embed(context, session)
+        [embedding], _ = embedded(context, [session.summary])  # without one, sessions are compared by words
+        if embedding is not None:
+            model, size, vector = embedding
+            context.book.transcripts.set_summary_embedding(session.uuid, model, vector, size)
 
 
-def _embed(context: Context, session: Session) -> None:
-    """Keep the vector of the summary beside it; without one, sessions are compared by words."""
+def embedded(context: Context, texts: Sequence[str]) -> tuple[list[SummaryEmbedding | None], str]:
+    """The vector of each text, None for an empty one and where there is none; and why the embedder gave none."""
     embedder = context.embedder
-    if embedder is None or not session.summary:
-        return
+    telling = list(filter(None, texts))
+    if embedder is None or not telling:
+        return [None] * len(texts), ""
     try:
-        [vector] = vectors_of(embedder, [session.summary])
-    except EmbedderFailed:
-        return
-    if vector is not None:
-        context.book.transcripts.set_summary_embedding(session.uuid, embedder.name, vector, embedder.dimensions)
+        vectors = iter(vectors_of(embedder, telling))
+    except EmbedderFailed as error:
+        return [None] * len(texts), str(error)
+    found = [next(vectors) if text else None for text in texts]
+    name, size = embedder.name, embedder.dimensions
+    return [SummaryEmbedding(name, size, one) if one is not None else None for one in found], ""
+
+
+# --- while it goes on ------------------------------------------------------------------------------
+
+LONGEST = 1_500
+"""Characters of a summary that goes on from somebody's better words."""
+
+
+class Refreshed(NamedTuple):
+    """What became of the summaries of a session.
+
+    Attributes:
+        chats: How many chats have a summary now that had none, or another.
+        by: Whose words the session's new summary is; "" if it is the old one.
+        degraded: Why less was done than could be; "" if not.
+    """
+
+    chats: int = 0
+    by: str = ""
+    degraded: str = ""
+
+
+class _Words(NamedTuple):
+    """A summary of a session that is to be kept."""
+
+    title: str
+    summary: str
+    by: str
+
+
+def refresh(context: Context, session: str, *, over: bool = False) -> Refreshed:
+    """Bring the summaries of a session up to what was said, and their vectors; nothing if nothing is new.
+
+    A chat's summary is some of its own sentences, and "" if it says nothing: never a refusal or a greeting. The
+    session's is some of its sentences, told anew with each reply at first, later with every eighth of the talk; after
+    better words, those of what was said since. A model has its say once, at the session's end (`memorize`). What was
+    forgotten is in none of them.
+
+    Args:
+        context: Whose session; nothing is done where memory or its transcripts are switched off.
+        session: Its uuid; of one that is not kept nothing is done.
+        over: Whether it has ended: then a summary that stands, which its end wrote, is not told anew.
+
+    Returns:
+        What became of them. An embedder that fails is no error, and neither is a turn that went meanwhile.
+    """
+    transcripts = context.book.transcripts
+    if not (context.config.enabled and context.config.transcripts.enabled):
+        return Refreshed()
+    try:
+        told = transcripts.told(session)
+        if told.last <= min(told.through, told.chats_through):
+            return Refreshed()
+        chats = transcripts.chats(session, after=told.chats_through)
+        texts = _chats(context, session, chats)
+        stays = over and told.session.summary and (told.by != RULES or not taken_back(context, session))
+        due = told.last - told.through > (told.through + 1) // 8
+        words = _retold(context, told) if due and not stays else None
+        embeddings, failure = embedded(context, [*texts, words.summary if words is not None else ""])
+        rows = zip(chats, texts, embeddings, strict=False)
+        found = [ChatSummary(chat[0].id, text, embedding) for chat, text, embedding in rows]
+        update = SummaryUpdate(told, found, through=told.last if over or words is not None else told.through)
+        if words is not None:
+            title, summary, by = words
+            update = update._replace(title=title, summary=summary, by=by, embedding=embeddings[-1])
+        kept = transcripts.tell(update)
+    except NotFound:  # forgotten meanwhile
+        return Refreshed()
+    return Refreshed(len(chats) * kept, words.by if words is not None and kept else "", failure)
+
+
+def _chats(context: Context, session: str, chats: Sequence[Sequence[Turn]]) -> list[str]:
+    """The summaries of these chats of a session, in some of their own sentences."""
+    kept = worth_telling(context, session, [turn for chat in chats for turn in chat])
+    bare, language = Session(uuid=session), context.config.language
+    found = [summarize(turns_without(chat, kept), session=bare, language=language).summary for chat in chats]
+    left = remembered(context, [line for text in found for line in text.split("\n")])
+    return ["\n".join(filter(left, text.split("\n"))) for text in found]
+
+
+def _retold(context: Context, told: SummaryState) -> _Words:
+    """Some of the session's sentences; after better words those of what was said since, as long as all of them fit."""
+    standing = told.session.summary if told.by != RULES else ""
+    after = told.through if standing else -1
+    found = context.book.transcripts.chats(told.session.uuid, after=after)
+    turns = [turn for chat in found for turn in chat if turn.position > after]
+    fit = turns_without(turns, worth_telling(context, told.session.uuid, turns))
+    page = summarize(fit, session=replace(told.session, title=""), language=context.config.language)
+    page = without_forgotten(context, page)
+    if not standing:  # a title that somebody gave stays
+        return _Words(page.title if told.by or not told.session.title else told.session.title, page.summary, RULES)
+    better = standing.splitlines()
+    lines = list(dict.fromkeys((*better, *page.summary.splitlines())))
+    while len(lines) > 1 and sum(map(len, lines)) > LONGEST:
+        del lines[0]
+    by = (told.by or MODEL) if lines[: len(better)] == better else RULES
+    return _Words(told.session.title, "\n".join(lines), by)

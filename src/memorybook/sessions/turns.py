@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,6 +21,16 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from memorybook.context import Context
+
+
+SOURCE = "agent"
+"""What the session of an agent or a chat comes from, as the transcripts have it."""
+
+HOSTED = "hook"
+"""What the session of an agent host comes from, whose hooks tell of it; not every host tells of its end."""
+
+GOING_ON = (SOURCE, HOSTED)
+"""Sources of sessions that go on by themselves until they are ended; all others are given whole."""
 
 
 def zone_of(context: Context) -> tzinfo:
@@ -53,30 +64,18 @@ def talk_of(
         names = ", ".join(repr(each.session.name) for each in found[:5])
         raise InvalidInput(f"the messages are of {len(found)} sessions ({names}): give them one by one")
     turns = tuple(turn for each in found for turn in each.turns)
-    known = _known(context, session or found[0].session.name or found[0].session.uuid) or _known(
-        context, found[0].session.uuid if session is None else ""
-    )
-    if known is None:
-        known = _new(context, found[0].session, session)
-    return known, tuple(replace(turn, session=known.uuid) for turn in turns)
-
-
-def _known(context: Context, name: str) -> Session | None:
-    try:
-        return context.book.transcripts.session(name) if name else None
-    except NotFound:
-        return None
-
-
-def _new(context: Context, read: Session, name: str | None) -> Session:
-    now = context.book.now()
-    read = replace(
-        read, source="", created=read.created or now, updated=read.updated or now
-    )  # newer than all before it
-    if name is None:
-        return read
-    plain = re.fullmatch(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", name) is None
-    return replace(read, uuid=name, name=name if plain else "")
+    read = found[0].session
+    for name in filter(None, [session] if session else [read.name or read.uuid, read.uuid]):
+        with suppress(NotFound):
+            read = context.book.transcripts.session(name)
+            break
+    else:
+        now = context.book.now()  # newer than all before it
+        read = replace(read, source="", created=read.created or now, updated=read.updated or now)
+        if session is not None:
+            is_uuid = re.fullmatch(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", session)
+            read = replace(read, uuid=session, name="" if is_uuid else session)
+    return read, tuple(replace(turn, session=read.uuid) for turn in turns)
 
 
 # --- no echo -------------------------------------------------------------------------------------
@@ -90,16 +89,16 @@ ANSWERS = re.compile(
 
 def own(turns: Sequence[Turn]) -> tuple[Turn, ...]:
     """What was said, without what came out of a book: blocks of a recall, what memory's tools answered."""
-    return tuple(filter(None, map(_own, turns)))
-
-
-def _own(turn: Turn) -> Turn | None:
-    if turn.role == "tool" and ANSWERS.search(turn.speaker):
-        return None
-    text = without_recalled(turn.text)
-    if text == turn.text:
-        return turn
-    return replace(turn, text=text.strip()) if text.strip() or turn.tool_calls else None
+    found = []
+    for turn in turns:
+        if turn.role == "tool" and ANSWERS.search(turn.speaker):
+            continue
+        text = without_recalled(turn.text)
+        if text == turn.text:
+            found.append(turn)
+        elif text.strip() or turn.tool_calls:
+            found.append(replace(turn, text=text.strip()))
+    return tuple(found)
 
 
 # --- masking -------------------------------------------------------------------------------------
@@ -108,16 +107,16 @@ def _own(turn: Turn) -> Turn | None:
 def mask_turns(mask: Mask, turns: Sequence[Turn]) -> tuple[Turn, ...]:
     """The turns with secrets masked, in speakers, tool calls and metadata too."""
     speakers = {name: mask.text(name) for name in dict.fromkeys(turn.speaker for turn in turns)}
-    return tuple(_masked(mask, turn, speakers[turn.speaker]) for turn in turns)
-
-
-def _masked(mask: Mask, turn: Turn, speaker: str) -> Turn:
-    text = mask.text(turn.text)
-    calls = tuple(mask.json(list(turn.tool_calls))) if turn.tool_calls else ()
-    metadata = mask.json(turn.metadata) if turn.metadata else turn.metadata
-    if (text, speaker, calls, metadata) == (turn.text, turn.speaker, turn.tool_calls, turn.metadata):
-        return turn
-    return replace(turn, text=text, speaker=speaker, tool_calls=calls, metadata=metadata)
+    return tuple(
+        replace(
+            turn,
+            text=mask.text(turn.text),
+            speaker=speakers[turn.speaker],
+            tool_calls=tuple(mask.json(list(turn.tool_calls))),
+            metadata=mask.json(turn.metadata),
+        )
+        for turn in turns
+    )
 
 
 # --- storing -------------------------------------------------------------------------------------
@@ -194,16 +193,8 @@ def as_known(turns: Sequence[Turn], known: Sequence[Turn]) -> tuple[Turn, ...]:
     """
     if not known or not all(_MADE.fullmatch(turn.id) for turn in turns):
         return tuple(turns)
-    said, standing = [_said(turn) for turn in turns], [_said(turn) for turn in known]
+    said, standing = ([(turn.role, turn.speaker, turn.text, turn.time) for turn in each] for each in (turns, known))
     count, size = len(known), len(turns)
     start = next(place for place in range(count + 1) if standing[place : place + size] == said[: count - place])
     ids = [turn.id for turn in known[start : start + size]]
-    return (*map(_named, turns, ids), *turns[len(ids) :])
-
-
-def _named(turn: Turn, id: str) -> Turn:
-    return turn if turn.id == id else replace(turn, id=id)
-
-
-def _said(turn: Turn) -> tuple[Any, ...]:
-    return turn.role, turn.speaker, turn.text, turn.time
+    return (*(replace(turn, id=id) for turn, id in zip(turns, ids, strict=False)), *turns[len(ids) :])

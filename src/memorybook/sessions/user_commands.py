@@ -27,10 +27,9 @@ from memorybook.model import Discarded, Note, Turn
 from memorybook.prompt import session_start_cache
 from memorybook.results import Flushed
 from memorybook.search.types import Query
-from memorybook.sessions.memorize import Work, planned
+from memorybook.sessions.memorize import Work, planned, sure
 from memorybook.sessions.summary import last_page
 from memorybook.sessions.turns import Stored, mask_turns, turns_of, zone_of
-from memorybook.sessions.waiting_sessions import sure
 from memorybook.text.sentences import clauses, content_size, is_question, sentences
 
 if TYPE_CHECKING:
