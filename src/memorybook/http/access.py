@@ -8,7 +8,6 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.datastructures import Headers
@@ -67,22 +66,6 @@ def _same(known: str, given: str) -> bool:
     return hmac.compare_digest(known.encode(), given.encode("utf-8", "replace"))
 
 
-class Gate(NamedTuple):
-    """The checks of `Access`.
-
-    Attributes:
-        hosts: Names that the server may be called by, in lower case.
-        caller: Whose a token is; None if nobody's.
-        logins: Of browsers.
-        placeless: Takes out of a text where on this machine something is, see `config.machine_paths`.
-    """
-
-    hosts: frozenset[str]
-    caller: Callable[[str], Caller | None]
-    logins: Logins
-    placeless: Callable[[str], str]
-
-
 _EVERYWHERE = ("0.0.0.0", "::", "")  # noqa: S104 - which is no name
 
 
@@ -98,12 +81,26 @@ class Access:
 
     Args:
         app: What is behind it.
-        gate: What is needed to be let in.
+        hosts: Names that the server may be called by, in lower case.
+        caller: Whose a token is; None if nobody's.
+        logins: Of browsers.
+        placeless: Takes out of a text where on this machine something is, see `config.machine_paths`.
     """
 
-    def __init__(self, app: ASGIApp, gate: Gate) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        hosts: frozenset[str],
+        caller: Callable[[str], Caller | None],
+        logins: Logins,
+        placeless: Callable[[str], str],
+    ) -> None:
         self.app = app
-        self.gate = gate
+        self._hosts = hosts
+        self._caller_of = caller
+        self._logins = logins
+        self._placeless = placeless
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
@@ -112,27 +109,22 @@ class Access:
             return
         headers = Headers(scope=scope)
         try:
-            self._check_place(scope, headers)
+            hosts, origins = headers.getlist("host"), headers.getlist("origin")
+            if len(hosts) != 1 or _name(hosts[0]) not in self._hosts:
+                raise Refusal(421, "misdirected", "the Host header does not name this server: see server.hosts")
+            if origins and (len(origins) > 1 or not _is_own(origins[0], hosts[0])):
+                raise Refusal(403, "foreign_origin", "requests from other sites' pages are refused")
             if (came := self._came_by_link(scope, headers)) is not None:
                 await came(scope, receive, send)
                 return
             public = scope["type"] == "http" and scope["path"] in PUBLIC
             scope["caller"] = caller = None if public else self._caller(scope, headers)
             if caller is not None and not caller.owner:
-                send = _without_places(send, self.gate.placeless)
+                send = _without_places(send, self._placeless)
         except Refusal as refusal:
             await refuse(scope, receive, send, refusal)
             return
         await self.app(scope, receive, send)
-
-    def _check_place(self, scope: Scope, headers: Headers) -> None:
-        """Raise Refusal for a foreign Host or Origin."""
-        hosts = headers.getlist("host")
-        if len(hosts) != 1 or _name(hosts[0]) not in self.gate.hosts:
-            raise Refusal(421, "misdirected", "the Host header does not name this server: see server.hosts")
-        origins = headers.getlist("origin")
-        if origins and (len(origins) > 1 or not _is_own(origins[0], hosts[0])):
-            raise Refusal(403, "foreign_origin", "requests from other sites' pages are refused")
 
     def _came_by_link(self, scope: Scope, headers: Headers) -> Response | None:
         """Redirect a browser that came by a one-time link: with a cookie, without the token."""
@@ -142,7 +134,7 @@ class Access:
         token = next((value for name, value in query if name == "token"), None)
         if token is None:
             return None
-        cookie = self.gate.logins.redeem(token)
+        cookie = self._logins.redeem(token)
         if cookie is None:
             raise Refusal(401, "unauthorized", "this login link was used or has expired", _CHALLENGE)
         left = urlencode([(name, value) for name, value in query if name != "token"])
@@ -163,11 +155,14 @@ class Access:
         given = headers.getlist("authorization")
         if given:
             kind, _, token = given[0].partition(" ")
-            caller = self.gate.caller(token.strip()) if len(given) == 1 and kind.lower() == "bearer" else None
+            caller = self._caller_of(token.strip()) if len(given) == 1 and kind.lower() == "bearer" else None
             if caller is not None:
                 return caller
-        elif any(map(self.gate.logins.knows, _cookies(scope, headers))):
-            return OWNER
+        else:  # other programs on the host may have set cookies that no rule knows
+            pairs = (each.partition("=") for line in headers.getlist("cookie") for each in line.split(";"))
+            ours = (value.strip() for name, _, value in pairs if name.strip() == _cookie_name(scope))
+            if any(map(self._logins.knows, ours)):
+                return OWNER
         raise Refusal(401, "unauthorized", "a token is required: Authorization: Bearer …", _CHALLENGE)
 
 
@@ -202,12 +197,6 @@ def _cookie_name(scope: Scope) -> str:
     """Name of the cookie of a browser that is let in: with the port, as servers of one host share their cookies."""
     server = scope.get("server")
     return f"memorybook-{server[1]}" if server else "memorybook"
-
-
-def _cookies(scope: Scope, headers: Headers) -> list[str]:
-    """Ours among the cookies, of which other programs on the host may have set some that no rule knows."""
-    pairs = (each.partition("=") for line in headers.getlist("cookie") for each in line.split(";"))
-    return [value.strip() for name, _, value in pairs if name.strip() == _cookie_name(scope)]
 
 
 _HOST = re.compile(r"([a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?")

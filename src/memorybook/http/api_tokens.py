@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import hmac
 import json
@@ -12,15 +11,20 @@ import secrets
 import stat
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
 from memorybook.errors import ConfigError, Conflict, InvalidInput, NotFound, Unavailable
+from memorybook.exchange.export import put_in_place
 
 ActsAs = Literal["agent", "user"]
 
 _TENANT = re.compile(r"[A-Za-z0-9_@+-][A-Za-z0-9._@+-]{0,99}")
+
+
+_FIELDS = {"tenants": ("created",), "tokens": ("sha256", "tenant", "acts_as", "label", "created")}
+"""Parts of the file, and what each of their entries has."""
 
 
 class Caller(NamedTuple):
@@ -58,13 +62,10 @@ def owner_token(path: str) -> str:
         pass
     except OSError as error:
         raise Unavailable(f"the token {path!r} cannot be read: {error.strerror}") from None
-    try:
-        with _alone_in(os.path.dirname(path)):
-            if not os.path.exists(path):  # another server may have been faster
-                _write(path, secrets.token_urlsafe(32) + "\n")
-            return _read(path)
-    except OSError as error:
-        raise Unavailable(f"the token {path!r} cannot be made: {error.strerror}") from None
+    with put_in_place(path, make=True) as new, open(new, "w", encoding="ascii") as file:
+        token = _read(path) if os.path.exists(path) else secrets.token_urlsafe(32)  # another server may be faster
+        file.write(token + "\n")
+    return token
 
 
 def _read(path: str) -> str:
@@ -75,34 +76,6 @@ def _read(path: str) -> str:
     if len(token) < 16:
         raise ConfigError(f"the token in {path!r} is too short: remove the file, and a new one is made")
     return token
-
-
-@contextmanager
-def _alone_in(folder: str) -> Iterator[None]:
-    """Hold the lock of a folder, creating it."""
-    os.makedirs(folder, mode=0o700, exist_ok=True)
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _write(path: str, text: str) -> None:
-    """Replace a file atomically and durably, with mode 0600."""
-    new = f"{path}.{secrets.token_hex(4)}.new"
-    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(new, path)
-    except BaseException:
-        os.unlink(new)
-        raise
 
 
 class Tokens:
@@ -201,14 +174,11 @@ class Tokens:
     @contextmanager
     def _changing(self) -> Iterator[dict[str, Any]]:
         """Change a copy of the file's content, which is saved at the end; other servers are locked out."""
-        try:
-            with self._lock, _alone_in(os.path.dirname(self._path)):
-                self._stamp = ()  # a file that took its place within the tick of the clock may look the same
-                kept = {part: dict(values) for part, values in self._read_anew().items()}
-                yield kept
-                _write(self._path, json.dumps(kept, indent=1) + "\n")
-        except OSError as error:
-            raise Unavailable(f"the tokens cannot be kept: {error.strerror}") from None
+        with self._lock, put_in_place(self._path, make=True) as new, open(new, "w", encoding="utf-8") as file:
+            self._stamp = ()  # a file that took its place within the tick of the clock may look the same
+            kept = {part: dict(values) for part, values in self._read_anew().items()}
+            yield kept
+            file.write(json.dumps(kept, indent=1) + "\n")
 
     def _read_anew(self) -> Mapping[str, Any]:
         """Return the content of the file, reread if it changed. Read-only."""
@@ -219,11 +189,15 @@ class Tokens:
                 if found.st_mode & 0o077:
                     raise Unavailable("others may read or change the tokens that were given out: chmod 600 their file")
                 with open(self._path, encoding="utf-8") as file:
-                    self._kept = _sound(json.load(file))
-                self._stamp = stamp
+                    kept = json.load(file)
+                for part, needed in _FIELDS.items():
+                    told = kept[part].values()
+                    if not all(isinstance(each[name], str) for each in told for name in needed):
+                        raise ValueError("half a token")
+                self._kept, self._stamp = kept, stamp
         except FileNotFoundError:
             self._stamp, self._kept = (), {"tenants": {}, "tokens": {}}
-        except (OSError, ValueError):
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):  # or it is something else
             raise Unavailable("the tokens that were given out cannot be read") from None
         return self._kept
 
@@ -231,17 +205,6 @@ class Tokens:
 def no_tenant(name: str) -> NotFound:
     """Return the error of an unknown tenant."""
     return NotFound(f"there is no tenant {name[:120]!r}")
-
-
-def _sound(kept: Any) -> dict[str, Any]:
-    """Validate the content of the file. Raises ValueError."""
-    parts = [kept.get(part) if isinstance(kept, dict) else None for part in ("tenants", "tokens")]
-    for part, needed in zip(parts, (("created",), ("sha256", "tenant", "acts_as", "label", "created")), strict=True):
-        if not isinstance(part, dict) or not all(isinstance(told, dict) for told in part.values()):
-            raise ValueError("no tokens")
-        if not all(isinstance(told.get(name), str) for told in part.values() for name in needed):
-            raise ValueError("half a token")
-    return dict(kept)
 
 
 def _listed(id: str, token: Mapping[str, Any]) -> dict[str, Any]:

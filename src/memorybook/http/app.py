@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from contextvars import ContextVar
 from importlib import metadata
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -23,17 +23,13 @@ from starlette.types import Message, Receive, Scope, Send
 from memorybook.config.settings import machine_paths
 from memorybook.errors import MemoryBookError
 from memorybook.http import admin_routes, routes
-from memorybook.http.access import PUBLIC, Access, Gate, Logins, names_of
+from memorybook.http.access import PUBLIC, Access, Logins, names_of
 from memorybook.http.books import Books
 from memorybook.http.http_messages import Refusal, handle
 from memorybook.http.middleware import Heads, Limits, Metrics, Tracing
 from memorybook.http.rest_api import API
 from memorybook.mcp import build
 from memorybook.memory import Memory
-
-if TYPE_CHECKING:
-    from memorybook.http.books import Books
-
 
 # --- MCP --------------------------------------------------------------------------------------------
 
@@ -76,25 +72,14 @@ class McpApp:
 
     def __init__(self, books: Books) -> None:
         self._books = books
-        self._server = build(lambda: _use.get().memory())
-        self._app = self._server.streamable_http_app(
+        self.server = build(lambda: _use.get().memory())
+        self._app = self.server.streamable_http_app(
             streamable_http_path=PATH,
             stateless_http=True,
             json_response=True,
             transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
             max_request_body_size=books.config.server.max_body,
         )
-
-    def route(self) -> Route:
-        """Return its route, without a trailing slash.
-
-        It takes only POST: the server sends nothing unasked, and an open stream would occupy a request slot.
-        """
-        return Route(PATH, endpoint=self, methods=["POST"])
-
-    def running(self) -> AbstractAsyncContextManager[None]:
-        """Return the context in which it answers."""
-        return self._server.session_manager.run()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI; for the book of the token, or the one that the owner names. Raises Refusal as `Books.work`."""
@@ -156,7 +141,8 @@ def build_app(books: Books, logins: Logins) -> FastAPI:
     app.include_router(admin_routes.router)
     app.include_router(admin_routes.probes)
     app.state.mcp = McpApp(books)
-    app.router.routes.append(app.state.mcp.route())
+    # only POST: the server sends nothing unasked, and an open stream would occupy a request slot
+    app.router.routes.append(Route(PATH, endpoint=app.state.mcp, methods=["POST"]))
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]
     app.add_exception_handler(MemoryBookError, handle)
     app.add_exception_handler(HTTPException, _unknown)
@@ -164,9 +150,13 @@ def build_app(books: Books, logins: Logins) -> FastAPI:
     settings = books.config.server
     app.add_middleware(Heads)
     app.add_middleware(Limits, settings=settings)
-    placeless = machine_paths(books.config, books.root)
-    hosts = names_of(settings.host, settings.hosts)
-    app.add_middleware(Access, gate=Gate(hosts, books.tokens.caller, logins, placeless))
+    app.add_middleware(
+        Access,
+        hosts=names_of(settings.host, settings.hosts),
+        caller=books.tokens.caller,
+        logins=logins,
+        placeless=machine_paths(books.config, books.root),
+    )
     app.add_middleware(Tracing, metrics=app.state.metrics)  # the last one added is the first to be asked
     return app
 
@@ -186,7 +176,7 @@ def _described(app: FastAPI) -> dict[str, Any]:
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     books: Books = app.state.books
-    async with books.serving(), app.state.mcp.running():
+    async with books.serving(), app.state.mcp.server.session_manager.run():
         yield
 
 
@@ -203,16 +193,13 @@ async def _unknown(request: Request, error: Exception) -> Response:
 
 
 def _allowed(app: FastAPI, path: str) -> list[str]:
-    """Return the methods of a path over all routes."""
-    paths = app.openapi()["paths"].items()
-    found = {method.upper() for place, methods in paths if _fits(place, path) for method in methods}
+    """Return the methods of a path over all routes; paths of documents and names of sessions may contain slashes."""
+    found: set[str] = set()
+    for place, methods in app.openapi()["paths"].items():
+        pattern = re.sub(r"\\{(path|session|which)\\}", ".+", re.escape(place))
+        if re.fullmatch(re.sub(r"\\{\w+\\}", "[^/]+", pattern), path):
+            found |= {method.upper() for method in methods}
     return sorted(found | ({"HEAD"} if "GET" in found else set())) or ["POST"]  # of MCP, which is described elsewhere
-
-
-def _fits(place: str, path: str) -> bool:
-    """Return whether the path fits the template; paths of documents and names of sessions may contain slashes."""
-    pattern = re.sub(r"\\{(path|session|which)\\}", ".+", re.escape(place))
-    return re.fullmatch(re.sub(r"\\{\w+\\}", "[^/]+", pattern), path) is not None
 
 
 async def _invalid(request: Request, error: Exception) -> Response:

@@ -7,6 +7,7 @@ import errno
 import logging
 import os
 import shutil
+import tempfile
 import threading
 import time
 from collections import Counter
@@ -179,18 +180,19 @@ class Books:
 
     async def _ended(self, future: asyncio.Future[T], turn: asyncio.Semaphore | None) -> T:
         seconds = self.config.server.timeout
-        future.add_done_callback(lambda done: self._over(done, turn))
+
+        def end(future: asyncio.Future[T]) -> None:
+            self.works -= 1
+            if turn is not None:
+                turn.release()
+            if not future.cancelled():
+                future.exception()  # whoever waited may have gone
+
+        future.add_done_callback(end)
         done, _ = await asyncio.wait([future], timeout=seconds)
         if not done:
             raise Refusal(504, "late", f"it is not done within {seconds:g} s and goes on: look later what came of it")
         return future.result()
-
-    def _over(self, future: asyncio.Future[T], turn: asyncio.Semaphore | None) -> None:
-        self.works -= 1
-        if turn is not None:
-            turn.release()
-        if not future.cancelled():
-            future.exception()  # whoever waited may have gone
 
     # --- tenants ---------------------------------------------------------------------------------
 
@@ -244,7 +246,13 @@ class Books:
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[None]:
         """Run the upkeep of the books; at the end finish all work and close them."""
-        ticking = asyncio.create_task(self._ticking())
+
+        async def tick() -> None:
+            while True:
+                await asyncio.to_thread(self.tick)
+                await asyncio.sleep(_TICK)
+
+        ticking = asyncio.create_task(tick())
         try:
             yield
         finally:
@@ -256,11 +264,6 @@ class Books:
         self._closed = True
         self._threads.shutdown(wait=True)
         self._workspace.close()
-
-    async def _ticking(self) -> None:
-        while True:
-            await asyncio.to_thread(self.tick)
-            await asyncio.sleep(_TICK)
 
     def heard(self, tenant: str) -> None:
         """Note that a tenant may have an open session."""
@@ -320,7 +323,10 @@ class Books:
                     if not os.path.isdir(folder):
                         with memory.book.documents.lock():  # makes it
                             pass
-            _write_something(folder)
+            with tempfile.TemporaryFile(dir=folder) as probe:
+                probe.write(_PROBE)
+                probe.flush()
+                os.fsync(probe.fileno())
             if books and not any(map(_may_write, books)):  # the trouble of one is not that of all
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         except (OSError, MemoryBookError) as error:
@@ -333,16 +339,3 @@ def _may_write(book: str) -> bool:
     """Return whether documents could be written into a book; True if it does not exist yet."""
     folders = (os.path.join(book, name) for name in ("", *_WRITTEN))
     return all(os.access(folder, os.W_OK | os.X_OK) for folder in folders if os.path.exists(folder))
-
-
-def _write_something(folder: str) -> None:
-    """Write a page to the disk and delete it again. Raises OSError."""
-    path = os.path.join(folder, f".ready-{os.getpid()}-{threading.get_ident()}")
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
-        if os.write(descriptor, _PROBE) < len(_PROBE):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-        os.unlink(path)

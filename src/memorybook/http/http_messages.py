@@ -124,11 +124,6 @@ def too_many_at_a_time() -> Refusal:
     return Refusal(503, "busy", "too many requests at a time: try again")
 
 
-def stopping() -> Refusal:
-    """Return the answer to a request that is cut off because the server stops."""
-    return Refusal(504, "late", "the server is stopping and finishes this request: check the result later")
-
-
 def response(error: Exception, request_id: str) -> Response:
     """Return the response to a request that raised; an unexpected error is logged."""
     if isinstance(error, RecursionError):

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memorybook.config.settings import ServerSettings
 from memorybook.http.access import PUBLIC
-from memorybook.http.http_messages import Refusal, refuse, response, stopping, too_many_at_a_time
+from memorybook.http.http_messages import Refusal, refuse, response, too_many_at_a_time
 
 _KNOWN = 10_000
 """Tokens whose rate is remembered."""
@@ -208,11 +208,14 @@ class Tracing:
             except (Exception, asyncio.CancelledError) as error:
                 if status:  # too late to say so
                     raise
-                told = stopping() if isinstance(error, asyncio.CancelledError) else error
-                await response(told, id)(scope, receive, named)
-        self._tell(scope, id, status, time.perf_counter() - began)
-
-    def _tell(self, scope: Scope, id: str, status: int, seconds: float) -> None:
+                problem: Exception
+                if isinstance(error, Exception):
+                    problem = error
+                else:
+                    stops = "the server is stopping and finishes this request: check the result later"
+                    problem = Refusal(504, "late", stops)
+                await response(problem, id)(scope, receive, named)
+        seconds = time.perf_counter() - began
         route = getattr(scope.get("route"), "path", "") or ("/mcp" if scope["path"].startswith("/mcp") else "other")
         method = scope["method"] if scope["method"] in _METHODS else "other"
         self.metrics.requests.labels(method, route, str(status)).inc()
