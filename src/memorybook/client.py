@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import ssl
 import time
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from datetime import date
@@ -25,8 +26,6 @@ from memorybook.memory import Memory
 from memorybook.validate import day_of, renamed
 
 if TYPE_CHECKING:
-    import ssl
-
     import httpx2
 
     from memorybook.entries.documents import Written
@@ -70,7 +69,11 @@ class Client:
     def __init__(self, url: str, http: httpx2.Client) -> None:
         self.url = url
         self._http = http
-        self._keeper = Keeper(self._store)
+        self._keeper = Keeper(
+            lambda task: self.store_if_worthwhile(
+                task.goal, task.result, task.log, task.metadata, session_id=task.session, error=task.error
+            )
+        )
 
     def __enter__(self) -> Client:
         return self
@@ -115,11 +118,6 @@ class Client:
     def _finish(self, task: Finished) -> None:
         """Queue a finished task for storing in the background."""
         self._keeper.add(task)
-
-    def _store(self, task: Finished) -> None:
-        self.store_if_worthwhile(
-            task.goal, task.result, task.log, task.metadata, session_id=task.session, error=task.error
-        )
 
     # --- what was done, what waits for a person's word -------------------------------------------
 
@@ -199,14 +197,18 @@ class Client:
         asked = {"scope": scope, "format": format, "since": day_of(since, "since")}
         query = {name: value for name, value in asked.items() if value is not None}
         query |= {"by_model": str(by_model).lower(), "dry_run": str(dry_run).lower()}
-        return _together([self._imported(path, query) for path in dict.fromkeys(paths)])
-
-    def _imported(self, path: str, query: Mapping[str, str]) -> results.Imported:
-        with refusals(f"{path!r} cannot be read"), open(path, "rb") as file:
-            content = file.read()
-        name = os.path.basename(path).lstrip(".-") or "upload"  # a server takes no hidden ones
-        place = f"import?{urlencode({'name': name, **query}, errors='replace')}"
-        return cast("results.Imported", self._read(Memory.import_file, self._sent("POST", place, content=content)))
+        parts: list[results.Imported] = []
+        for path in dict.fromkeys(paths):
+            with refusals(f"{path!r} cannot be read"), open(path, "rb") as file:
+                content = file.read()
+            name = os.path.basename(path).lstrip(".-") or "upload"  # a server takes no hidden ones
+            place = f"import?{urlencode({'name': name, **query}, errors='replace')}"
+            parts.append(self._read(Memory.import_file, self._sent("POST", place, content=content)))
+        found = parts[0]
+        for part in parts[1:]:
+            pairs: Any = zip(found, part, strict=True)
+            found = results.Imported._make(mine if isinstance(mine, bool) else mine + other for mine, other in pairs)
+        return found._replace(formats=tuple(dict.fromkeys(found.formats)))
 
     def export(self, path: str, *, session: str | None = None) -> Export:
         """As `Memory.export`, into a new file of this machine; raises Conflict if something stands there."""
@@ -301,7 +303,8 @@ class Client:
                     return response
                 problem = self._failed(response)
                 repeat = problem.code in _NOT_BEGUN
-                pause = pause and max(pause, _seconds(response))
+                asked = response.headers.get("retry-after", "")
+                pause = pause and max(pause, min(float(asked), _LONGEST_WAIT) if asked.isdecimal() else 0.0)
             if pause is None or not repeat:
                 raise problem
             time.sleep(pause)
@@ -363,30 +366,17 @@ def connect(
     import httpx2
 
     wait = httpx2.Timeout(timeout, connect=min(timeout, _CONNECTING))
-    verify = place.startswith("https:") and _trusted(ca)  # reading certificates takes time that plain HTTP need not
+    verify: ssl.SSLContext | bool = place.startswith("https:")  # reading certificates takes time plain HTTP need not
+    if verify and ca is not None:
+        try:
+            verify = ssl.create_default_context(cafile=ca)
+        except (OSError, ssl.SSLError) as error:
+            raise InvalidInput(f"ca {ca!r} holds no certificates that can be read: {error}") from None
     pool = httpx2.Limits(keepalive_expiry=_KEPT)
     http = httpx2.Client(
         base_url=f"{place}{API}/", headers=headers, timeout=wait, limits=pool, verify=verify, trust_env=False
     )
     return Client(place, http)
-
-
-def _together(parts: Sequence[results.Imported]) -> results.Imported:
-    """Add up several imports."""
-    found = parts[0]
-    for part in parts[1:]:
-        pairs: Any = zip(found, part, strict=True)
-        found = results.Imported._make(mine if isinstance(mine, bool) else mine + other for mine, other in pairs)
-    return found._replace(formats=tuple(dict.fromkeys(found.formats)))
-
-
-def _trusted(ca: str | None) -> ssl.SSLContext | bool:
-    import ssl
-
-    try:
-        return True if ca is None else ssl.create_default_context(cafile=ca)
-    except (OSError, ssl.SSLError) as error:
-        raise InvalidInput(f"ca {ca!r} holds no certificates that can be read: {error}") from None
 
 
 def _address(url: str) -> str:
@@ -412,12 +402,6 @@ def _sendable(value: str, name: str) -> str:
 def _is_stranger(error: Exception) -> bool:
     """Return whether the server's certificate is not trusted."""
     return "CERTIFICATE_VERIFY_FAILED" in str(error)
-
-
-def _seconds(response: httpx2.Response) -> float:
-    """Return the seconds of `Retry-After`."""
-    told = response.headers.get("retry-after", "")
-    return min(float(told), _LONGEST_WAIT) if told.isdecimal() else 0.0
 
 
 @cache
@@ -456,7 +440,9 @@ def _query(resource: Resource, given: Mapping[str, Any]) -> str | None:
         default = _signature(getattr(Memory, resource.verb)).parameters[name].default
         if value is None and default is None:
             continue
-        sent[name] = "" if value is None else str(value).lower() if isinstance(value, bool) else _text(value)
+        if not isinstance(value, str | int | float | None):
+            value = _plain(value)
+        sent[name] = "" if value is None else str(value).lower() if isinstance(value, bool) else value
     try:
         query = urlencode(sent, doseq=True)
     except UnicodeEncodeError:
@@ -464,10 +450,6 @@ def _query(resource: Resource, given: Mapping[str, Any]) -> str | None:
             return None
         raise InvalidInput(f"{resource.verb} was given text that is not UTF-8") from None
     return None if resource.long and len(query) > _LONGEST_QUERY else query
-
-
-def _text(value: Any) -> Any:
-    return value if isinstance(value, str | int | float) else _plain(value)
 
 
 def _if_match(revision: str | None) -> dict[str, str]:

@@ -154,14 +154,9 @@ def schema(name: str) -> dict[str, Any]:
     from memorybook.memory import Memory
 
     tool = TOOLS[name]
-    return schema_of(getattr(Memory, tool) if isinstance(tool, str) else tool, name, _descriptions()[name])
-
-
-def _descriptions() -> dict[str, str]:
-    """Return the text of each tool in `tools.txt`."""
     with open(os.path.join(os.path.dirname(__file__), "tools.txt"), encoding="utf-8") as file:
-        parts = file.read().split("\n## ")[1:]
-    return {name: text for name, _, text in (part.partition("\n") for part in parts)}
+        texts = dict(part.split("\n", 1) for part in file.read().split("\n## ")[1:])
+    return schema_of(getattr(Memory, tool) if isinstance(tool, str) else tool, name, texts[name])
 
 
 def offered(names: Collection[str] | None = None) -> list[str]:

@@ -115,25 +115,26 @@ def statement_of(text: str) -> str:
     return text_of(text, "text", limit=MAX_TEXT, instead="use flush or import for long texts")
 
 
+def _whole(number: int, name: str) -> int:
+    """A whole number, at least 1."""
+    if not isinstance(number, int) or isinstance(number, bool):
+        raise InvalidInput(f"{name} must be a whole number, not {number!r}")
+    if number < 1:
+        raise InvalidInput(f"{name} {number} is below 1")
+    return number
+
+
 def size_of(max_results: int | None, default: int, name: str = "max_results") -> int:
     """How many results are wanted, 1..200."""
-    size = default if max_results is None else max_results
-    if not isinstance(size, int) or isinstance(size, bool):
-        raise InvalidInput(f"{name} must be a whole number, not {size!r}")
-    if not 1 <= size <= 200:
+    size = _whole(default if max_results is None else max_results, name)
+    if size > 200:
         raise InvalidInput(f"{name} {size} is not in 1..200")
     return size
 
 
 def count_of(limit: int | None) -> int | None:
     """At most how many are wanted, at least 1; None for all. More than any book holds is as good as that."""
-    if limit is None:
-        return None
-    if not isinstance(limit, int) or isinstance(limit, bool):
-        raise InvalidInput(f"limit must be a whole number, not {limit!r}")
-    if limit < 1:
-        raise InvalidInput(f"limit {limit} is below 1")
-    return min(limit, _ALL)
+    return None if limit is None else min(_whole(limit, "limit"), _ALL)
 
 
 def relevance_of(min_score: float | None, default: float) -> float:
@@ -148,12 +149,7 @@ def relevance_of(min_score: float | None, default: float) -> float:
 
 def budget_of(max_tokens: int | None) -> int:
     """The size of a recalled block, at least 1 token."""
-    budget = PROMPT_TOKENS if max_tokens is None else max_tokens
-    if not isinstance(budget, int) or isinstance(budget, bool):
-        raise InvalidInput(f"max_tokens must be a whole number, not {budget!r}")
-    if budget < 1:
-        raise InvalidInput(f"max_tokens {budget} is below 1")
-    return budget
+    return _whole(PROMPT_TOKENS if max_tokens is None else max_tokens, "max_tokens")
 
 
 def query_of(

@@ -45,13 +45,16 @@ def memory(book: Path) -> Iterator[Memory]:
 
 
 @pytest.fixture
-def tell(book: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Tell:
+def tell(book: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Tell:
     """Tell an event as a host does; returns what stands on stdout."""
+    received = event.received
     monkeypatch.setattr(event, "end_after", lambda seconds: None)
 
     def told(name: str, *words: str, host: str = "claude-code", raw: bytes | None = None, **fields: Any) -> str:
         data = json.dumps({"session_id": SESSION, "hook_event_name": name, **fields}).encode() if raw is None else raw
-        monkeypatch.setattr(event, "received", lambda _: event.whole(data))
+        stdin = tmp_path / "stdin"
+        stdin.write_bytes(data)
+        monkeypatch.setattr(event, "received", lambda _: received(os.open(stdin, os.O_RDONLY)))
         event.answer([name, "--host", host, *(words or ("--book", str(book)))])
         return capfd.readouterr().out
 

@@ -222,13 +222,20 @@ def test_any_toml_file_keeps_its_meaning(tables: dict[str, dict[str, Any]]) -> N
     ).replace("\x7f", "\\u007f")
     before = tomllib.loads(text)
     keys, new = ("mcp_servers", "memorybook"), {"command": "c", "args": ['茶\x7f"\\']}
-    after = toml_with(text, keys, new, frozenset({"command", "args"}))
+
+    def put(root: dict[str, Any]) -> None:
+        table = root.setdefault("mcp_servers", {})
+        table["memorybook"] = {**table.get("memorybook", {}), **new}
+
+    after = toml_with(text, keys, new, frozenset({"command", "args"}), put)
     found = tomllib.loads(after)
     server = found["mcp_servers"].pop("memorybook")
     old = before.get("mcp_servers", {}).pop("memorybook", {})
     assert server == {**{key: value for key, value in old.items() if key not in new}, **new}
     assert {**found, "mcp_servers": found["mcp_servers"]} == {**before, "mcp_servers": before.get("mcp_servers", {})}
-    without = tomllib.loads(toml_with(after, keys, None, frozenset()))
+    without = tomllib.loads(
+        toml_with(after, keys, None, frozenset(), lambda root: root["mcp_servers"].pop("memorybook"))
+    )
     assert {**without, "mcp_servers": without.get("mcp_servers", {})} == found
 
 

@@ -11,12 +11,8 @@ from __future__ import annotations
 import os
 import sys
 
-from memorybook._light import TYPE_CHECKING
-from memorybook.cli.call import overview, resolved, version
+from memorybook.cli.call import Call, overview, remark, resolved, silence, to_stderr, version
 from memorybook.errors import InvalidInput, MemoryBookError
-
-if TYPE_CHECKING:
-    from memorybook.cli.call import Call
 
 _QUICK = frozenset({"search", "recall", "get", "append"})
 """Verbs that agents wait for: they leave sessions that nobody ended to the others."""
@@ -30,10 +26,7 @@ def main(argv: list[str] | None = None) -> int:
 
     `argv` is without the program's name; None is the process's own.
     """
-    return _outcome(sys.argv[1:] if argv is None else argv)
-
-
-def _outcome(arguments: list[str]) -> int:
+    arguments = sys.argv[1:] if argv is None else argv
     as_json = "--json" in (arguments[: arguments.index("--")] if "--" in arguments else arguments)
     if sys.stderr is None:  # closed: what is said there goes nowhere
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for as long as the process lives
@@ -42,19 +35,22 @@ def _outcome(arguments: list[str]) -> int:
             raise InvalidInput("stdout is closed: there is nowhere to write the answer")
         code = _run(arguments)
         sys.stdout.flush()
+        return code
     except MemoryBookError as error:
         return _fail(str(error), error.code, error.exit_code, as_json)
     except KeyboardInterrupt:
         return 130
     except Exception as error:
         return _stopped(error, as_json)
-    return code
 
 
 def _stopped(error: Exception, as_json: bool) -> int:
     """Report an unexpected exception and return the exit code."""
     if isinstance(error, OSError):
-        _check_stdout()
+        try:
+            sys.stdout.flush()
+        except OSError:  # it is stdout that takes no more
+            silence(sys.stdout)
     if isinstance(error, BrokenPipeError):  # whoever read has gone
         return 0
     if os.environ.get("MEMORYBOOK_DEBUG"):
@@ -67,48 +63,29 @@ def _stopped(error: Exception, as_json: bool) -> int:
     return _fail(message, "unexpected", 1, as_json)
 
 
-def _check_stdout() -> None:
-    """Silence stdout if it is what takes no more."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        from memorybook.cli.call import silence
-
-        silence(sys.stdout)
-
-
 def _run(arguments: list[str]) -> int:
     at = _verb_position(arguments)
     if at is None:
         sys.stdout.write(f"{version()}\n" if "--version" in arguments else overview())
         return 0 if arguments else 2
-    from memorybook.cli.call import Call
-
     verb = resolved(arguments[at])
     try:
         call = Call(verb, arguments[:at] + arguments[at + 1 :])
     except SystemExit as leaving:  # a help page was shown
         return int(leaving.code or 0)
     try:
-        code = _answer(call)
+        answer = call.run()
+        if answer is not None and call.options.json:
+            call.write_json(answer)
+        elif answer is not None:
+            from memorybook.cli import show
+
+            show.answer(verb, answer, show.Page(call.options, call.zone))
         if verb not in _QUICK:
             call.close_idle()
-        return code
+        return 0 if answer is None else call.code
     finally:
         call.close()
-
-
-def _answer(call: Call) -> int:
-    answer = call.run()
-    if answer is None:
-        return 0
-    if call.options.json:
-        call.write_json(answer)
-    else:
-        from memorybook.cli import show
-
-        show.answer(call.verb, answer, show.Page(call.options, call.zone))
-    return call.code
 
 
 def _verb_position(arguments: list[str]) -> int | None:
@@ -131,8 +108,6 @@ def _verb_position(arguments: list[str]) -> int | None:
 
 
 def _fail(message: str, code: str, exit_code: int, as_json: bool) -> int:
-    from memorybook.cli.call import remark, to_stderr
-
     if as_json:
         import json
 

@@ -360,10 +360,6 @@ def command(
     return register
 
 
-def _is_given(value: Any) -> bool:
-    return value is not None and value is not False and value != []
-
-
 def _json(answer: Any) -> dict[str, Any]:
     return answer if isinstance(answer, dict) else cast("dict[str, Any]", answer.json())
 
@@ -482,7 +478,11 @@ class Call:
     def arguments(self, *but: str) -> dict[str, Any]:
         """Return the verb's own arguments that were given, but for these; words are joined, - is read from stdin."""
         found = {one.dest: getattr(self.options, one.dest) for one in self._parser.arguments}
-        given = {name: value for name, value in found.items() if name not in but and _is_given(value)}
+        given = {
+            name: value
+            for name, value in found.items()
+            if name not in but and value is not None and value is not False and value != []
+        }
         for name in ("text", "query", "which"):
             if isinstance(given.get(name), list):
                 given[name] = text_of(given[name])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from memorybook.cli.call import check_stdin, command, write
 from memorybook.cli.show import cells
+from memorybook.cli.write import messages_of
 from memorybook.errors import InvalidInput
 from memorybook.sessions.recall_block import short
 from memorybook.text.screen import visible
@@ -61,17 +62,13 @@ def _shown_recollection(shown: dict[str, Any], page: Page) -> None:
         if shown["scene"] == "session" and turns and missing > 0:
             page.line(("faint", words("    … {missing} earlier turns; more with --limit", missing=missing)))
         for turn in turns:
-            _turn(turn, page)
+            time = f"  {page.minute(turn['time'])}" if turn["time"] else ""
+            page.line("  ", ("place", turn["place"]), ("faint", f"  {words(turn['speaker'])}{time}"))
+            page.text(turn["text"].strip("\n"), "    ")
     if shown["reason"]:
         page.remark(words(shown["reason"]))
     for reason in shown["degraded"]:
         page.remark(words(reason))
-
-
-def _turn(turn: Mapping[str, Any], page: Page) -> None:
-    time = f"  {page.minute(turn['time'])}" if turn["time"] else ""
-    page.line("  ", ("place", turn["place"]), ("faint", f"  {page.words(turn['speaker'])}{time}"))
-    page.text(turn["text"].strip("\n"), "    ")
 
 
 SHOWN_TURNS = 50
@@ -141,7 +138,10 @@ def _memorize(call: Call) -> dict[str, Any] | None:
         raise InvalidInput("memorize needs a FILE of messages, the --session that is stored, or --retry")
 
     def memorize(memory: Memory) -> dict[str, Any]:
-        done = _memorized(call, memory)
+        if o.retry:
+            done: Sequence[Memorized] = memory.retry_parked(due=False)
+        else:
+            done = [memory.process_session_end(messages_of(o.file) if o.file else (), o.session)]
         call.code = _WAITS if any(found.queued for found in done) else 0
         return {"sessions": [found.json() for found in done]}
 
@@ -150,15 +150,6 @@ def _memorize(call: Call) -> dict[str, Any] | None:
 
 _WAITS = 5
 """Exit code where a session waits, as the model did not answer in a way that can be used."""
-
-
-def _memorized(call: Call, memory: Memory) -> Sequence[Memorized]:
-    o = call.options
-    if o.retry:
-        return memory.retry_parked(due=False)
-    from memorybook.cli.write import messages_of
-
-    return [memory.process_session_end(messages_of(o.file) if o.file else (), o.session)]
 
 
 @command("chat", show=lambda shown, page: None)  # everything was shown as it happened

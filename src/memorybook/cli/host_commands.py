@@ -86,49 +86,41 @@ def show_change(shown: dict[str, Any], page: Page, *, book: str, remark: str) ->
         page.remark(remark)
 
 
-def _shown_server(shown: dict[str, Any], page: Page) -> None:
-    book = "that of the project in which the host is opened"
-    show_change(shown, page, book=book, remark="start the host anew to see its tools")
-
-
-@command("mcp", show=_shown_server)
+@command(
+    "mcp",
+    show=lambda shown, page: show_change(
+        shown,
+        page,
+        book="that of the project in which the host is opened",
+        remark="start the host anew to see its tools",
+    ),
+)
 def _mcp(call: Call) -> dict[str, Any] | None:
-    action = call.options.action
-    if action is None:
-        refuse_options(call)
-        _serve(call)
-        return None
-    if action not in ("install", "uninstall"):
-        raise InvalidInput(f"mcp knows install and uninstall, not {action!r}; without a word it serves")
-    return _set_server(call, removes=action == "uninstall")
+    """Put the server into a host's settings, or take it out, or serve; `--print` only shows it."""
+    from importlib.util import find_spec
 
-
-def _set_server(call: Call, *, removes: bool) -> dict[str, Any] | None:
-    """Put the server into a host's settings, or take it out; with `--print` only show the part that would be there."""
     from memorybook.hooks.hosts import HOSTS, entry_of, install, snippet
 
     o = call.options
+    if o.action is None:
+        refuse_options(call)
+        _serve(call)
+        return None
+    if o.action not in ("install", "uninstall"):
+        raise InvalidInput(f"mcp knows install and uninstall, not {o.action!r}; without a word it serves")
+    removes = o.action == "uninstall"
     path = file_of(call, HOSTS)
     book = None if removes else book_of(call, follows=HOSTS[o.host].follows and o.scope != "project")
     entry = entry_of(o.host, book)
-    if not (removes or o.print):
-        _check_package()
+    if not (removes or o.print) and find_spec("mcp") is None:
+        raise MissingExtra(_MISSING)
     shown = {"host": o.host, "path": path, "book": book, "entry": entry}
     return change_settings(
         call, shown, snippet(o.host, entry), lambda: install(o.host, path, None if removes else entry)
     )
 
 
-def _check_package() -> None:
-    """Raises MissingExtra where the server would not start."""
-    from importlib.util import find_spec
-
-    if find_spec("mcp") is None:
-        raise _missing()
-
-
-def _missing() -> MissingExtra:
-    return MissingExtra("the server needs the package mcp: pip install 'memorybook[mcp]'")
+_MISSING = "the server needs the package mcp: pip install 'memorybook[mcp]'"
 
 
 def _serve(call: Call) -> None:
@@ -137,7 +129,7 @@ def _serve(call: Call) -> None:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0] not in ("mcp", "mcp_types"):
             raise
-        raise _missing() from None
+        raise MissingExtra(_MISSING) from None
 
     def opened() -> Memory:
         from memorybook.memory import open as open_memory
@@ -154,14 +146,10 @@ def _serve(call: Call) -> None:
 
 
 def _shown_hooks(shown: dict[str, Any], page: Page) -> None:
-    if "events" in shown:
-        _ingested(shown, page)
+    if "events" not in shown:
+        book = "that of the project in which the host works, if it has one"
+        show_change(shown, page, book=book, remark="start the host anew; Codex asks in /hooks whether you trust them")
         return
-    book = "that of the project in which the host works, if it has one"
-    show_change(shown, page, book=book, remark="start the host anew; Codex asks in /hooks whether you trust them")
-
-
-def _ingested(shown: dict[str, Any], page: Page) -> None:
     told = ", ".join(page.words.counted(shown[f"{name}s"], name) for name in ("event", "session", "turn"))
     page.line(("good", "taken in"), f" {told}; sessions remembered: {len(shown['memorized'])}")
     for sentence in shown["aside"]:
@@ -172,13 +160,21 @@ def _ingested(shown: dict[str, Any], page: Page) -> None:
 
 @command("hook", show=_shown_hooks)
 def _hook(call: Call) -> dict[str, Any] | None:
-    action = call.options.action
-    if action == "ingest":
+    """Put the hooks into a host's settings, or take them out, or ingest; `--print` only shows it."""
+    from memorybook.hooks import hosts
+
+    o = call.options
+    if o.action == "ingest":
         refuse_options(call, "no_ingest")
         return _ingest(call)
-    if action not in ("install", "uninstall"):
-        raise InvalidInput(f"hook knows install, uninstall and ingest, not {action!r}")
-    return _set_hooks(call, removes=action == "uninstall")
+    if o.action not in ("install", "uninstall"):
+        raise InvalidInput(f"hook knows install, uninstall and ingest, not {o.action!r}")
+    path, removes = file_of(call, hosts.HOOKED), o.action == "uninstall"
+    book = None if removes else book_of(call)
+    hooks = hosts.hooks_of(o.host, lambda event: hosts.hook_command(o.host, event, book, ingest=not o.no_ingest))
+    put = {} if removes else hooks
+    shown = {"host": o.host, "path": path, "book": book, "hooks": put}
+    return change_settings(call, shown, hosts.hooks_snippet(hooks), lambda: hosts.install_hooks(path, put))
 
 
 def _ingest(call: Call) -> dict[str, Any] | None:
@@ -186,31 +182,17 @@ def _ingest(call: Call) -> dict[str, Any] | None:
     from memorybook.hooks.event import settle
     from memorybook.hooks.session_context import beginning
 
+    def take_in(memory: Memory) -> dict[str, Any]:
+        done = memory.ingest().json()
+        with suppress(Unavailable):  # status says why
+            memory.sync()
+        return done
+
     settle(call.memory.root)
-    done = call.unless_off(_taken_in)
+    done = call.unless_off(take_in)
     if call.memory.config.enabled and os.path.isdir(call.memory.root):
         config, root = call.memory.config, call.memory.root
         call.close_idle()
         call.close()  # which settles the files that it is made of
         beginning(config, root)
     return done
-
-
-def _taken_in(memory: Memory) -> dict[str, Any]:
-    done = memory.ingest().json()
-    with suppress(Unavailable):  # status says why
-        memory.sync()
-    return done
-
-
-def _set_hooks(call: Call, *, removes: bool) -> dict[str, Any] | None:
-    """Put the hooks into a host's settings, or take them out; with `--print` only show the part that would be there."""
-    from memorybook.hooks import hosts
-
-    o = call.options
-    path = file_of(call, hosts.HOOKED)
-    book = None if removes else book_of(call)
-    hooks = hosts.hooks_of(o.host, lambda event: hosts.hook_command(o.host, event, book, ingest=not o.no_ingest))
-    put = {} if removes else hooks
-    shown = {"host": o.host, "path": path, "book": book, "hooks": put}
-    return change_settings(call, shown, hosts.hooks_snippet(hooks), lambda: hosts.install_hooks(path, put))

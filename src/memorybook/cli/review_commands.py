@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from memorybook import locale
 from memorybook.cli.call import command, words_of
-from memorybook.cli.show import padded
+from memorybook.cli.show import Page, padded
 from memorybook.errors import InvalidInput, NotFound
 from memorybook.sessions.recall_block import short
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from memorybook.cli.call import Call
-    from memorybook.cli.show import Page
     from memorybook.memory import Memory
 
 _MOST = 50
@@ -27,7 +26,7 @@ def _operation(operation: Mapping[str, Any], page: Page, indent: str = "", most:
     head = (indent, f"{page.minute(operation['time'])}  ", ("strong", padded(words(operation["kind"] or "change"), 9)))
     page.line(*head, ("place", f" {operation['id']}"), ("faint", f"  {who}"))
     for told in operation["told"][:most]:
-        _told(told, page, indent)
+        page.text(words(told), f"{indent}  ")
     if most is not None and len(operation["told"]) > most:
         more = words("… {count} more:", count=len(operation["told"]) - most)
         page.line(f"{indent}    {more} memorybook history {operation['id']}")
@@ -41,10 +40,6 @@ def _operation(operation: Mapping[str, Any], page: Page, indent: str = "", most:
         page.line(indent, ("faint", words("    undoes {id}", id=operation["undoes"])))
     if operation["undone_by"]:
         page.line(indent, ("warn", words("    undone by {id}", id=operation["undone_by"])))
-
-
-def _told(told: str, page: Page, indent: str = "") -> None:
-    page.text(page.words(told), f"{indent}  ")
 
 
 def _shown_history(shown: dict[str, Any], page: Page) -> None:
@@ -62,6 +57,21 @@ command("history", tool="memory_history", show=_shown_history)
 
 def _shown_why(shown: dict[str, Any], page: Page) -> None:
     entry, words = shown["entry"], page.words
+
+    def show_ground(ground: Mapping[str, Any]) -> None:
+        time = page.minute(ground["time"]) if ground["time"] else ""
+        about = (ground["session_name"] or short(ground["session"]), words(ground["speaker"] or ""), time)
+        page.line("  ", ("place", ground["source"]), ("faint", "  " + " · ".join(word for word in about if word)))
+        page.text(ground["text"] if ground["text"] is not None else words("no longer kept"), "    ")
+        if ground["quote"] and ground["quote"] != ground["text"]:
+            page.text(words("quoted: {quote}", quote=ground["quote"]), "    ")
+
+    def show_other(other: Mapping[str, Any]) -> None:
+        page.text(f"[{other['id']}] {other['text']}", "  ")
+
+    def show_prompt(prompt: Mapping[str, Any]) -> None:
+        page.line(f"  {page.minute(prompt['time'])}  ", page.clipped(prompt["query"] or words("(no question)"), 20))
+
     if entry is None:
         page.line(("warn", words("{id} is no longer in the book.", id=shown["id"])))
     else:
@@ -70,40 +80,20 @@ def _shown_why(shown: dict[str, Any], page: Page) -> None:
         said, prompts = words.counted(entry["hits"], "time"), words.counted(shown["access_count"], "prompt")
         used = words("said {times} · in {prompts}", times=said, prompts=prompts)
         page.line(("faint", f"  [{shown['id']}] {state} · {used}"))
-    _rests_on(shown["rests_on"], page)
-    _listed(words("What was done to it"), shown["story"], lambda each: _operation(each, page, "  "), page)
     replaced = [] if shown["superseded_by"] is None else [shown["superseded_by"]]
-    for title, others in (
-        (words("It replaces"), shown["supersedes"]),
-        (words("It was replaced by"), replaced),
-        (words("It contradicts"), shown["contradicts"]),
-    ):
-        _listed(title, others, lambda each: page.text(f"[{each['id']}] {each['text']}", "  "), page)
-    _listed(words("The last prompts it entered"), shown["prompts"], lambda each: _prompt(each, page), page)
-
-
-def _listed(title: str, values: Sequence[Any], show: Callable[[Any], None], page: Page) -> None:
-    if values:
-        page.line(("strong", title))
+    parts: tuple[tuple[str, list[Any], Callable[[Any], None]], ...] = (
+        ("It rests on", shown["rests_on"], show_ground),
+        ("What was done to it", shown["story"], lambda each: _operation(each, page, "  ")),
+        ("It replaces", shown["supersedes"], show_other),
+        ("It was replaced by", replaced, show_other),
+        ("It contradicts", shown["contradicts"], show_other),
+        ("The last prompts it entered", shown["prompts"], show_prompt),
+    )
+    for title, values, show in parts:
+        if values:
+            page.line(("strong", words(title)))
         for each in values:
             show(each)
-
-
-def _rests_on(grounds: Sequence[Mapping[str, Any]], page: Page) -> None:
-    def show(ground: Mapping[str, Any]) -> None:
-        time = page.minute(ground["time"]) if ground["time"] else ""
-        about = (ground["session_name"] or short(ground["session"]), page.words(ground["speaker"] or ""), time)
-        page.line("  ", ("place", ground["source"]), ("faint", "  " + " · ".join(word for word in about if word)))
-        page.text(ground["text"] if ground["text"] is not None else page.words("no longer kept"), "    ")
-        if ground["quote"] and ground["quote"] != ground["text"]:
-            page.text(page.words("quoted: {quote}", quote=ground["quote"]), "    ")
-
-    _listed(page.words("It rests on"), grounds, show, page)
-
-
-def _prompt(prompt: Mapping[str, Any], page: Page) -> None:
-    query = prompt["query"] or page.words("(no question)")
-    page.line(f"  {page.minute(prompt['time'])}  ", page.clipped(query, 20))
 
 
 command("why", tool="memory_why", show=_shown_why)
@@ -114,7 +104,7 @@ def _shown_undo(shown: dict[str, Any], page: Page) -> None:
     verb = words("would undo") if shown["dry_run"] else words("undid")
     page.line(f"{verb} {words(shown['kind'] or 'change')} ", ("place", shown["undone"]))
     for told in shown["told"]:
-        _told(told, page)
+        page.text(words(told), "  ")
     for path in shown["exact"]:
         page.line(("good", f"  {path}"), words(" is as it was before, to the byte"))
     for path in shown["adapted"]:
@@ -136,16 +126,11 @@ def _undo(call: Call) -> dict[str, Any]:
         found = call.tool("memory_history", id=None, limit=_NEWEST)
         if found.get("disabled"):
             return found
-        id = _last(found["operations"])
+        yours = (each for each in found["operations"] if each["actor"] == "user")
+        id = next((each["id"] for each in yours if not (each["undone_by"] or each["undoes"])), None)
+        if id is None:
+            raise NotFound("nothing of yours is left to take back: name an operation, see memorybook history")
     return call.tool("memory_undo", operation=id, dry_run=call.options.dry_run)
-
-
-def _last(operations: Sequence[Mapping[str, Any]]) -> str:
-    """The newest operation of a person that stands and took nothing back. Raises NotFound."""
-    for each in operations:
-        if each["actor"] == "user" and not each["undone_by"] and not each["undoes"]:
-            return str(each["id"])
-    raise NotFound("nothing of yours is left to take back: name an operation, see memorybook history")
 
 
 def _shown_review(shown: dict[str, Any], page: Page) -> None:
@@ -194,20 +179,20 @@ def _shown_decided(shown: Mapping[str, Any], page: Page) -> None:
 
 @command("review", show=_shown_review)
 def _review(call: Call) -> dict[str, Any] | None:
-    return call.unless_off(lambda memory: _reviewed(call, memory))
-
-
-def _reviewed(call: Call, memory: Memory) -> dict[str, Any]:
     o = call.options
-    if o.reason and o.action != "reject":
-        raise InvalidInput("--reason is for reject: say review reject ID --reason TEXT")
-    if o.action is None or o.action == "list":
-        return memory.review(kind=o.kind, state=o.state or "open", limit=o.limit or 20).json()
-    if o.action == "accept":
-        return memory.accept(*o.ids, kind=o.kind, every=o.all).json()
-    if o.action == "reject":
-        return memory.reject(*o.ids, kind=o.kind, every=o.all, reason=o.reason or "").json()
-    raise locale.error(InvalidInput, "problems.review_word", word=repr(o.action), what=o.action)
+
+    def decide(memory: Memory) -> dict[str, Any]:
+        if o.reason and o.action != "reject":
+            raise InvalidInput("--reason is for reject: say review reject ID --reason TEXT")
+        if o.action is None or o.action == "list":
+            return memory.review(kind=o.kind, state=o.state or "open", limit=o.limit or 20).json()
+        if o.action == "accept":
+            return memory.accept(*o.ids, kind=o.kind, every=o.all).json()
+        if o.action == "reject":
+            return memory.reject(*o.ids, kind=o.kind, every=o.all, reason=o.reason or "").json()
+        raise locale.error(InvalidInput, "problems.review_word", word=repr(o.action), what=o.action)
+
+    return call.unless_off(decide)
 
 
 def _shown_tidy(shown: dict[str, Any], page: Page) -> None:
@@ -233,31 +218,23 @@ def _shown_tidy(shown: dict[str, Any], page: Page) -> None:
 
 @command("tidy", show=_shown_tidy)
 def _tidy(call: Call) -> dict[str, Any] | None:
-    return call.unless_off(lambda memory: _tidied(call, memory))
-
-
-def _tidied(call: Call, memory: Memory) -> dict[str, Any] | None:
-    o = call.options
-    if o.every is None:
-        return memory.tidy(dry_run=o.dry_run, apply=None if o.apply is None else words_of([o.apply])).json()
-    if o.dry_run or o.apply is not None:
-        raise InvalidInput("--every takes neither --dry-run nor --apply: set tidy.apply for what it may do")
-    _heartbeat(call, memory)
-    return None
-
-
-def _heartbeat(call: Call, memory: Memory) -> None:
-    from memorybook.cli import show
-
-    page = show.Page(call.options)
+    o, page = call.options, Page(call.options)
 
     def tell(tidied: Any) -> None:
-        if call.options.json:
+        if o.json:
             call.write_json(tidied.json())
         else:
             _shown_tidy(tidied.json(), page)
         call.flush()
 
-    if not call.options.json:
-        page.remark(f"tidying {memory.root} while it is idle; Ctrl-C ends it")
-    memory.heartbeat(call.options.every, on_run=tell)
+    def tidy(memory: Memory) -> dict[str, Any] | None:
+        if o.every is None:
+            return memory.tidy(dry_run=o.dry_run, apply=None if o.apply is None else words_of([o.apply])).json()
+        if o.dry_run or o.apply is not None:
+            raise InvalidInput("--every takes neither --dry-run nor --apply: set tidy.apply for what it may do")
+        if not o.json:
+            page.remark(f"tidying {memory.root} while it is idle; Ctrl-C ends it")
+        memory.heartbeat(o.every, on_run=tell)
+        return None
+
+    return call.unless_off(tidy)

@@ -23,46 +23,32 @@ def _serve(call: Call) -> dict[str, Any] | None:
     except ImportError as missing:
         needs = f"memorybook serve needs {missing.name}: pip install 'memorybook[server]'"
         raise MissingExtra(needs) from None
-    _log(quiet=call.options.quiet)
-    config = _config(call)
+    import logging
+
+    o = call.options
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING, force=True)
+    logging.getLogger("memorybook.server").setLevel(logging.WARNING if o.quiet else logging.INFO)
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # a stranger's nonsense is worth no line
+    given = {"host": o.host, "port": o.port, "tls_cert": o.tls_cert, "tls_key": o.tls_key}
+    vars(o)["set"] = [*o.set, *((f"server.{name}", value) for name, value in given.items() if value is not None)]
+    config = call.config()
     settings = config.server
-    uvicorn_server.check_reach(settings, insecure=call.options.insecure_no_tls)
+    uvicorn_server.check_reach(settings, insecure=o.insecure_no_tls)
     books, token = _books(call, config)
     listening = uvicorn_server.listen(settings)
     logins = Logins()
     url = uvicorn_server.url_of(listening, settings)
 
-    told = {"url": url, "login": f"{url}/?token={logins.link()}", "root": books.root, "token": token}
-    if call.options.json:
-        call.write_json(told)
+    login = f"{url}/?token={logins.link()}"
+    if o.json:
+        call.write_json({"url": url, "login": login, "root": books.root, "token": token})
     else:
-        write(_told(told))
+        lines = [f"serving {books.root} at {url}", f"log in once with {login}", f"the owner's token is in {token}"]
+        write("".join(f"{visible(line)}\n" for line in lines))
     call.flush()
     with uvicorn_server.clean_exit():
         uvicorn_server.server_of(build_app(books, logins), settings).run(sockets=[listening])
     return None
-
-
-def _told(told: dict[str, str]) -> str:
-    lines = [f"serving {told['root']} at {told['url']}", f"log in once with {told['login']}"]
-    return "".join(f"{visible(line)}\n" for line in [*lines, f"the owner's token is in {told['token']}"])
-
-
-def _log(*, quiet: bool) -> None:
-    """What happens, on stderr: each request in a line, unless it is to be quiet."""
-    import logging
-
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING, force=True)
-    logging.getLogger("memorybook.server").setLevel(logging.WARNING if quiet else logging.INFO)
-    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # a stranger's nonsense is worth no line
-
-
-def _config(call: Call) -> Config:
-    """The settings that hold here, the verb's own options last."""
-    o = call.options
-    given = {"host": o.host, "port": o.port, "tls_cert": o.tls_cert, "tls_key": o.tls_key}
-    vars(o)["set"] = [*o.set, *((f"server.{name}", value) for name, value in given.items() if value is not None)]
-    return call.config()
 
 
 def _books(call: Call, config: Config) -> tuple[Any, str]:
@@ -81,17 +67,12 @@ def _books(call: Call, config: Config) -> tuple[Any, str]:
     else:
         root = book_root(config, cwd=here, book=o.book, project=o.project)
         kept = os.path.join(root, MACHINE, "tokens.json")
-    place = os.path.join(_state(), "token")
+    folder = os.environ.get("XDG_STATE_HOME", "")
+    # The XDG specification says that a relative path is to be ignored.
+    home = os.path.join(os.path.expanduser("~"), ".local", "state")
+    place = os.path.join(folder if os.path.isabs(folder) else home, "memorybook", "token")
     owner = os.environ.get("MEMORYBOOK_TOKEN", "").strip()  # files that it is read from end with a newline
     if owner and len(owner) < 16:
         raise InvalidInput("MEMORYBOOK_TOKEN is too short: give at least 16 characters")
     tokens = Tokens(kept, owner or owner_token(place))
     return Books(config, root, many=o.workspace is not None, tokens=tokens), "MEMORYBOOK_TOKEN" if owner else place
-
-
-def _state() -> str:
-    """Where a user's programs keep their state: `$XDG_STATE_HOME/memorybook`, else `~/.local/state/memorybook`."""
-    folder = os.environ.get("XDG_STATE_HOME", "")
-    # The XDG specification says that a relative path is to be ignored.
-    home = os.path.join(os.path.expanduser("~"), ".local", "state")
-    return os.path.join(folder if os.path.isabs(folder) else home, "memorybook")

@@ -6,13 +6,13 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from memorybook.cli.call import ALIASES, VERBS, command, global_options, parser_of, working_directory, write
+from memorybook.cli.show import Page
 from memorybook.errors import InvalidInput, MissingExtra, NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from memorybook.cli.call import Argument, Call
-    from memorybook.cli.show import Page
     from memorybook.memory import Memory
 
 command("init", method="init")
@@ -23,13 +23,7 @@ command("rebuild", method="rebuild", progress="Indexing")
 
 @command("watch")
 def _watch(call: Call) -> dict[str, Any] | None:
-    return call.unless_off(lambda memory: _watched(call, memory))
-
-
-def _watched(call: Call, memory: Memory) -> None:
-    from memorybook.cli import show
-
-    page = show.Page(call.options)
+    page = Page(call.options)
 
     def tell(report: dict[str, Any]) -> None:
         if call.options.json:
@@ -40,9 +34,12 @@ def _watched(call: Call, memory: Memory) -> None:
                 page.remark(sentence)
         call.flush()
 
-    if not call.options.json:
-        page.remark(f"watching {memory.root}; Ctrl-C ends it")
-    memory.watch(tell, stop=None)
+    def watch(memory: Memory) -> None:
+        if not call.options.json:
+            page.remark(f"watching {memory.root}; Ctrl-C ends it")
+        memory.watch(tell, stop=None)
+
+    return call.unless_off(watch)
 
 
 @command("trust")
@@ -170,16 +167,8 @@ def _size(count: int) -> str:
 
 @command("sync-summaries", show=_shown_collected)
 def _collect(call: Call) -> dict[str, Any] | None:
-    given, chosen = call.arguments("sessions"), _chosen(call.options.sessions)
-    return call.unless_off(lambda memory: memory.sync_summaries(**given, sessions=chosen).json())
-
-
-def _chosen(names: list[str]) -> list[str] | None:
-    """The sessions that are handed out; None for all. Raises InvalidInput."""
-    if set(names) <= {"all"}:
-        return None
-    if set(names) == {"none"}:
-        return []
-    if {"none", "all"} & set(names):
+    given, names = call.arguments("sessions"), set(call.options.sessions)
+    if len(names) > 1 and names & {"none", "all"}:
         raise InvalidInput("--sessions is none, or all, or names of sessions: give one of these")
-    return names
+    chosen = None if names <= {"all"} else [] if names == {"none"} else call.options.sessions
+    return call.unless_off(lambda memory: memory.sync_summaries(**given, sessions=chosen).json())

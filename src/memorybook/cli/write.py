@@ -45,20 +45,15 @@ def _flush(call: Call) -> dict[str, Any]:
         raise InvalidInput("flush needs either a text (- reads stdin) or --messages FILE")
     text = text_of(o.text) if o.text else None
     messages = messages_of(o.messages) if o.messages else None
-    if o.confirm:
-        _confirm_flush(call, text, messages)
+    if o.confirm:  # on stderr: stdout is the answer's
+        lines, known = _rehearsed(call.memory, text, messages)
+        for line in known:
+            call.warn(f"there already: {line}")
+        for line in lines:
+            call.warn(f"to be written: {line}")
+        if lines:
+            call.confirm(f"Write {'this note' if len(lines) == 1 else f'these {len(lines)} notes'}?")
     return call.tool("memory_flush", text=text, messages=messages)
-
-
-def _confirm_flush(call: Call, text: str | None, messages: list[dict[str, Any]] | None) -> None:
-    """Show on stderr (stdout is the answer's) what would be written and what is there already, and ask."""
-    lines, known = _rehearsed(call.memory, text, messages)
-    for line in known:
-        call.warn(f"there already: {line}")
-    for line in lines:
-        call.warn(f"to be written: {line}")
-    if lines:
-        call.confirm(f"Write {'this note' if len(lines) == 1 else f'these {len(lines)} notes'}?")
 
 
 def _rehearsed(memory: Memory, text: str | None, messages: list[dict[str, Any]] | None) -> tuple[list[str], list[str]]:
@@ -87,7 +82,17 @@ def messages_of(path: str) -> list[dict[str, Any]]:
     """Messages of a file of JSON lines, or of one JSON array. Raises InvalidInput, NotFound."""
     import json
 
-    text = (read_stdin() if path == "-" else _bytes(path)).decode("utf-8-sig", "surrogateescape")
+    try:
+        if path == "-":
+            data = read_stdin()
+        else:
+            with open(path, "rb") as file:
+                data = file.read()
+    except FileNotFoundError:
+        raise NotFound(f"no file {path!r}") from None
+    except OSError as problem:
+        raise InvalidInput(f"cannot read {path!r}: {problem.strerror}") from None
+    text = data.decode("utf-8-sig", "surrogateescape")
     if text.lstrip().startswith("["):
         lines = [(0, text)]
     else:
@@ -102,16 +107,6 @@ def messages_of(path: str) -> list[dict[str, Any]]:
     if not all(isinstance(one, dict) for one in found):
         raise InvalidInput(f"{path}: every message must be a JSON object with role and content")
     return found
-
-
-def _bytes(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except FileNotFoundError:
-        raise NotFound(f"no file {path!r}") from None
-    except OSError as problem:
-        raise InvalidInput(f"cannot read {path!r}: {problem.strerror}") from None
 
 
 @command("update")

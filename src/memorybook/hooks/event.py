@@ -79,7 +79,9 @@ def answer(words: Sequence[str]) -> None:
     told = received(0)
     if told is None or told.get("agent_id"):  # a helper's own talk is in the one that asked it
         return
-    cwd = _folder(told)
+    cwd = told.get("cwd")
+    if not (isinstance(cwd, str) and os.path.isabs(cwd) and os.path.isdir(cwd)):
+        cwd = os.getcwd()
     os.chdir(cwd)
     from memorybook.config.project import absence, keep, locate
     from memorybook.config.settings import load
@@ -92,7 +94,11 @@ def answer(words: Sequence[str]) -> None:
         config, readable = settings(cwd)
     root, found = locate(config, cwd=cwd, book=asked.book)
     keep(root, found)
-    if readable and _any_unsettled(root):
+    try:
+        unsettled = os.listdir(os.path.join(root, ".memorybook", "spool", UNSETTLED))
+    except OSError:
+        unsettled = []
+    if readable and unsettled:
         settle(root)
     if config.enabled and os.path.isdir(root):
         _carry_out(asked, told, config, root, readable)
@@ -124,13 +130,6 @@ def _carry_out(asked: Asked, told: Mapping[str, Any], config: Config, root: str,
         from memorybook.hooks.background import ingest_aside
 
         ingest_aside(root)
-
-
-def _any_unsettled(root: str) -> bool:
-    try:
-        return bool(os.listdir(os.path.join(root, ".memorybook", "spool", UNSETTLED)))
-    except OSError:
-        return False
 
 
 def command(words: Sequence[str]) -> Asked | None:
@@ -246,17 +245,13 @@ def received(descriptor: int) -> dict[str, Any] | None:
     while len(data) <= LARGEST:
         piece = os.read(descriptor, 1 << 16)
         data += piece
-        if (not piece or piece.rstrip().endswith(b"}")) and (told := whole(data)) is not None:
-            return told
+        if not piece or piece.rstrip().endswith(b"}"):
+            told = parsed(data.decode("utf-8", "replace"))
+            if isinstance(told, dict):
+                return told
         if not piece:
             return None
     return None
-
-
-def whole(data: bytes) -> dict[str, Any] | None:
-    """Parse a JSON object; None if it is invalid or incomplete."""
-    value = parsed(data.decode("utf-8", "replace"))
-    return value if isinstance(value, dict) else None
 
 
 def parsed(text: str) -> Any:
@@ -285,12 +280,6 @@ def _scanner() -> Any:
 
     scanner: Any = make_scanner
     return scanner(Plain)
-
-
-def _folder(told: Mapping[str, Any]) -> str:
-    """Return the folder in which the host works."""
-    cwd = told.get("cwd")
-    return cwd if isinstance(cwd, str) and os.path.isabs(cwd) and os.path.isdir(cwd) else os.getcwd()
 
 
 # --- answering -------------------------------------------------------------------------------------

@@ -50,9 +50,11 @@ def changed(path: str, change: Callable[[str], str], *, removes: bool) -> Change
     before = _read(place)
     if before is None and removes:
         return Changed("unchanged", path)
-    text = _decoded(before or b"", path)
     try:
+        text = (before or b"").decode()
         after = change(text)
+    except UnicodeDecodeError:
+        raise InvalidInput(f"{path} is not UTF-8: it is left as it is") from None
     except InvalidInput as error:
         raise InvalidInput(
             f"{path} is left as it is, for {error}: change it by hand, --print shows what belongs there"
@@ -101,15 +103,8 @@ def _read(path: str) -> bytes | None:
     try:
         with open(path, "rb") as file:
             return file.read()
-    except FileNotFoundError:
+    except (FileNotFoundError, IsADirectoryError):
         return None
-
-
-def _decoded(data: bytes, path: str) -> str:
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        raise InvalidInput(f"{path} is not UTF-8: it is left as it is") from None
 
 
 def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
@@ -142,7 +137,10 @@ def _replace(path: str, before: bytes | None, after: bytes) -> str:
     """Put the bytes in the file's place at once; returns the path of what was there before, "" if nothing was."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     mode = 0o666 if before is None else os.stat(path).st_mode & 0o777
-    backup = "" if before is None else _backup(path, before)
+    backup = ""
+    if before is not None:  # earlier backups are kept
+        places = (path + _BACKUP + (f"-{number}" if number > 1 else "") for number in itertools.count(1))
+        backup = next(each for each in places if not os.path.lexists(each) or _read(each) == before)
     aside = f"{path}.memorybook-{os.getpid()}"
     try:
         if before is not None and not os.path.lexists(backup):
@@ -159,15 +157,6 @@ def _replace(path: str, before: bytes | None, after: bytes) -> str:
     return backup
 
 
-def _backup(path: str, before: bytes) -> str:
-    """Return the path of the backup of these bytes; earlier backups are kept."""
-    for number in itertools.count(1):
-        place = path + _BACKUP + (f"-{number}" if number > 1 else "")
-        if not os.path.lexists(place) or (os.path.isfile(place) and _read(place) == before):
-            return place
-    raise AssertionError
-
-
 def _write(path: str, data: bytes, mode: int) -> None:
     """Create a file durably; for a new one the mode follows the umask."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
@@ -182,26 +171,29 @@ def _write(path: str, data: bytes, mode: int) -> None:
 # --- TOML: one table, every other line left as it is -------------------------------------------------
 
 
-def toml_with(text: str, keys: Sequence[str], entry: Mapping[str, Any] | None, replaced: frozenset[str]) -> str:
+def toml_with(
+    text: str,
+    keys: Sequence[str],
+    entry: Mapping[str, Any] | None,
+    replaced: frozenset[str],
+    change: Callable[[dict[str, Any]], None],
+) -> str:
     """Put the entry into the table of those keys; None removes that table and those below it.
 
-    Other keys of the table stay, except those in `replaced`.
+    Other keys of the table stay, except those in `replaced`. `change` does the same to the values.
 
     Raises:
         InvalidInput: It is no TOML, or the table is written in a way that cannot be changed line by line.
     """
     if text.startswith("\ufeff"):
-        return "\ufeff" + toml_with(text[1:], keys, entry, replaced)
-    before = _parsed(text)
-    known = _at(before, keys)
-    if entry is None and known is None:
+        return "\ufeff" + toml_with(text[1:], keys, entry, replaced, change)
+    before, wanted = _parsed(text), _parsed(text)
+    try:
+        change(wanted)
+    except InvalidInput:
+        raise InvalidInput(f"{'.'.join(keys)} cannot be a table of its own there") from None
+    if before == wanted:
         return text
-    wanted = None
-    if entry is not None:
-        kept = {name: value for name, value in known.items() if name not in replaced} if isinstance(known, dict) else {}
-        wanted = {**entry, **kept}
-        if known == wanted:
-            return text
     end = "\r\n" if "\r\n" in text else "\n"
     lines = text.splitlines(keepends=True)
     spans = _spans(lines, keys)
@@ -216,7 +208,7 @@ def toml_with(text: str, keys: Sequence[str], entry: Mapping[str, Any] | None, r
     else:
         gap = "" if not text.strip() else end if text.endswith("\n") else end + end
         after = text + gap + toml_table(keys, entry).replace("\n", end)
-    if not _is_whole(after) or _meaning(_parsed(after), keys) != _meaning(_with(before, keys, wanted), keys):
+    if not _is_whole(after) or _meaning(_parsed(after), keys) != _meaning(wanted, keys):
         raise InvalidInput(f"{'.'.join(keys)} cannot be a table of its own there")
     return after
 
@@ -241,24 +233,6 @@ def _parsed(text: str) -> dict[str, Any]:
         raise InvalidInput(f"it is no TOML ({error})") from None
 
 
-def _at(values: Mapping[str, Any], keys: Sequence[str]) -> Any:
-    found: Any = values
-    for key in keys:
-        found = found.get(key) if isinstance(found, dict) else None
-    return found
-
-
-def _with(values: Mapping[str, Any], keys: Sequence[str], entry: Mapping[str, Any] | None) -> dict[str, Any]:
-    first, rest = keys[0], keys[1:]
-    if not rest:
-        return {
-            **{name: one for name, one in values.items() if name != first},
-            **({} if entry is None else {first: entry}),
-        }
-    inner = values.get(first, {})
-    return {**values, first: _with(inner if isinstance(inner, dict) else {}, rest, entry)}
-
-
 def _meaning(values: dict[str, Any], keys: Sequence[str]) -> dict[str, Any]:
     """Return the values without empty tables around ours, which need no line of their own."""
     if len(keys) == 1:
@@ -270,22 +244,13 @@ def _meaning(values: dict[str, Any], keys: Sequence[str]) -> dict[str, Any]:
 def _spans(lines: Sequence[str], keys: Sequence[str]) -> list[range]:
     """Return the line ranges of our table and those below it, each with the blank lines that follow."""
     starts = [at for at, line in enumerate(lines) if line.lstrip().startswith("[") and _is_whole("".join(lines[:at]))]
-    ends = [*starts, len(lines)][1:]
-    return [
-        range(start, _without_lead(lines, start, end))
-        for start, end in zip(starts, ends, strict=True)
-        if (_header(lines[start]) or ())[: len(keys)] == tuple(keys)
-    ]
-
-
-def _without_lead(lines: Sequence[str], start: int, end: int) -> int:
-    """Return the end of a table; comments right above the next header belong to that."""
-    if end == len(lines):
-        return end
-    at = end
-    while at > start + 1 and lines[at - 1].lstrip().startswith("#"):
-        at -= 1
-    return at
+    spans = []
+    for start, end in itertools.pairwise([*starts, len(lines)]):
+        if (_header(lines[start]) or ())[: len(keys)] == tuple(keys):
+            while start + 1 < end < len(lines) and lines[end - 1].lstrip().startswith("#"):
+                end -= 1  # comments right above the next header belong to that
+            spans.append(range(start, end))
+    return spans
 
 
 def _is_whole(text: str) -> bool:

@@ -200,10 +200,13 @@ def install(name: str, path: str, entry: Mapping[str, Any] | None) -> Changed:
     """
     keys = (*host_of(name, HOSTS).keys, NAME)
 
+    def put(root: dict[str, Any]) -> None:
+        _put(root, keys, entry)
+
     def change(text: str) -> str:
         if _is_toml(name):
-            return host_files.toml_with(text, keys, entry, _REPLACED)
-        return host_files.json_with(text, lambda root: _put(root, keys, entry))
+            return host_files.toml_with(text, keys, entry, _REPLACED, put)
+        return host_files.json_with(text, put)
 
     return host_files.changed(path, change, removes=entry is None)
 
@@ -301,7 +304,7 @@ def _put_hooks(root: dict[str, Any], hooks: Mapping[str, list[dict[str, Any]]]) 
         if ours == wanted:
             continue
         touched = True
-        known[event] = [*(_without_ours(group) for group in groups if not _is_all_ours(group)), *wanted]
+        known[event] = [*_without_ours(groups), *wanted]
         if not known[event]:
             del known[event]
     if known:
@@ -322,15 +325,17 @@ def _is_ours(hook: Any) -> bool:
     return started[0].rpartition("/")[2] in _OURS or started[-1].endswith("/memorybook/hooks/command.py")
 
 
+def _without_ours(groups: Sequence[Any]) -> list[Any]:
+    """Return the groups without our hooks; one that has no others is left out."""
+    found = []
+    for group in groups:
+        if not _has_ours(group):
+            found.append(group)
+        elif others := [hook for hook in group["hooks"] if not _is_ours(hook)]:
+            found.append({**group, "hooks": others})
+    return found
+
+
 def _has_ours(group: Any) -> bool:
     hooks = group.get("hooks") if isinstance(group, dict) else None
     return isinstance(hooks, list) and any(map(_is_ours, hooks))
-
-
-def _is_all_ours(group: Any) -> bool:
-    return _has_ours(group) and all(map(_is_ours, group["hooks"]))
-
-
-def _without_ours(group: Any) -> Any:
-    """Return the group without our hooks."""
-    return {**group, "hooks": [hook for hook in group["hooks"] if not _is_ours(hook)]} if _has_ours(group) else group

@@ -5,7 +5,7 @@ All of it stands between the book's markers, as data: they let capture cut it ou
 
 from __future__ import annotations
 
-from memorybook._light import TYPE_CHECKING, Any
+from memorybook._light import TYPE_CHECKING, Any, suppress
 from memorybook.errors import MemoryBookError
 from memorybook.prompt import session_start_cache
 
@@ -57,7 +57,7 @@ def context(kind: str, told: Mapping[str, Any], config: Config, root: str) -> st
         return beginning(config, root, session="" if told.get("source") in ("startup", "clear") else session)
     prompt = told.get("prompt")
     asked = prompt.strip() if isinstance(prompt, str) else ""
-    if not asked or _is_command(asked):
+    if not asked or (asked[0] == "/" and "/" not in asked.split(None, 1)[0][1:]):  # a command of the host: `/clear`
         return ""
     memory = _opened(config, root)
     index: Any = memory.book.index  # those that keep nothing take no notice
@@ -68,11 +68,6 @@ def context(kind: str, told: Mapping[str, Any], config: Config, root: str) -> st
 
         catch_up_aside(root)
     return text
-
-
-def _is_command(prompt: str) -> bool:
-    """Return whether a prompt is a command of the host, such as `/clear`; a path is none."""
-    return prompt[0] == "/" and "/" not in prompt.split(None, 1)[0][1:]
 
 
 def beginning(config: Config, root: str, *, session: str = "") -> str:
@@ -121,29 +116,17 @@ def _beginning(memory: Memory, session: str) -> str:
 
 
 def _found(memory: Memory, query: str, session: str) -> str:
-    """Return what the book says about a prompt, without this session."""
+    """Return what the book says about a prompt, or the past conversations it asks about, without this session."""
     from memorybook.prompt.recall import recall
 
-    current = _known(memory, session)
-    if past := _talked(memory, query, current):
-        return past
-    return recall(memory.context, query, max_tokens=OF_A_PROMPT, without=current or None, unasked=True).text
-
-
-def _talked(memory: Memory, query: str, current: str) -> str:
-    """Return what a question about earlier conversations asks for; "" if it is none."""
+    current = None
+    with suppress(MemoryBookError):  # a session that the book does not know
+        current = memory.book.transcripts.session(session).uuid if session else None
     said = query.lower()
-    if len(query) > LONGEST_QUESTION or not any(word in said for word in TALKING):
-        return ""
-    from memorybook.sessions.recalls import of_talks
+    if len(query) <= LONGEST_QUESTION and any(word in said for word in TALKING):
+        from memorybook.sessions.recalls import of_talks
 
-    found = of_talks(memory.context, query, current=current or None, max_tokens=OF_A_PROMPT)
-    return "" if found is None else found.text
-
-
-def _known(memory: Memory, session: str) -> str:
-    """Return the uuid of the host's session; "" if it is unknown."""
-    try:
-        return memory.book.transcripts.session(session).uuid if session else ""
-    except MemoryBookError:
-        return ""
+        past = of_talks(memory.context, query, current=current, max_tokens=OF_A_PROMPT)
+        if past is not None and past.text:
+            return past.text
+    return recall(memory.context, query, max_tokens=OF_A_PROMPT, without=current, unasked=True).text

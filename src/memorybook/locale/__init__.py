@@ -103,14 +103,10 @@ def _sentences(language: str) -> list[tuple[re.Pattern[str], str]]:
     english = table("problems", "en")
     known = {**{english[id]: said for id, said in table("problems", language).items()}, **table("sentences", language)}
     by_length = sorted(known.items(), key=lambda one: -len(re.sub(r"\{\w+\}", "", one[0])))
-    return [(re.compile(_pattern(sentence)), said) for sentence, said in by_length]
-
-
-def _pattern(sentence: str) -> str:
-    literals = re.split(r"\{(\w+)\}", sentence)
-    return "".join(
-        f"(?P<{part}>{_VALUES.get(part.rstrip('0123456789'), '.+')})"
-        if place % 2
-        else re.escape(part).replace(r"\(s\)", "s?")
-        for place, part in enumerate(literals)
-    )
+    patterns = []
+    for sentence, said in by_length:
+        parts = [re.escape(part).replace(r"\(s\)", "s?") for part in re.split(r"\{(\w+)\}", sentence)]
+        for at in range(1, len(parts), 2):
+            parts[at] = f"(?P<{parts[at]}>{_VALUES.get(parts[at].rstrip('0123456789'), '.+')})"
+        patterns.append((re.compile("".join(parts)), said))
+    return patterns
