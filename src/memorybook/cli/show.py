@@ -1,4 +1,7 @@
-"""Answers as a person reads them; what goes to a pipe is the same, without colours and line breaks added."""
+"""Answers as a person reads them, and the verbs that read: search, recall, get, list.
+
+What goes to a pipe is the same, without colours and line breaks added.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,15 @@ import os
 import sys
 
 from memorybook._light import TYPE_CHECKING, Any, cast
-from memorybook.cli.call import Wording, command_of, remark, terminal_width, write
+from memorybook.cli.call import Wording, command, command_of, remark, terminal_width, write
+from memorybook.errors import InvalidInput
 from memorybook.text.screen import visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import tzinfo
 
-    from memorybook.cli.call import Options, Show
+    from memorybook.cli.call import Call, Options, Show
 
 _STYLES = {
     "strong": "\x1b[1m",
@@ -147,6 +151,42 @@ def answer(verb: str, shown: dict[str, Any], page: Page) -> None:
 def drawing(verb: str) -> Show:
     """Return what writes the answers of a verb: one of these, or one of its own module."""
     return _SHOWN[verb] if verb in _SHOWN else cast("Show", command_of(verb).show)
+
+
+# --- verbs that read -----------------------------------------------------------------------------
+
+
+@command("search")
+def _search(call: Call) -> dict[str, Any]:
+    given = call.arguments("below_prompt")
+    if call.options.below_prompt:
+        for name in given.keys() - {"query", "max_results"}:  # a filter that did nothing would mislead
+            raise InvalidInput(f"--below-prompt cannot be combined with --{name.replace('_', '-')}")
+        return call.tool("recall_memory", **given)
+    found = call.tool("memory_search", **given)
+    turns = [hit for hit in found["results"] if hit["source"] == "turn"]
+    if turns and not call.options.json:  # as `get` needs them: by SESSION/ID where several sessions share the id
+        shared = call.memory.book.transcripts.shared({hit["turn"] for hit in turns})
+        for hit in turns:
+            if hit["turn"] in shared:
+                hit["turn"] = f"{hit['session']}/{hit['turn']}"
+    return found
+
+
+command("recall", tool="memory_recall")
+
+command("get", tool="memory_get")
+
+
+@command("list")
+def _list(call: Call) -> dict[str, Any]:
+    if not call.options.archived:
+        return call.tool("memory_list", state="active", **call.arguments())
+    listed = call.tool("memory_list", **call.arguments("archived", "limit"))
+    if listed.get("disabled"):
+        return listed
+    put_away = [entry for entry in listed["entries"] if entry["state"] != "active"]
+    return {"entries": put_away[: call.options.limit], "total": len(put_away)}
 
 
 # --- finding -------------------------------------------------------------------------------------

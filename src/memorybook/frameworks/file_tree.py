@@ -95,7 +95,9 @@ class FileTree:
         self._check_places(ways.values())
         paths = {document_of(old): document_of(new) for old, new in ways.items()}
         for path in paths.values():
-            self._check_free(path)
+            with suppress(MissingDocument):
+                self._memory.document(path)
+                raise Conflict(f"{name_of(path)!r} exists already")
         documents.rename_documents(self._memory.context, paths)
 
     def _all_of(self, name: str) -> list[str]:
@@ -117,14 +119,6 @@ class FileTree:
                 raise Conflict(f"{name!r} is a folder")
             if taken := next((above for above in _above(name) if above in files), None):
                 raise Conflict(f"{taken!r} is a file, no folder")
-
-    def _check_free(self, path: str) -> None:
-        """Raises Conflict if there is such a document, UnsafePath if there cannot be one."""
-        try:
-            self._memory.document(path)
-        except MissingDocument:
-            return
-        raise Conflict(f"{name_of(path)!r} exists already")
 
 
 def _above(name: str) -> list[str]:

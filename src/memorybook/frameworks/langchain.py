@@ -66,8 +66,8 @@ class BookRetriever(BaseRetriever):
         fields = {name: getattr(self, name) for name in ("k", "min_score", "category", "since", "until", "session")}
         options = fields | given
         answer = empty_if_missing(self.memory).search(query, max_results=options.pop("k"), **options)
-        return [Document(page_content=hit.passage.text, metadata=_metadata(hit.json())) for hit in answer.hits]
-
-
-def _metadata(hit: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in hit.items() if name != "snippet" and value is not None}
+        found = []
+        for hit in answer.hits:
+            told = {name: value for name, value in hit.json().items() if name != "snippet" and value is not None}
+            found.append(Document(page_content=hit.passage.text, metadata=told))
+        return found

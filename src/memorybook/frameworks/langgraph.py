@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from asyncio import to_thread
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from copy import deepcopy
 from typing import Any
 
@@ -41,7 +41,10 @@ class BookStore(base.BaseStore):
                 case base.SearchOp():
                     results.append(self._search(op))
                 case base.ListNamespacesOp():
-                    results.append(self._namespaces(op))
+                    every = {item.namespace for item in self._items.all()}
+                    matching = {name for name in every if all(_matches(name, c) for c in op.match_conditions or ())}
+                    names = sorted({name[: op.max_depth] for name in matching})
+                    results.append(names[op.offset : op.offset + op.limit])
                 case base.PutOp():
                     puts[op.namespace, op.key] = op
                     results.append(None)
@@ -50,8 +53,10 @@ class BookStore(base.BaseStore):
         for op in puts.values():
             if op.value is None:
                 self._items.remove(op.namespace, op.key)
-            else:
-                self._items.put(op.namespace, op.key, dict(op.value), texts=_texts(op))
+                continue
+            paths = None if op.index is None else op.index or ()
+            texts = paths and [text for path in paths for text in base.get_text_at_path(op.value, path)]
+            self._items.put(op.namespace, op.key, dict(op.value), texts=texts)
         return results
 
     async def abatch(self, ops: Iterable[base.Op]) -> list[base.Result]:
@@ -71,22 +76,10 @@ class BookStore(base.BaseStore):
             items = [*(item for item, _ in found), *(item for item in items if item[:2] not in scores)]
         return [_item(base.SearchItem, each, score=scores.get(each[:2])) for each in items[op.offset : end]]
 
-    def _namespaces(self, op: base.ListNamespacesOp) -> list[tuple[str, ...]]:
-        every = {item.namespace for item in self._items.all()}
-        matching = {name for name in every if all(_matches(name, each) for each in op.match_conditions or ())}
-        return sorted({name[: op.max_depth] for name in matching})[op.offset : op.offset + op.limit]
-
 
 def _item(kind: Any, item: Item, **more: Any) -> Any:
     times = {"created_at": item.created, "updated_at": item.updated}
     return kind(namespace=item.namespace, key=item.key, value=deepcopy(item.value), **times, **more)
-
-
-def _texts(op: base.PutOp) -> Sequence[str] | None:
-    """Return what a search finds of the value, as `index` says; None for all of it."""
-    if op.index is None:
-        return None
-    return [text for path in op.index or () for text in base.get_text_at_path(op.value, path)]
 
 
 def _matches(namespace: tuple[str, ...], condition: base.MatchCondition) -> bool:

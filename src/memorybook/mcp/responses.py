@@ -145,35 +145,26 @@ def things(told: Shown) -> str:
 def _recollected(answer: Shown) -> list[str]:
     if answer["disabled"]:
         return [OFF]
-    lines = [_session(session) for session in answer["sessions"]]
-    lines += [_said(turn) for turn in answer["turns"]]
+    lines = []
+    for session in answer["sessions"]:
+        about = [session.get("started"), f"{session['turns']} turns", session["name"], session["path"]]
+        told = _line(session["summary"] or session["title"])
+        lines.append(f"session {session['uuid']} ({', '.join(filter(None, about))}): {told}")
+    for turn in answer["turns"]:
+        who = ", ".join(filter(None, [turn["speaker"] or turn["role"], turn.get("time")]))
+        lines.append(f"{turn['place']} ({who}): {_line(turn['text'])}")
     head = [answer["reason"]] if answer["reason"] else []
     if not answer["has_relevant"]:
         head.append("nothing found" if not lines else "nothing that is surely about it; the nearest all the same:")
     return [*head, *lines, *(f"(less than it could be: {reason})" for reason in answer["degraded"])]
 
 
-def _session(session: Shown) -> str:
-    about = [session.get("started"), f"{session['turns']} turns", session["name"], session["path"]]
-    told = _line(session["summary"] or session["title"])
-    return f"session {session['uuid']} ({', '.join(filter(None, about))}): {told}"
-
-
-def _said(turn: Shown) -> str:
-    about = ", ".join(filter(None, [turn["speaker"] or turn["role"], turn.get("time")]))
-    return f"{turn['place']} ({about}): {_line(turn['text'])}"
-
-
 def _review(answer: Shown) -> list[str]:
-    lines = [
-        f"{one['id']} ({one['kind']}, {one['state']}): {_line('; '.join(one['told']))}{_why(one)}"
-        for one in answer["proposals"]
-    ]
+    lines = []
+    for one in answer["proposals"]:
+        why = f" ({_line(one['reason'])})" if one["reason"] else ""
+        lines.append(f"{one['id']} ({one['kind']}, {one['state']}): {_line('; '.join(one['told']))}{why}")
     return [*lines, f"{len(lines)} of {answer['total']} proposals; only a person accepts or rejects them"]
-
-
-def _why(proposal: Shown) -> str:
-    return f" ({_line(proposal['reason'])})" if proposal["reason"] else ""
 
 
 def _status(answer: Shown) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 from urllib.parse import quote
 
 import anyio.to_thread
@@ -24,11 +24,6 @@ from memorybook.mcp.tool_catalog import ASKS_FIRST, WOULD_GO
 from memorybook.memory import Memory
 from memorybook.search.tool_results import CLOSE, OPEN, marked
 from memorybook.text.tokens import han_share
-
-if TYPE_CHECKING:
-    from memorybook.formats.document import DocumentInfo
-    from memorybook.memory import Memory
-
 
 # --- consent ----------------------------------------------------------------------------------------
 
@@ -60,7 +55,11 @@ def asking(memory: Callable[[], Memory]) -> Callable[..., CallToolResult]:
         if isinstance(shown, MemoryBookError):
             return refused(str(shown))
         try:
-            return _answer(memory(), arguments, shown, named, can_ask=_can_ask(context))
+            capabilities = context.client_capabilities
+            asks = capabilities.elicitation if capabilities is not None else None
+            # whether the host can show a form; the bare capability of older hosts means it can
+            can_ask = asks is not None and (asks.form is not None or asks.url is None)
+            return _answer(memory(), arguments, shown, named, can_ask=can_ask)
         except MemoryBookError as error:
             return refused(str(error))
 
@@ -114,13 +113,6 @@ def _agreed(arguments: Mapping[str, Any]) -> bool:
     return bool(yes)
 
 
-def _can_ask(context: Context[Any, Any]) -> bool:
-    """Return whether the host can show a form; the bare capability of older hosts means it can."""
-    capabilities = context.client_capabilities
-    asks = capabilities.elicitation if capabilities is not None else None
-    return asks is not None and (asks.form is not None or asks.url is None)
-
-
 def _words(memory: Memory, arguments: Mapping[str, Any], told: Mapping[str, Any]) -> list[str]:
     """Return the first texts that would go; callers indent them, so that no host reads them as markup."""
     ids, rest = told["entries"], (*told["notes"], *told["documents"])
@@ -131,14 +123,11 @@ def _words(memory: Memory, arguments: Mapping[str, Any], told: Mapping[str, Any]
     if told["sessions"] and arguments.get("session"):
         found = tools.call(memory, "recall_session", {"which": arguments["session"], "limit": 1})["sessions"]
         said[:0] = [talk["title"] for talk in found if talk["title"]]
-    lines = [_one_line(text) for text in dict.fromkeys((*named, *said, *rest[:_NAMED]))]
+    lines = []
+    for text in dict.fromkeys((*named, *said, *rest[:_NAMED])):  # without invisible characters
+        line = " ".join(text.split())
+        lines.append("".join(c for c in line if unicodedata.category(c) not in ("Cc", "Cf"))[:_LONGEST_LINE])
     return [*lines, "…"] if len(ids) > _NAMED or len(rest) > _NAMED else lines
-
-
-def _one_line(text: str) -> str:
-    """Return the beginning of the text as one line, without invisible characters."""
-    line = " ".join(text.split())
-    return "".join(c for c in line if unicodedata.category(c) not in ("Cc", "Cf"))[:_LONGEST_LINE]
 
 
 # --- resources --------------------------------------------------------------------------------------
@@ -147,70 +136,56 @@ _NEWEST = 10
 """Daily notes, and summaries, that are listed."""
 
 
-class Resources:
-    """What the book holds, by address: `memory://PATH`, `memory://entry/ID`, `memory://turn/ID`."""
+def add_resources(server: MCPServer[Any], memory: Callable[[], Memory]) -> None:
+    """Give the server what the book holds, by address; the first template that fits an address is taken."""
 
-    def __init__(self, memory: Callable[[], Memory]) -> None:
-        self._memory = memory
-
-    def add_templates(self, server: MCPServer[Any]) -> None:
-        """Tell the server how each kind is addressed; the first template that fits an address is taken."""
-        plain = "text/plain"
-        server.resource("memory://entry/{id}", name="entry", title="Entry", mime_type=plain)(self.entry)
-        server.resource("memory://turn/{+id}", name="turn", title="Turn of a conversation", mime_type=plain)(self.turn)
-        server.resource("memory://{+path}", name="document", title="Document", mime_type="text/markdown")(self.document)
-
-    def document(self, path: str) -> str:
-        """A document of the book, such as MEMORY.md or daily/2026-02-24.md."""
-        return self._read(lambda memory: memory.document(path).text)
-
-    def entry(self, id: str) -> str:
-        """The statement of an entry."""
-        if id.endswith(".md"):  # a document in a folder of that name
-            return self.document(f"entry/{id}")
-        return self._opened(id, lambda answer: answer["entry"]["text"])
-
-    def turn(self, id: str) -> str:
-        """What was said in a turn: its id, or SESSION/ID."""
-        if id.endswith(".md"):
-            return self.document(f"turn/{id}")
-        return self._opened(f"turn:{id}", lambda answer: answer["text"])
-
-    def _opened(self, target: str, text: Callable[[dict[str, Any]], str]) -> str:
-        return self._read(lambda memory: text(memory.get(target).json()))
-
-    def _read(self, look: Callable[[Memory], str]) -> str:
+    def read(look: Callable[[Memory], str]) -> str:
         with refusals():
-            memory = self._memory()
-            memory.config.check_enabled()
-            text: str = writable(look(memory))
+            text: str = writable(look(_on(memory())))
             return text
 
-    async def newest(self) -> list[Resource]:
-        """MEMORY.md, the newest daily notes, the newest summaries; nothing while memory is switched off."""
-        return await anyio.to_thread.run_sync(self._listed)
+    @server.resource("memory://entry/{id}", name="entry", title="Entry", mime_type="text/plain")
+    def entry(id: str) -> str:
+        """The statement of an entry."""
+        if id.endswith(".md"):  # a document in a folder of that name
+            return document(f"entry/{id}")
+        return read(lambda memory: str(memory.get(id).json()["entry"]["text"]))
 
-    def _listed(self) -> list[Resource]:
-        with refusals():
-            memory = self._memory()
-            if not memory.config.enabled:
-                return []
-            documents = sorted(memory.book.documents.list(), key=lambda info: info.path, reverse=True)
-        first = [info for info in documents if info.path == "MEMORY.md"]
-        days = [info for info in documents if info.path.startswith("daily/")]
-        talks = [info for info in documents if info.path.startswith("sessions/")]
-        return [_resource(info) for info in (*first, *days[:_NEWEST], *talks[:_NEWEST])]
+    @server.resource("memory://turn/{+id}", name="turn", title="Turn of a conversation", mime_type="text/plain")
+    def turn(id: str) -> str:
+        """What was said in a turn: its id, or SESSION/ID."""
+        if id.endswith(".md"):
+            return document(f"turn/{id}")
+        return read(lambda memory: str(memory.get(f"turn:{id}").json()["text"]))
+
+    @server.resource("memory://{+path}", name="document", title="Document", mime_type="text/markdown")
+    def document(path: str) -> str:
+        """A document of the book, such as MEMORY.md or daily/2026-02-24.md."""
+        return read(lambda memory: memory.document(path).text)
 
 
-def _resource(info: DocumentInfo) -> Resource:
-    changed = datetime.fromtimestamp(info.modified, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    return Resource(
-        uri="memory://" + quote(info.path.encode("utf-8", "surrogateescape")),
-        name=writable(info.path),
-        mime_type="text/markdown",
-        size=info.size,
-        annotations=Annotations(last_modified=changed, priority=1.0 if info.path == "MEMORY.md" else 0.5),
-    )
+def newest_resources(memory: Callable[[], Memory]) -> list[Resource]:
+    """Return MEMORY.md, the newest daily notes, the newest summaries; nothing while memory is switched off."""
+    with refusals():
+        opened = memory()
+        if not opened.config.enabled:
+            return []
+        documents = sorted(opened.book.documents.list(), key=lambda info: info.path, reverse=True)
+    first = [info for info in documents if info.path == "MEMORY.md"]
+    days = [info for info in documents if info.path.startswith("daily/")]
+    talks = [info for info in documents if info.path.startswith("sessions/")]
+    found = []
+    for info in (*first, *days[:_NEWEST], *talks[:_NEWEST]):
+        changed = datetime.fromtimestamp(info.modified, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        resource = Resource(
+            uri="memory://" + quote(info.path.encode("utf-8", "surrogateescape")),
+            name=writable(info.path),
+            mime_type="text/markdown",
+            size=info.size,
+            annotations=Annotations(last_modified=changed, priority=1.0 if info in first else 0.5),
+        )
+        found.append(resource)
+    return found
 
 
 # --- prompts ----------------------------------------------------------------------------------------
@@ -307,13 +282,13 @@ class Server(MCPServer[Any]):
             subscriptions=False,
             cache_hints={method: _FIXED for method in ("tools/list", "prompts/list", "resources/templates/list")},
         )
-        self._resources = Resources(memory)
-        self._resources.add_templates(self)
+        self._memory = memory
+        add_resources(self, memory)
         add_prompts(self, memory)
 
     async def list_resources(self) -> list[Resource]:
         """List MEMORY.md and the newest notes and summaries."""
-        return await self._resources.newest()
+        return await anyio.to_thread.run_sync(newest_resources, self._memory)
 
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
@@ -347,12 +322,12 @@ class _Arguments(ArgModelBase):
 
 
 def _tool(memory: Opened, name: str) -> Tool:
-    offer = tool_catalog.OFFERS[name]
+    hints = tool_catalog.OFFERS[name]
     told: dict[str, Any] = {
         "name": name,
-        "title": offer.title,
+        "title": hints.title,
         "description": tool_catalog.described(name),
-        "annotations": offer.annotations(),
+        "annotations": hints,
         "parameters": tool_catalog.takes(name),
         "fn_metadata": FuncMetadata(arg_model=_Arguments, output_schema=tool_catalog.answers(name)),
     }

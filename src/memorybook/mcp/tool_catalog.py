@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from types import NoneType
-from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from mcp.types import ToolAnnotations
 
@@ -147,41 +147,33 @@ _LEFT_OUT = {"left_out": _LINES}
 """What was left out of an answer, and how to get it."""
 
 
-class Offer(NamedTuple):
-    """Hints for a host about a tool, for its permission dialogs."""
-
-    title: str
-    reads: bool = False
-    destroys: bool = False
-    repeatable: bool = False
-
-    def annotations(self) -> ToolAnnotations:
-        """Return them for the protocol; no tool reaches beyond the book."""
-        return ToolAnnotations(
-            title=self.title,
-            read_only_hint=self.reads,
-            destructive_hint=self.destroys,
-            idempotent_hint=self.repeatable or self.reads,
-            open_world_hint=False,
-        )
+def _hints(title: str, *, reads: bool = False, destroys: bool = False, repeatable: bool = False) -> ToolAnnotations:
+    """Return hints for a host's permission dialogs; no tool reaches beyond the book."""
+    return ToolAnnotations(
+        title=title,
+        read_only_hint=reads,
+        destructive_hint=destroys,
+        idempotent_hint=repeatable or reads,
+        open_world_hint=False,
+    )
 
 
-OFFERS: Mapping[str, Offer] = {
-    "memory_search": Offer("Search memory", reads=True),
-    "memory_get": Offer("Open a document, entry or turn", reads=True),
-    "memory_append": Offer("Write a note", repeatable=True),
-    "memory_flush": Offer("Save before compaction"),
-    "memory_remember": Offer("Remember a statement"),
-    "memory_update": Offer("Change an entry", destroys=True),
-    "memory_pin": Offer("Keep an entry from fading", repeatable=True),
-    "memory_forget": Offer("Forget", destroys=True),
-    "recall_memory": Offer("Search faded memory", reads=True),
-    "recall_history": Offer("List recent conversations", reads=True),
-    "recall_topic": Offer("Find conversations about something", reads=True),
-    "recall_session": Offer("Open a past conversation", reads=True),
-    "recall_within": Offer("Search one conversation", reads=True),
-    "memory_review": Offer("List what waits for a person", reads=True),
-    "memory_status": Offer("Memory status", reads=True),
+OFFERS: Mapping[str, ToolAnnotations] = {
+    "memory_search": _hints("Search memory", reads=True),
+    "memory_get": _hints("Open a document, entry or turn", reads=True),
+    "memory_append": _hints("Write a note", repeatable=True),
+    "memory_flush": _hints("Save before compaction"),
+    "memory_remember": _hints("Remember a statement"),
+    "memory_update": _hints("Change an entry", destroys=True),
+    "memory_pin": _hints("Keep an entry from fading", repeatable=True),
+    "memory_forget": _hints("Forget", destroys=True),
+    "recall_memory": _hints("Search faded memory", reads=True),
+    "recall_history": _hints("List recent conversations", reads=True),
+    "recall_topic": _hints("Find conversations about something", reads=True),
+    "recall_session": _hints("Open a past conversation", reads=True),
+    "recall_within": _hints("Search one conversation", reads=True),
+    "memory_review": _hints("List what waits for a person", reads=True),
+    "memory_status": _hints("Memory status", reads=True),
 }
 """Tools by name, in the order in which they are listed."""
 
@@ -194,18 +186,13 @@ def described(name: str) -> str:
 def takes(name: str) -> dict[str, Any]:
     """JSON Schema of a tool's arguments: nothing but what it has; `yes` where a person may have to agree."""
     parameters: dict[str, Any] = tools.schema(name)["parameters"]
-    properties = {given: _portable(one) for given, one in parameters["properties"].items()}
+    for schema in parameters["properties"].values():
+        if not isinstance(schema["type"], str):  # some hosts do not know a list of types
+            schema["anyOf"] = [{"type": kind} for kind in schema.pop("type")]
     more = {"yes": _YES} if name == ASKS_FIRST else {}
     required = {"required": parameters["required"]} if parameters["required"] else {}
-    return {"type": "object", "properties": {**properties, **more}, **required, "additionalProperties": False}
-
-
-def _portable(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema with `anyOf` for several types, which some hosts need."""
-    if isinstance(schema["type"], str):
-        return schema
-    rest = {name: value for name, value in schema.items() if name != "type"}
-    return {"anyOf": [{"type": kind} for kind in schema["type"]], **rest}
+    properties = {**parameters["properties"], **more}
+    return {"type": "object", "properties": properties, **required, "additionalProperties": False}
 
 
 def answers(name: str) -> dict[str, Any]:
@@ -213,7 +200,7 @@ def answers(name: str) -> dict[str, Any]:
 
     What its fields mean stands in the tool's description, if a model has to know; what is null is left out of answers.
     """
-    whole = _without(schema_of(ANSWERS[name]), _REPEATS.get(name, frozenset()))
+    whole = schema_of(once(name, ANSWERS[name]) if name in _REPEATS else ANSWERS[name])
     if name in _ALWAYS_ANSWERS:
         return {**whole, "properties": {**whole["properties"], **_LEFT_OUT}}
     off, required = schema_of(DISABLED), whole.pop("required", [])
@@ -228,12 +215,6 @@ def once(name: str, answer: Mapping[str, Any]) -> dict[str, Any]:
     return {field: value for field, value in answer.items() if field not in repeats}
 
 
-def _without(schema: dict[str, Any], fields: frozenset[str]) -> dict[str, Any]:
-    properties = {name: one for name, one in schema["properties"].items() if name not in fields}
-    required = [name for name in schema.get("required", ()) if name not in fields]
-    return {**schema, "properties": properties, **({"required": required} if required else {})}
-
-
 def schema_of(shape: Any) -> dict[str, Any]:
     """Return the JSON Schema of a shape with definitions inlined, which not every host resolves.
 
@@ -244,7 +225,8 @@ def schema_of(shape: Any) -> dict[str, Any]:
     if hasattr(shape, "_fields"):
         shape = get_type_hints(shape, None, {"datetime": datetime})
     if isinstance(shape, dict):
-        sure = [name for name, one in shape.items() if not _may_miss(one)]
+        forms = {name: one if isinstance(one, tuple) else get_args(one) for name, one in shape.items()}
+        sure = [name for name, form in forms.items() if not any(each in (None, NoneType) for each in form)]
         properties = {name: schema_of(one) for name, one in shape.items()}
         return {"type": "object", "properties": properties, **({"required": sure} if sure else {})}
     if isinstance(shape, list):
@@ -259,7 +241,3 @@ def schema_of(shape: Any) -> dict[str, Any]:
         values = schema_of(arguments[1])
         return {"type": "object", **({"additionalProperties": values} if values else {})}
     return schema_of(arguments[0])  # or null
-
-
-def _may_miss(shape: Any) -> bool:
-    return any(each in (None, NoneType) for each in (shape if isinstance(shape, tuple) else get_args(shape)))
