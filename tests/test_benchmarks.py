@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import memorybook
-from benchmarks import conversations, corpus, detect, difference, measure, phases, recall, server_load, small, speed
+from benchmarks import conversations, corpus, detect, difference, measure, recall, server_load, small, speed
 from memorybook.config.settings import Config
-
-ROOT = Path(__file__).parent.parent
 
 TURNS = (
     ("t0", "s1", "Ann", "My sister plays the cello in an orchestra in Lisbon."),
@@ -70,13 +66,6 @@ def test_reciprocal_rank_looks_at_the_first_relevant() -> None:
     assert recall.reciprocal_rank(["x"], ["a"]) == 0
 
 
-def test_a_session_counts_once_any_of_its_turns_is_found() -> None:
-    sessions = {"a1": "A", "a2": "A", "b1": "B"}
-    figures = recall.judged(["a2"], {"relevant_ids": ["a1", "b1"]}, sessions)
-    assert figures["R@10"] == 0
-    assert figures["session R@1"] == 50
-
-
 def test_the_four_recalls_are_asked_for_every_question_with_evidence(data: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     flags = ["--set", "tiny", "--setting", "words", "backend=sqlite_fts", "--only", "recall", "--out", str(out)]
@@ -87,16 +76,6 @@ def test_the_four_recalls_are_asked_for_every_question_with_evidence(data: Path,
     assert figures["q0"][:2] == (100, 100)
     assert figures["q3"][0] == 100  # of the sessions before the question
     assert "| tiny | words | 4 |" in (out / "conversations.md").read_text(encoding="utf-8")
-
-
-def test_halves_are_fixed() -> None:
-    assert [recall.half_of("locomo", f"conv-{number}") for number in (26, 30, 41, 42, 43)] == list("bbaaa")
-
-
-def test_a_set_of_few_scopes_is_split_by_question(data: Path) -> None:
-    assert {query["id"]: query["half"] for query in recall.questions(data / "tiny")} == {
-        name: recall.half_of("tiny", name) for name in ("q0", "q1", "q2", "q3")
-    }
 
 
 def test_recall_runs_and_keeps_every_question(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -137,30 +116,9 @@ def test_sets_are_averaged_with_equal_weight_and_a_page_is_filled(data: Path, tm
     assert next(line for line in averaged.splitlines() if line.startswith("| words |")).split(" | ")[3] == "50.0"
 
 
-def test_one_half_can_be_asked_alone(data: Path, tmp_path: Path) -> None:
-    asked = {query["half"]: query for query in recall.questions(data / "tiny")}
-    for half in asked:
-        out = tmp_path / half
-        recall.main(
-            [str(data), "--set", "tiny", "--half", half, "--setting", "scan", "backend=scan", "--out", str(out)]
-        )
-        rows = json.loads((out / "recall.json").read_text(encoding="utf-8"))["questions"]
-        assert {row["half"] for row in rows} == {half}
-
-
 def test_nothing_to_ask_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert recall.main([str(tmp_path)]) == 1
     assert f"nothing to ask in {tmp_path}" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [[], ["data", "--setting", "words", "backend"], ["--compare", "no-a", "no-b"], ["data", "--page", "no"]],
-)
-def test_wrong_use_of_recall_is_one_sentence(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        recall.main(arguments)
-    assert "error: " in capsys.readouterr().err
 
 
 # --- comparing -----------------------------------------------------------------------------------
@@ -180,14 +138,6 @@ def test_a_difference_that_questions_disagree_on_is_noise() -> None:
     assert found.verdict == "noise"
 
 
-def test_a_small_difference_is_noise_however_sure() -> None:
-    assert difference.difference([50.0] * 30, [51.0] * 30).verdict == "noise"
-
-
-def test_no_difference_is_called_equal() -> None:
-    assert difference.difference([0.0, 50.0], [0.0, 50.0]).verdict == "equal"
-
-
 def test_two_runs_are_compared_by_set_category_and_question(tmp_path: Path) -> None:
     def run(name: str, *values: float) -> Path:
         rows = [
@@ -201,14 +151,6 @@ def test_two_runs_are_compared_by_set_category_and_question(tmp_path: Path) -> N
     text = difference.files(run("old", 0, 100, 0, 100), run("new", 50, 100, 50, 100, 0))
     assert "| tiny | all | 4 | 50.0 | 75.0 | +25.0 |" in text
     assert "| tiny | a | 2 | 0.0 | 50.0 | +50.0 | +50.0 … +50.0 | 100 % | better |" in text
-
-
-def test_runs_without_a_common_setting_cannot_be_compared(tmp_path: Path) -> None:
-    for name in ("old", "new"):
-        row = {"set": "tiny", "setting": name, "id": "q", "category": "", "R@10": 1}
-        (tmp_path / name).write_text(json.dumps({"questions": [row]}), encoding="utf-8")
-    with pytest.raises(ValueError, match="no setting of the same name"):
-        difference.files(tmp_path / "old", tmp_path / "new")
 
 
 # --- the corpus ----------------------------------------------------------------------------------
@@ -264,52 +206,6 @@ def test_speed_runs_every_step(
     assert (tmp_path / "out" / "speed.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_book_without_vectors_has_no_vectors_to_make_again(tmp_path: Path) -> None:
-    words = {"backend": "sqlite_fts"}
-    assert phases.ingest(tmp_path, 40, words, 4)["turns"] == 4
-    assert {*phases.rebuild(tmp_path, 40, words)} == {"passages", "kept_per_s"}
-
-
-def test_a_kept_book_is_used_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name, passages in (("40", 41), ("40 9-turns backend=a_b", 42)):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "ingest.json").write_text(json.dumps({"passages": passages}), encoding="utf-8")
-    small = ["--sizes", "40", "--only", "ingest", "--work", str(tmp_path)]
-    assert speed.main(small) == 0
-    assert speed.main([*small, "--turns", "9", "--set", "backend=a/b"]) == 0
-    shown = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| passages in the index |")]
-    assert shown == ["| passages in the index | 41 |", "| passages in the index | 42 |"]
-
-
-def test_a_step_that_fails_is_shown_and_does_not_cost_the_others(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    small = ["--sizes", "40", "--rounds", "1", "--files", "2", "--only", "ingest,sync", "--set", "backend=none"]
-    assert speed.main([*small, "--work", str(tmp_path)]) == 1
-    printed = capsys.readouterr().out
-    assert "Failed: 40 ingest: ConfigError: " in printed
-    assert "Failed: sync: ConfigError: " in printed
-
-
-@pytest.mark.parametrize("wrong", [["--sizes", "3"], ["--only", "lunch"], ["--set", "backend"]])
-def test_wrong_use_of_speed_is_one_sentence(wrong: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        speed.main(wrong)
-    assert "error: " in capsys.readouterr().err
-
-
-def test_sizes_have_suffixes() -> None:
-    assert speed.sizes_of("50,1k,2.5k,1M") == [50, 1_000, 2_500, 1_000_000]
-    assert speed.count_of("50k") == 50_000
-
-
-def test_listing_sees_every_file(tmp_path: Path) -> None:
-    for name in ("a.md", "b/c.md", "b/d/e.md"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).touch()
-    assert phases.listed(tmp_path) == 3
-
-
 # --- what they share -----------------------------------------------------------------------------
 
 
@@ -317,35 +213,6 @@ def test_percentiles_lie_between_neighbours() -> None:
     assert measure.percentile([4, 1, 3, 2], 0.5) == 2.5
     assert measure.percentile([7], 0.95) == 7
     assert math.isnan(measure.median([]))
-
-
-def test_a_ratio_is_the_median_of_the_pairs() -> None:
-    timed = measure.timing([2, 30, 4], [1, 10, 1])
-    assert (timed.p50, timed.reference, timed.ratio, timed.rounds) == (4, 1, 3, 3)
-
-
-def test_numbers_keep_their_digits() -> None:
-    assert [measure.significant(value) for value in (123456.7, 0.00123456, 12345)] == [123500, 0.001235, 12345]
-
-
-def test_what_a_process_of_its_own_answers_comes_back_with_its_memory() -> None:
-    assert measure.apart(dict, {"answer": 42}).keys() == {"answer", "peak_mb"}
-
-
-def test_a_process_that_fails_says_why(capfd: pytest.CaptureFixture[str]) -> None:
-    assert measure.apart(dict, 5) == {"failed": "TypeError: 'int' object is not iterable"}
-    assert "Traceback" in capfd.readouterr().err
-
-
-def test_whole_processes_are_timed_and_weighed() -> None:
-    assert measure.process_ms([sys.executable, "-c", "pass"]) > 1
-    small = measure.process_peak_mb([sys.executable, "-c", "pass"])
-    assert measure.process_peak_mb([sys.executable, "-c", "bytearray(50_000_000)"]) > small + 40
-
-
-def test_a_timed_process_that_fails_is_an_error() -> None:
-    with pytest.raises(subprocess.CalledProcessError):
-        measure.process_ms([sys.executable, "-c", "raise SystemExit(3)"])
 
 
 def test_a_place_on_a_page_is_filled_and_nothing_else_changes(tmp_path: Path) -> None:
@@ -356,16 +223,6 @@ def test_a_place_on_a_page_is_filled_and_nothing_else_changes(tmp_path: Path) ->
     assert page.read_text(encoding="utf-8") == "before\n<!-- x -->\nnewer\n<!-- /x -->\nafter\n"
     with pytest.raises(ValueError, match="no place for 'y'"):
         measure.refresh(page, "y", "text")
-
-
-def test_without_matplotlib_a_plot_is_skipped_visibly(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    panel = measure.Panel("x", {"line": [(1, 2)]}, "x", "y")
-    assert not measure.plot(tmp_path / "x.png", [panel])
-    assert "skipped x.png: no matplotlib; run: pip install 'memorybook[bench]'" in capsys.readouterr().err
-    assert not (tmp_path / "x.png").exists()
 
 
 def test_detection_is_counted_by_part_and_language(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -404,23 +261,6 @@ def test_small_books_answer_first_also_what_was_asked_before(
         assert {row["question"] for row in asked if row["kind"] == "none"} == {
             q for book in shelf for q in book["none"]
         }
-
-
-@pytest.mark.parametrize("name", ["recall", "speed", "detect", "conversations", "small"])
-def test_the_page_has_a_place_for_each(name: str, tmp_path: Path) -> None:
-    page = tmp_path / "benchmarks.md"
-    page.write_text((ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8"), encoding="utf-8")
-    measure.refresh(page, name, "figures")
-    assert "figures" in page.read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("name", ["recall", "speed"])
-def test_each_is_one_command_from_anywhere(name: str, tmp_path: Path) -> None:
-    script = ROOT / "benchmarks" / f"{name}.py"
-    done = subprocess.run(
-        [sys.executable, str(script), "--help"], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert f"Usage: python benchmarks/{name}.py" in done.stdout
 
 
 # --- a served book -------------------------------------------------------------------------------

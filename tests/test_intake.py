@@ -64,8 +64,3 @@ def test_nothing_of_a_misbehaving_answer_is_stored_and_it_is_said(tmp_path: Path
     found = rows(tmp_path, "--mode", "bad", *TALKS)
     assert len(found) >= 8
     assert [row["id"] for row in found if any(row[name] for name in intake.WRONG)] == []
-
-
-def test_data_that_is_missing_is_skipped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert intake.main([str(tmp_path)]) == 0
-    assert "skipped" in capsys.readouterr().err

@@ -118,15 +118,6 @@ def test_an_echo_of_the_question_is_not_told_and_figures_stand_alone(tmp_path: P
     assert judge.lines("port 7314.\nfine") == ["port 7314."]
 
 
-def test_files_hold_a_text_in_any_encoding(tmp_path: Path) -> None:
-    beside = scenario_books.Distractor(tmp_path / "none", "zh", [])
-    (tmp_path / "book").mkdir()
-    (tmp_path / "book" / "a.bin").write_bytes("架子鼓".encode("utf-16-le"))
-    (tmp_path / "book" / "b.json").write_text(json.dumps("架子鼓"), encoding="utf-8")
-    (tmp_path / "book" / "c.md").write_text("鼓", encoding="utf-8")
-    assert scenario_doors.holding(tmp_path, beside, ["架子鼓"]) == ["a.bin", "b.json"]
-
-
 # --- a talk ----------------------------------------------------------------------------------------
 
 
@@ -153,16 +144,6 @@ def test_every_door_is_asked_after_an_order_to_forget(data: Path, tmp_path: Path
     assert row["passes"]["said"]["entries"] == 0
     assert row["outside"]["questions"] == 1
     assert row["outside"]["before"] == row["outside"]["said"] == 1
-
-
-def test_an_unknown_talk_is_refused(data: Path) -> None:
-    with pytest.raises(SystemExit):
-        scenarios.main([str(data), "--talk", "absent"])
-
-
-def test_data_that_is_missing_is_skipped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert scenarios.main([str(tmp_path)]) == 0
-    assert "skipped" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(

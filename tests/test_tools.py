@@ -187,23 +187,3 @@ def test_an_agent_does_not_take_back_what_a_person_did(tmp_path: Path) -> None:
         assert tools.call(agent, "memory_undo", {"operation": newest.id})["undone"] == newest.id
     with memorybook.open(root, door="cli") as person:
         assert tools.call(person, "memory_undo", {"operation": done.id})["undone"] == done.id
-
-
-@pytest.mark.parametrize(
-    ("name", "other"),
-    [
-        ("memory_search", "memory_recall"),
-        ("memory_recall", "memory_search"),
-        ("recall_memory", "memory_search"),
-        ("memory_remember", "memory_append"),
-        ("memory_append", "memory_remember"),
-        ("recall_history", "recall_topic"),
-        ("recall_topic", "memory_search"),
-        ("recall_session", "recall_within"),
-        ("recall_within", "recall_topic"),
-    ],
-)
-def test_tools_that_are_alike_say_when_to_use_which(name: str, other: str) -> None:
-    described = tools.schema(name)["description"]
-    assert "Use it" in described
-    assert other in described

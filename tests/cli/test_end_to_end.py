@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -64,13 +61,6 @@ def test_an_unrelated_question_finds_nothing_relevant_and_is_no_error(ask: Any, 
     assert done.out.startswith("Nothing relevant found.")
 
 
-def test_an_empty_book_answers_an_empty_document(ask: Any) -> None:
-    ask("init")
-    answer = ask("search", "anything")
-    assert (answer["results"], answer["has_relevant"]) == ([], False)
-    assert ask("list") == {"entries": [], "total": 0}
-
-
 def test_notes_and_pages(ask: Any, shell: Any) -> None:
     place = ask("append", "Moved the cron job to 03:00", "--kind", "ops", "--tag", "cron")
     assert place["path"].startswith("daily/")
@@ -113,19 +103,6 @@ def test_flush_does_not_announce_what_the_book_has(shell: Any, ask: Any) -> None
     assert "Kafka" not in told[1]
 
 
-def test_a_flush_that_would_write_nothing_does_not_ask(ask: Any) -> None:
-    assert ask("flush", "n/a", "--confirm")["written"] == []
-
-
-def test_flush_of_a_conversation_asks_about_its_notes(shell: Any, tmp_path: Path) -> None:
-    file = tmp_path / "chat.jsonl"
-    file.write_text('{"role": "user", "content": "记住：部署窗口是每周四下午三点。"}\n', encoding="utf-8")
-    done = shell("flush", "--messages", str(file), "--confirm", "--yes")
-    assert done.code == 0
-    assert "部署窗口是每周四下午三点" in done.err
-    assert "written daily/" in done.out
-
-
 def test_import_from_stdin_and_read_a_turn(ask: Any, shell: Any) -> None:
     lines = [
         {"id": "t1", "role": "user", "content": "I prefer squash merges.", "timestamp": "2026-02-24T10:00:00Z"},
@@ -146,12 +123,6 @@ def test_upkeep_of_a_book(ask: Any, shell: Any, tmp_path: Path) -> None:
     for verb in ("sync", "rebuild", "status"):
         assert ask(verb, "--book", str(tmp_path / "book"))
     assert str(tmp_path / "book") in shell("status", "--book", str(tmp_path / "book")).out
-
-
-def test_recall_gives_a_block_for_a_prompt(ask: Any, shell: Any) -> None:
-    ask("add", "The user prefers terse code", "--type", "preference", "--importance", "high")
-    assert "terse code" in ask("recall", "write a function")["text"]
-    assert "terse code" in shell("recall", "write a function").out
 
 
 def test_settings_reach_the_book(ask: Any) -> None:
@@ -245,18 +216,6 @@ def test_what_is_not_there_is_exit_3(shell: Any) -> None:
         assert (done.code, done.out) == (3, ""), words
 
 
-def test_a_conversation_that_is_not_there_is_one_sentence(shell: Any) -> None:
-    done = shell("import", "no/such.jsonl")
-    assert done.code in (2, 3)
-    assert "no/such.jsonl" in done.err
-    assert done.err.count("\n") == 1
-
-
-def test_hits_of_hostile_text_cannot_act_on_the_terminal(ask: Any, shell: Any) -> None:
-    ask("add", "-", stdin="tea \x1b]0;owned\x07 \u202egnp".encode())
-    assert not set("\x1b\x07\u202e") & set(shell("search", "tea").out)
-
-
 def test_an_opened_book_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     call = Call("list", [])
     memory = call.memory
@@ -265,21 +224,6 @@ def test_an_opened_book_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     call.close()
     call.close()
     assert closed == [True]
-
-
-def test_the_search_path_imports_little(nowhere: Path) -> None:
-    (nowhere / "MEMORY.md").write_text("## Preferences\n- likes tea\n", encoding="utf-8")
-    script = (
-        "import sys; from memorybook.cli import main; code = main(sys.argv[1:]); "
-        "print(*sys.modules, file=sys.stderr); sys.exit(code)"
-    )
-    command = [sys.executable, "-c", script, "search", "tea", "--book", "."]
-    env = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
-    subprocess.run(command, check=True, capture_output=True, env=env)
-    done = subprocess.run(command, check=True, capture_output=True, text=True, env=env)
-    assert "likes tea" in done.stdout
-    heavy = {"json", "rich", "shtab", "difflib", "pathlib", "dataclasses", "shutil", "locale", "textwrap", "tempfile"}
-    assert not heavy & set(done.stderr.split())
 
 
 def test_a_session_that_nobody_ended_is_closed_after_a_command_that_nobody_waits_for(shell: Any, nowhere: Path) -> None:

@@ -109,13 +109,6 @@ def test_an_unexpected_error_is_one_line_with_its_type(shell: Any, tools: Any) -
     )
 
 
-def test_the_traceback_is_there_for_who_asks(shell: Any, tools: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    tools.answers["memory_list"] = RuntimeError("why")
-    monkeypatch.setenv("MEMORYBOOK_DEBUG", "1")
-    with pytest.raises(RuntimeError):
-        shell("list")
-
-
 def test_ctrl_c_is_130(shell: Any, tools: Any) -> None:
     tools.answers["memory_list"] = KeyboardInterrupt()
     assert shell("list") == (130, "", "")
@@ -153,12 +146,6 @@ def test_a_reader_that_went_away_is_no_error() -> None:
         ["bash", "-c", f"exec 3> >(exec head -c 1 > /dev/null); sleep 0.3; {script}"], capture_output=True, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-
-
-def test_the_module_runs_as_the_command() -> None:
-    done = run("serach")
-    assert done.returncode == 2
-    assert done.stderr.startswith(b"memorybook: unknown command")
 
 
 def test_text_that_stdout_cannot_hold_is_escaped_and_json_is_utf8(tmp_path: Path) -> None:

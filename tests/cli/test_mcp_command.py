@@ -18,7 +18,7 @@ import pytest
 import memorybook
 from cli.conftest import Shell
 from mcp import Client, StdioServerParameters
-from memorybook.hooks.hosts import HOOKED, HOSTS, file_of, places
+from memorybook.hooks.hosts import HOSTS, file_of, places
 
 Started = tuple[str, tuple[str, ...]]
 
@@ -157,13 +157,6 @@ def test_printing_writes_nothing(shell: Shell) -> None:
     assert str(settings_of("codex")) in done.err
     assert json.loads(shell("mcp", "install", "--host", "codex", "--print", "--json").out)["action"] == "none"
     assert not settings_of("codex").exists()
-
-
-def test_the_help_names_every_host(shell: Shell) -> None:
-    for verb, among in (("mcp", HOSTS), ("hook", HOOKED)):
-        told = "".join(shell(verb, "--help").out.split())  # a line may break within a name
-        *names, last = among
-        assert told.rpartition("--hostNAME")[2].startswith(f"{','.join(names)}or{last}--scope")
 
 
 @pytest.mark.parametrize(

@@ -81,16 +81,6 @@ def test_a_stale_proposal_is_shown_as_such(shell: Shell, book: str) -> None:
     assert "would be withdrawn p3, it no longer fits" in shell("--book", book, "tidy", "--dry-run").out
 
 
-def test_json_is_the_whole_answer(shell: Shell, book: str) -> None:
-    shown = json.loads(shell("--book", book, "--json", "tidy", "--dry-run").out)
-    assert shown["counts"] == {"done": {"archive": 2}, "proposed": {}}
-    shell("--book", book, "tidy", "--apply", "")
-    shown = json.loads(shell("--book", book, "--json", "review").out)
-    assert (shown["total"], shown["proposals"][0]["kind"]) == (2, "archive")
-    shown = json.loads(shell("--book", book, "--json", "review", "reject", "p1").out)
-    assert shown == {"accepted": [], "rejected": ["p1"], "stale": [], "anew": []}
-
-
 def test_new_things_in_a_stale_proposal_are_named(shell: Shell, book: str) -> None:
     from memorybook.entries.match import Proposed
     from memorybook.entries.review import propose
@@ -134,11 +124,6 @@ def test_a_heartbeat_tells_each_run(shell: Shell, book: str, as_json: bool, monk
     else:
         assert done.out == "Nothing to tidy.\n"
         assert "while it is idle; Ctrl-C ends it" in done.err
-
-
-def test_switched_off_nothing_is_done(shell: Shell, book: str) -> None:
-    for verb in ("tidy", "review"):
-        assert "switched off" in shell("--book", book, "--set", "enabled=false", verb).out
 
 
 def test_a_reason_is_for_rejecting_alone(shell: Shell, book: str) -> None:

@@ -72,11 +72,6 @@ def test_a_turn_shows_who_said_it_and_how_to_open_it(said: Any) -> None:
     assert out.startswith("1. 0.81  turn:t9  turn · 2026-02-20 · Ran\n")
 
 
-def test_an_explained_hit_shows_its_components(said: Any) -> None:
-    out, _ = said("search", answer(HIT | {"why": {"words": 0.25, "recency": 0.0125}}))
-    assert "     words           0.2500\n     recency         0.0125\n" in out
-
-
 @pytest.mark.parametrize(
     ("shown", "line"),
     [
@@ -101,21 +96,10 @@ def test_a_degraded_answer_says_so_on_stderr(said: Any) -> None:
     assert said("search", worse, quiet=True)[1] == ""
 
 
-def test_recall_is_the_block_as_it_is(said: Any) -> None:
-    assert said("recall", {"text": "<memory>\n- tea\n</memory>\n"}) == ("<memory>\n- tea\n</memory>\n", "")
-    assert said("recall", {"text": ""}) == ("", "memorybook: nothing to recall\n")
-
-
 def test_get_shows_the_lines_and_says_when_they_are_not_all(said: Any) -> None:
     lines = {"path": "a.md", "from": 1, "lines": 2, "total_lines": 2, "text": "one\n\ttwo\n"}
     assert said("get", lines) == ("one\n\ttwo\n", "")
     assert said("get", lines | {"from": 3, "total_lines": 9})[1] == "memorybook: lines 3 to 4 of 9\n"
-
-
-def test_get_shows_a_turn_with_its_speaker(said: Any) -> None:
-    turn = {"speaker": "", "role": "user", "time": None, "session": "u1", "session_name": "S1"}
-    shown = {"turn": turn, "from": 1, "lines": 1, "total_lines": 1, "text": "hello"}
-    assert said("get", shown)[0] == "user · S1\nhello\n"
 
 
 def test_get_shows_an_entry_with_all_that_it_says(said: Any) -> None:
@@ -182,27 +166,7 @@ def test_what_an_import_brought(said: Any) -> None:
     assert err == "memorybook: 1 secret masked\nmemorybook: line 3: no text\n"
 
 
-def test_what_an_import_would_bring(said: Any) -> None:
-    shown = {
-        "sessions": 22, "turns": 30, "new_turns": 30, "entries": 0, "notes": 0, "strengthened": 1, "known": 2,
-        "redacted": 0, "skipped": [], "warnings": [], "summaries": [f"sessions/{n}.md" for n in range(22)], "files": 3,
-        "dry_run": True,
-    }  # fmt: skip
-    out, err = said("import", shown)
-    first, *paths, last = out.splitlines()
-    assert (
-        first == "would bring 30 new of 30 turns in 22 sessions of 3 files; 0 entries, 0 notes, 1 strengthened, 2 known"
-    )
-    assert (len(paths), last, err) == (20, "  … and 2 more", "memorybook: nothing was written\n")
-
-
 # --- upkeep --------------------------------------------------------------------------------------
-
-
-def test_what_init_made(said: Any) -> None:
-    made = {"root": "/b", "created": ["MEMORY.md"], "hint": "add *.bak"}
-    assert said("init", made) == ("made /b/MEMORY.md\n", "memorybook: add *.bak\n")
-    assert said("init", {"root": "/b", "created": [], "hint": ""}) == ("There is a book already: /b\n", "")
 
 
 def test_a_status_is_names_and_values(said: Any) -> None:
@@ -215,11 +179,6 @@ def test_a_status_is_names_and_values(said: Any) -> None:
         "  bytes                10\n  ratio                0.1235\n"
         "warnings: a\nwarnings: b\nparts                  x, y\n"
     )
-
-
-def test_what_was_trusted(said: Any) -> None:
-    shown = {"trusted": [{"path": "/p/a.toml", "settings": ["root_dir"]}, {"path": "/p/b.toml", "settings": []}]}
-    assert said("trust", shown)[0] == ("trusted /p/a.toml (root_dir)\ntrusted /p/b.toml (nothing that needs trust)\n")
 
 
 def test_every_verb_that_answers_is_shown() -> None:
@@ -291,10 +250,6 @@ def test_json_holds_the_same_words_and_nothing_that_acts_on_a_terminal(
     assert text[:2] in out
 
 
-def test_visible_shows_what_ends_a_line_unseen() -> None:
-    assert visible("a\u2028b") == "a\\u2028b"
-
-
 def test_visible_leaves_ordinary_text_alone() -> None:
     for text in ("plain", "换行\n和\t制表", "👩‍👩‍👧 é", "a\u3000b\u00a0c", ""):
         assert visible(text) == text
@@ -312,10 +267,6 @@ def test_wrapping_loses_nothing_but_spaces(text: str, width: int) -> None:
     rows = show.wrapped(text, width)
     assert "".join(rows).replace(" ", "") == text.replace(" ", "")
     assert all(show.cells(row) <= width for row in rows)
-
-
-def test_a_wide_character_that_does_not_fit_at_all_is_still_shown() -> None:
-    assert "".join(show.wrapped("数据", 1)) == "数据"
 
 
 class Stream:

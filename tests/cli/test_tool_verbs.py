@@ -137,10 +137,6 @@ def test_messages_that_cannot_be_read(
     assert message in done.err
 
 
-def test_messages_in_a_directory(shell: Any, tools: Any, tmp_path: Path) -> None:
-    assert "cannot read" in shell("flush", "--messages", str(tmp_path)).err
-
-
 RECEIPT = {
     "dry_run": True, "entries": ["a1", "b2"], "notes": [], "documents": [], "sessions": 0, "turns": 3, "remains": [],
 }  # fmt: skip
@@ -153,10 +149,6 @@ def test_forgetting_by_query_shows_what_would_go_and_needs_a_yes(shell: Any, too
     assert "would forget 2 entries, 3 turns" in done.err
     assert "give --yes" in done.err
     assert [asked["dry_run"] for _, asked in tools.asked] == [True]
-
-
-def test_a_switched_off_memory_has_nothing_to_ask_about(shell: Any, tools: Any) -> None:
-    assert "switched off" in shell("forget", "--query", "phone").out
 
 
 def test_a_query_that_finds_nothing_forgets_nothing_and_does_not_ask(shell: Any, tools: Any) -> None:

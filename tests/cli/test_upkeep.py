@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from memorybook.cli.call import ALIASES, VERBS, Call
-from memorybook.config.settings import OFF
 
 
 class Upkept:
@@ -84,20 +83,6 @@ def test_import(shell: Any, memory: Upkept) -> None:
     assert json.loads(done.out) == {"turns": 3, "progress": False}
 
 
-def test_a_switched_off_memory_imports_nothing(shell: Any, memory: Upkept) -> None:
-    memory.config.enabled = False
-    assert json.loads(shell("import", "-", "--json").out)["disabled"] is True
-    assert memory.imported == []
-
-
-@pytest.mark.parametrize("verb", ["init", "sync", "rebuild", "watch"])
-def test_a_switched_off_memory_is_not_kept_up(shell: Any, memory: Upkept, verb: str) -> None:
-    memory.config.enabled = False
-    assert shell(verb) == (0, "Memory is switched off: set enabled = true to use it.\n", "")
-    shown = json.loads(shell(verb, "--json").out)
-    assert shown == {"disabled": True, "tool": verb, "reason": OFF}
-
-
 def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(type(sys.stderr), "isatty", lambda _: True)
     call = Call("sync", [])
@@ -108,24 +93,6 @@ def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     with Call("sync", ["--quiet"]).progress("Indexing") as progress:
         assert progress is None
     assert capsys.readouterr().out == ""
-
-
-def test_an_opened_book_is_closed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    upkept = Upkept()
-    asked: list[tuple[Any, ...]] = []
-
-    def opened(book: str | None, *, project: str | None, config: Any, door: str) -> Upkept:
-        asked.append((book, project, config.max_results, door))
-        return upkept
-
-    monkeypatch.setattr("memorybook.memory.open", opened)
-    call = Call("init", ["--book", "b", "--project", "p", "--set", "max_results=3"])
-    opened_books: list[object] = [call.memory, call.memory]
-    assert opened_books == [upkept, upkept]
-    assert asked == [("b", "p", 3, "cli")]
-    call.close()
-    call.close()
-    assert upkept.closed
 
 
 # --- trust ---------------------------------------------------------------------------------------
@@ -142,11 +109,6 @@ def test_trust_a_named_file(shell: Any, nowhere: Path) -> None:
     (nowhere / "memorybook.json").write_text('{"max_results": 3}')
     answer = json.loads(shell("trust", "memorybook.json", "--json").out)
     assert answer == {"trusted": [{"path": f"{nowhere}/memorybook.json", "settings": []}]}
-
-
-@pytest.mark.parametrize("words", [["trust"], ["trust", "nowhere.toml"]])
-def test_nothing_to_trust(shell: Any, words: list[str]) -> None:
-    assert shell(*words).code == 3
 
 
 def test_the_status_of_a_book_that_cannot_be_opened_says_what_was_left_out(
@@ -197,12 +159,6 @@ def test_completion_knows_every_verb_and_alias(shell: Any) -> None:
     assert set(re.findall(r"[\w-]+", verbs.partition("=")[2])) == {*VERBS, *ALIASES}
 
 
-def test_completion_of_files_and_directories(shell: Any) -> None:
-    script = shell("completion", "bash").out
-    assert "_shtab_memorybook_import_pos_0_COMPGEN=_shtab_compgen_files" in script
-    assert "_shtab_memorybook___book_COMPGEN=_shtab_compgen_dirs" in script
-
-
 def test_bash_accepts_the_script_and_completes_with_it(shell: Any, tmp_path: Path) -> None:
     script = tmp_path / "completion.bash"
     script.write_text(shell("completion", "bash").out)
@@ -212,12 +168,6 @@ def test_bash_accepts_the_script_and_completes_with_it(shell: Any, tmp_path: Pat
     )
     done = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "search"
-
-
-def test_no_completion_for_an_unknown_shell(shell: Any) -> None:
-    done = shell("completion", "cmd.exe")
-    assert done.code == 2
-    assert "no completion for 'cmd.exe'" in done.err
 
 
 def test_completion_without_its_library(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:

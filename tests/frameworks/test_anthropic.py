@@ -18,8 +18,6 @@ import memorybook
 from frameworks import page
 from frameworks.steps import STEPS, seeded
 from inference.server import Service
-from memorybook import tools
-from memorybook.config.settings import Config
 from memorybook.memory import Memory
 
 anthropic = pytest.importorskip("anthropic", reason="run by tests/frameworks/run")
@@ -180,11 +178,6 @@ def test_what_the_reference_does_not_do(memory: Memory) -> None:
     assert "needs 'file_text'" in refused(tool, command="create", path="/memories/a")
 
 
-def test_switched_off_it_does_nothing(tmp_path: Path) -> None:
-    with memorybook.open(str(tmp_path / "book"), config=Config()._replace(enabled=False)) as off:
-        assert "switched off" in refused(BookMemoryTool(off), command="view", path="/memories")
-
-
 def test_the_asynchronous_tool_says_the_same(memory: Memory) -> None:
     tool = AsyncBookMemoryTool(memory, cache_control={"type": "ephemeral"})
     made = asyncio.run(tool.call({"command": "create", "path": "/memories/a.md", "file_text": "tea"}))
@@ -192,15 +185,6 @@ def test_the_asynchronous_tool_says_the_same(memory: Memory) -> None:
     with pytest.raises(ToolError, match=r"File /memories/a\.md already exists"):
         asyncio.run(tool.call({"command": "create", "path": "/memories/a.md", "file_text": "tea"}))
     assert tool.to_dict()["cache_control"] == {"type": "ephemeral"}
-
-
-def test_plain_schemas_are_what_the_api_takes() -> None:
-    from anthropic.types import ToolParam
-    from pydantic import ConfigDict, TypeAdapter
-
-    ToolParam.__pydantic_config__ = ConfigDict(extra="forbid")
-    for given in tools.schemas("anthropic"):
-        assert TypeAdapter(ToolParam).validate_python(given) == given
 
 
 # --- end to end ----------------------------------------------------------------------------------
@@ -231,21 +215,3 @@ def test_the_page_is_what_happens(model: Service, tmp_path: Path, monkeypatch: p
     listed, shown = fifth["messages"][-1]["content"]
     assert path in listed["content"]
     assert "train: noon" in shown["content"]
-
-
-def test_the_asynchronous_runner_calls_the_tool(memory: Memory, model: Service) -> None:
-    made = {"command": "create", "path": "/memories/a.md", "file_text": "tea\n"}
-    model.script = [llm_server.call(("t1", "memory", made)), llm_server.say("Noted.")]
-
-    async def run() -> str:
-        async with anthropic.AsyncAnthropic() as client:
-            runner = client.beta.messages.tool_runner(
-                model="claude-sonnet-5-5",
-                max_tokens=100,
-                messages=[{"role": "user", "content": "Note: tea."}],
-                tools=[AsyncBookMemoryTool(memory)],
-            )
-            return str((await runner.until_done()).content[-1].text)
-
-    assert asyncio.run(run()) == "Noted."
-    assert memory.document("a.md").text == "tea\n"

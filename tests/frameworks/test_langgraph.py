@@ -14,8 +14,7 @@ import pytest
 import memorybook
 from frameworks import page
 from frameworks.steps import STEPS, seeded
-from memorybook.config.settings import Config
-from memorybook.errors import InvalidInput, Unavailable
+from memorybook.errors import InvalidInput
 from memorybook.memory import Memory
 
 pytest.importorskip("langgraph", reason="the framework is not installed: run tests/frameworks/run")
@@ -204,14 +203,6 @@ def test_what_the_reference_does_not_do(memory: Memory) -> None:
         store.search(("ann",), filter={"n": {"$like": 1}})
     with pytest.raises(NotImplementedError, match="TTL"):
         store.put(("ann",), "keys", {"n": 1}, ttl=5)
-
-
-def test_switched_off_it_does_nothing(tmp_path: Path) -> None:
-    with (
-        memorybook.open(str(tmp_path / "book"), config=Config()._replace(enabled=False)) as off,
-        pytest.raises(Unavailable, match="switched off"),
-    ):
-        BookStore(off).search(())
 
 
 def test_the_asynchronous_calls_do_the_same(memory: Memory) -> None:

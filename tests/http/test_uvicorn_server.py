@@ -24,9 +24,8 @@ import pytest
 
 import memorybook
 from memorybook.cli import main
-from memorybook.config.settings import Config, ServerSettings
-from memorybook.http.middleware import Limits, Rates
-from memorybook.http.uvicorn_server import listen, url_of
+from memorybook.config.settings import Config
+from memorybook.http.middleware import Limits
 from memorybook.memory import Memory
 from serving import OWNER, TLS, Served, books_at, serving
 
@@ -83,15 +82,6 @@ def test_a_token_has_a_rate(small: Served) -> None:
         assert int(client.get("/documents").headers["Retry-After"]) >= 1
     with another(small) as other:
         assert other.get("/documents").status_code == 200
-
-
-def test_a_bucket_fills_again() -> None:
-    now = 0.0
-    rates = Rates(2.0, clock=lambda: now)
-    assert [rates.wait("a") for _ in range(5)] == [0, 0, 0, 0, 0.5]
-    now = 0.5
-    assert (rates.wait("a"), rates.wait("b")) == (0, 0)
-    assert Rates(0.0).wait("a") == 0
 
 
 def test_what_takes_too_long_is_told_to_go_on_and_does(small: Served, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -351,10 +341,3 @@ def test_without_its_packages_it_says_how_to_get_them(
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     assert main(["serve", "--port", "many"]) == 5
     assert "pip install 'memorybook[server]'" in capsys.readouterr().err
-
-
-def test_a_link_names_the_place_as_a_browser_has_it() -> None:
-    for host, shown in (("127.0.0.1", "127.0.0.1"), ("0.0.0.0", "localhost"), ("::1", "[::1]")):
-        settings = ServerSettings(host=host, port=0)
-        with listen(settings) as listening:
-            assert url_of(listening, settings) == f"http://{shown}:{listening.getsockname()[1]}"

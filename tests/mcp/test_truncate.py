@@ -51,13 +51,6 @@ def test_a_list_loses_its_end_and_the_rest_is_said() -> None:
     assert size(shown) > MOST * 0.8, "the room is used"
 
 
-def test_one_small_list_leaves_its_room_to_the_other() -> None:
-    one, many = [{"id": "s"}], [{"id": f"t{number}", "text": "word " * 50} for number in range(400)]
-    shown = bounded({"sessions": one, "turns": many})
-    assert shown["sessions"] == one
-    assert size(shown["turns"]) > MOST * 0.8
-
-
 @pytest.fixture
 def long(tmp_path: Path) -> Memory:
     folder = tmp_path / "book" / "notes"
