@@ -114,7 +114,7 @@ def test_a_search_imports_nothing_heavy(tmp_path: Path, question: str) -> None:
         f"code = main({[*book, 'search', question]!r}); "
         "heavy = {'dataclasses', 'inspect', 'numpy', 'tokenizers', 'pathlib', 'pydantic', 'asyncio', 'rich', "
         "'httpx2', 'wordllama', 'logging', 'concurrent.futures', 'tomllib', 'shtab', 'difflib', 'uuid', 'json', "
-        "'typing', 'argparse', 're', 'functools', 'contextlib', 'datetime', 'threading', 'memorybook.model', "
+        "'typing', 'argparse', 're', 'datetime', 'threading', 'memorybook.model', "
         "'memorybook.formats.memory_md', 'memorybook.book.transaction'}; "
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr); sys.exit(code)"
     )

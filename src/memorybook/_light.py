@@ -1,4 +1,4 @@
-"""Stand-ins for `typing`, `collections.abc`, `contextlib`, `datetime` and `re.compile` that import nothing heavy.
+"""Stand-ins for `typing`, `collections.abc`, `datetime` and `re.compile` that import nothing heavy.
 
 A cold `memorybook search` would spend more time on importing the originals than on starting the interpreter. Type
 checkers see the originals. A module that uses `NamedTuple` begins with `from __future__ import annotations`: its types
@@ -6,6 +6,9 @@ are text at run time.
 """
 
 from __future__ import annotations
+
+from contextlib import contextmanager, suppress
+from functools import cache as once
 
 __all__ = [
     "TYPE_CHECKING", "UTC", "AbstractSet", "Any", "Callable", "Collection", "Iterable", "Iterator", "Literal",
@@ -19,11 +22,9 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
-    from contextlib import contextmanager, suppress
     from datetime import UTC, date, datetime, timedelta, tzinfo
-    from typing import Any, Literal, NamedTuple, Protocol, TypeVar, cast
+    from typing import Any, Literal, NamedTuple, Protocol, cast
 
-    T = TypeVar("T")
 else:
     try:
         from _collections import _tuplegetter as _field  # as collections.namedtuple does: four times as fast to read
@@ -111,71 +112,6 @@ else:
         from _datetime import UTC, date, datetime, timedelta, tzinfo
     except ImportError:  # a Python that has it in Python alone
         from datetime import UTC, date, datetime, timedelta, tzinfo
-
-    class suppress:  # noqa: N801 - as in contextlib
-        """Ends a block quietly at any of these errors."""
-
-        __slots__ = ("errors",)
-
-        def __init__(self, *errors):
-            self.errors = errors
-
-        def __enter__(self):
-            return None
-
-        def __exit__(self, kind, error, trace):
-            return kind is not None and issubclass(kind, self.errors)
-
-    def contextmanager(function):
-        """The generator function as one of blocks: what comes before its `yield` enters them, the rest leaves."""
-
-        def made(*values, **named):
-            return _Block(function(*values, **named))
-
-        made.__name__, made.__doc__ = function.__name__, function.__doc__
-        return made
-
-    class _Block:
-        __slots__ = ("steps",)
-
-        def __init__(self, steps):
-            self.steps = steps
-
-        def __enter__(self):
-            for value in self.steps:
-                return value
-            raise RuntimeError("the generator of a block did not yield")
-
-        def __exit__(self, kind, error, trace):
-            if error is None:
-                for _ in self.steps:
-                    return self._goes_on()
-                return False
-            try:
-                self.steps.throw(error)
-            except StopIteration:
-                return True
-            except BaseException as raised:
-                if raised is error or (raised.__cause__ is error and isinstance(error, StopIteration)):
-                    return False  # a generator cannot pass on StopIteration as it is
-                raise
-            return self._goes_on()
-
-        def _goes_on(self):
-            self.steps.close()
-            raise RuntimeError("the generator of a block yielded again")
-
-
-def once(function: Callable[[], T]) -> Callable[[], T]:
-    """The function, whose answer is kept: it is worked out when it is first asked for."""
-    known: list[T] = []
-
-    def answer() -> T:
-        if not known:
-            known.append(function())
-        return known[0]
-
-    return answer
 
 
 def quoted(text: str) -> str:

@@ -1,7 +1,7 @@
 """The command `memorybook-hook EVENT --host HOST [--book DIR]`, which agent hosts call while they work.
 
 Hosts may start this very file, `python -I -S …/memorybook/hooks/command.py EVENT …`. Without the site packages, which
-an event that is only noted does not need, it starts faster than a bare interpreter does with them.
+an event that is only noted does not need, it starts about as fast as a bare interpreter does with them.
 """
 
 from __future__ import annotations
