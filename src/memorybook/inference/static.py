@@ -18,7 +18,7 @@ from operator import add
 from struct import Struct
 from zlib import crc32
 
-from memorybook._light import TYPE_CHECKING, Any, Memo, cast, lazily
+from memorybook._light import TYPE_CHECKING, Any, Memo, cast, lazily, suppress
 from memorybook.errors import EmbedderFailed
 from memorybook.inference.arrays import arrays, stacked, unit_row
 from memorybook.text.tokens import han_share
@@ -42,7 +42,7 @@ _WEIGHTS = "wordllama/weights/l2_supercat_256.safetensors"
 _TOKENIZER = "wordllama/tokenizers/l2_supercat_tokenizer_config.json"
 _ROW = Struct(f"<{DIMENSIONS}e")
 _WIDTH = 4 * DIMENSIONS
-_BULK = 8_000  # characters from which importing numpy, and a dictionary of the pieces, pay
+_BULK = 8_000  # characters from which importing numpy pays
 _LOST = 5e-3  # milliseconds that a character takes longer without numpy
 _AHEAD, _AT_ONCE = 4096, 256  # texts to come from which a second process pays, and handed to it at a time
 
@@ -51,12 +51,8 @@ FIRST_BYTE = 3  # the ids 3 … 258 stand for the bytes 0 … 255
 FIRST_PIECE = 259  # below it: three control tokens and the bytes, which no merge makes
 LONGEST_WORD = 128
 
-_MAGIC = b"memorybook word pieces 1"
-_HEADER = len(_MAGIC) + 8
-_SLOTS = 65521
 _NEVER = 1 << 62
 _CACHED_WORDS = 50_000
-_UNFOLDED_AFTER = 2_500  # pieces looked up one by one, in as much time as a dictionary of all takes
 
 MOST_AHEAD = 262_144
 """Texts that are known ahead at most, a kilobyte of disk each."""
@@ -77,7 +73,7 @@ class StaticEmbedder:
     counts as single spaces. CJK characters are passed over; a text that is mostly CJK, or has no letter
     or digit, gets a row of zeros.
 
-    Nothing is read before the first `embed`, which adds about 3 ms to a fresh process once `cache_dir`
+    Nothing is read before the first `embed`, which adds about 6 ms to a fresh process once `cache_dir`
     holds the file that the first one makes there. Equal texts give equal rows, to the last bits only
     within one call: many texts are summed by numpy. Safe to share between threads.
 
@@ -99,9 +95,17 @@ class StaticEmbedder:
         """Return a float32 array (n, 256) in the order of `texts`. Raises EmbedderFailed without the weights."""
         if len(texts) > 1:  # a question that is asked meanwhile changes nothing
             self._expected = []
-        if self._ahead is not None:
-            return self._filled(texts, self._ahead)
-        return self.rows(texts, bulk=sum(map(len, texts)) >= _BULK)
+        if self._ahead is None:
+            return self.rows(texts, bulk=sum(map(len, texts)) >= _BULK)
+        rows = self._ahead.take(texts)
+        if rows is None:
+            self._ahead = None
+            return self.rows(texts, bulk=True)
+        missing = [place for place, row in enumerate(rows) if row is None]
+        made = memoryview(cast("Any", self.rows([texts[place] for place in missing], bulk=True))).tobytes()
+        for number, place in enumerate(missing):
+            rows[place] = made[number * _WIDTH : (number + 1) * _WIDTH]
+        return stacked([row for row in rows if row is not None], DIMENSIONS)
 
     def expect(self, texts: Sequence[str]) -> None:
         """Say that these texts will be embedded soon: of many, a second process makes the vectors meanwhile.
@@ -131,27 +135,21 @@ class StaticEmbedder:
         if ahead is not None:
             ahead.close()
 
-    def _filled(self, texts: Sequence[str], ahead: EmbedWorker) -> Vectors:
-        """Return the rows that were made ahead, and the others made now."""
-        rows = ahead.take(texts)
-        if rows is None:
-            self._ahead = None
-            return self.rows(texts, bulk=True)
-        missing = [place for place, row in enumerate(rows) if row is None]
-        made = memoryview(cast("Any", self.rows([texts[place] for place in missing], bulk=True))).tobytes()
-        for number, place in enumerate(missing):
-            rows[place] = made[number * _WIDTH : (number + 1) * _WIDTH]
-        return stacked([row for row in rows if row is not None], DIMENSIONS)
-
     def rows(self, texts: Sequence[str], *, bulk: bool) -> Vectors:
         """Embed now, in this process; imports numpy only if `bulk`."""
         self._opened = self._opened or _read_once((tuple(sys.path), self._cache_dir))
         pieces, weights, start = self._opened
-        if bulk:
-            pieces.unfold()
         np = arrays(inf if bulk else sum(map(len, texts)) * _LOST)
         if np is not None:
-            return _bulk(np, pieces, weights, start, texts)
+            table = np.frombuffer(weights, dtype="<f2", count=pieces.size * DIMENSIONS, offset=start)
+            table = table.reshape(pieces.size, DIMENSIONS)
+            vectors: Vectors = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
+            for vector, text in zip(vectors, texts, strict=True):
+                if tokens := _tokens(pieces, text):
+                    np.add.reduce(table.take(tokens, axis=0), axis=0, dtype=np.float32, out=vector)
+            lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+            np.divide(vectors, lengths, out=vectors, where=lengths > 0)
+            return vectors
         known: dict[int, tuple[float, ...]] = {}
         rows = []
         for text in texts:
@@ -168,39 +166,24 @@ class StaticEmbedder:
 # --- words to token ids -----------------------------------------------------------------------------
 # Llama 2's BPE never merges across the word mark, and the rank of a merge is the id of the piece that it makes
 # (among merges that make the same piece: the ids of its halves). So "which pieces are there" is all that is needed
-# to merge exactly as the tokenizer does; the tests compare both. The pieces are one block of bytes that is looked up
-# where it lies: a hash table of ids, the end of each piece, the pieces. Reading it from a file takes half a
-# millisecond; parsing the tokenizer's JSON, from which it is made, sixty.
+# to merge exactly as the tokenizer does; the tests compare both. They are read from a file with a line for each: a
+# tenth of the time that parsing the tokenizer's JSON takes, from which it is made.
 
 
 class WordPieces:
     """The pieces of a vocabulary, and how they cut words. Safe to share between threads.
 
-    Attributes:
-        size: How many ids there are.
+    Args:
+        pieces: By id.
     """
 
-    def __init__(self, packed: bytes) -> None:
-        """`packed` as `pack` makes it. Raises ValueError if it is anything else."""
-        if not is_packed(packed):
-            raise ValueError("not a block of word pieces, or a damaged one")
-        self.size = int.from_bytes(packed[len(_MAGIC) : len(_MAGIC) + 4], "little")
-        table = memoryview(packed)[_HEADER:]
-        self._slots = table[: 2 * _SLOTS].cast("H")
-        self._ends = table[2 * _SLOTS :][: 4 * self.size].cast("I")
-        self._text = packed[_HEADER + 2 * _SLOTS + 4 * self.size :]
-        self._find: Any = self._look_up
+    def __init__(self, pieces: Sequence[str]) -> None:
+        self.size = len(pieces)
+        numbers = dict(zip(pieces, range(self.size), strict=True))
+        for piece in pieces[:FIRST_PIECE]:
+            del numbers[piece]
+        self._find = numbers.get
         self._words: dict[str, list[int]] = {}
-        self._looked_up = 0
-
-    def unfold(self) -> None:
-        """Make a dictionary of the pieces: 10 ms and 4 MB that pay from some hundred words on, and come by then."""
-        if self._find == self._look_up:
-            starts = (0, *self._ends)
-            self._find = {
-                self._text[starts[number] : starts[number + 1]].decode(): number
-                for number in range(FIRST_PIECE, self.size)
-            }.get
 
     def ids(self, word: str) -> list[int]:
         """Return the token ids of a word that stands behind a space; not to be changed by the caller.
@@ -211,7 +194,6 @@ class WordPieces:
         found = self._words.get(word)
         if found is None:
             if len(word) > LONGEST_WORD:
-                self.unfold()
                 parts = [word[start : start + LONGEST_WORD] for start in range(0, len(word), LONGEST_WORD)]
                 parts[0] = MARK + parts[0]
                 return [id for part in parts for id in self._merged(part)]
@@ -225,68 +207,25 @@ class WordPieces:
         """Merge neighbours, the lowest rank first and the leftmost among equals, until none is left."""
         parts = list(text)
         ids = [self._find(part, 0) for part in parts]
-        ranks = [self._rank(parts, ids, at) for at in range(len(parts) - 1)]
-        while ranks and (rank := min(ranks)) != _NEVER:
-            at = ranks.index(rank)
+
+        def rank(at: int) -> int:
+            made = self._find(parts[at] + parts[at + 1], 0)
+            return made << 32 | ids[at] << 16 | ids[at + 1] if made else _NEVER
+
+        ranks = [rank(at) for at in range(len(parts) - 1)]
+        while ranks and (best := min(ranks)) != _NEVER:
+            at = ranks.index(best)
             parts[at : at + 2] = [parts[at] + parts[at + 1]]
-            ids[at : at + 2] = [rank >> 32]
+            ids[at : at + 2] = [best >> 32]
             del ranks[at]
             if at:
-                ranks[at - 1] = self._rank(parts, ids, at - 1)
+                ranks[at - 1] = rank(at - 1)
             if at < len(ranks):
-                ranks[at] = self._rank(parts, ids, at)
+                ranks[at] = rank(at)
         found: list[int] = []
         for part, number in zip(parts, ids, strict=True):
             found += [number] if number else [FIRST_BYTE + byte for byte in part.encode()]
         return found
-
-    def _rank(self, parts: list[str], ids: list[int], at: int) -> int:
-        made = self._find(parts[at] + parts[at + 1], 0)
-        return made << 32 | ids[at] << 16 | ids[at + 1] if made else _NEVER
-
-    def _look_up(self, piece: str, missing: int) -> int:
-        self._looked_up += 1
-        if self._looked_up > _UNFOLDED_AFTER:
-            self.unfold()
-        data = piece.encode()
-        slot = int.from_bytes(data, "little") % _SLOTS
-        while number := self._slots[slot]:
-            if self._text[self._ends[number - 1] : self._ends[number]] == data:
-                return number
-            slot = (slot + 1) % _SLOTS
-        return missing
-
-
-def pack(vocabulary: dict[str, int]) -> bytes:
-    """Return the block of bytes that `WordPieces` reads, for a vocabulary piece -> id with ids 0 … n-1.
-
-    Raises ValueError if the ids are others, or too many.
-    """
-    pieces = sorted(vocabulary, key=vocabulary.__getitem__)
-    if [vocabulary[piece] for piece in pieces] != list(range(len(pieces))) or not 0 < len(pieces) < _SLOTS:
-        raise ValueError(f"a vocabulary of {len(pieces)} pieces whose ids do not count from 0")
-    slots = memoryview(bytearray(2 * _SLOTS)).cast("H")
-    ends = memoryview(bytearray(4 * len(pieces))).cast("I")
-    text = bytearray()
-    for number, piece in enumerate(pieces):
-        data = piece.encode()
-        text += data
-        ends[number] = len(text)
-        if number < FIRST_PIECE:
-            continue
-        slot = int.from_bytes(data, "little") % _SLOTS
-        while slots[slot]:
-            slot = (slot + 1) % _SLOTS
-        slots[slot] = number
-    body = b"".join((slots, ends, text))
-    return b"".join((_MAGIC, len(pieces).to_bytes(4, "little"), crc32(body).to_bytes(4, "little"), body))
-
-
-def is_packed(data: bytes) -> bool:
-    """Return whether `data` is a block that `pack` made, undamaged."""
-    checksum = int.from_bytes(data[_HEADER - 4 : _HEADER], "little")
-    whole = len(data) > _HEADER + 2 * _SLOTS and data.startswith(_MAGIC)
-    return whole and crc32(memoryview(data)[_HEADER:]) == checksum
 
 
 def load_pieces(tokenizer: str, cache_dir: str | None) -> WordPieces:
@@ -299,36 +238,34 @@ def load_pieces(tokenizer: str, cache_dir: str | None) -> WordPieces:
     if cache_dir is None:
         return WordPieces(_from_tokenizer(tokenizer))
     status = os.stat(tokenizer)
-    cache = os.path.join(cache_dir, f"wordpieces-{status.st_size:x}-{status.st_mtime_ns:x}.bin")
+    cache = os.path.join(cache_dir, f"wordpieces-{status.st_size:x}-{status.st_mtime_ns:x}.txt")
+    with suppress(OSError), open(cache, "rb") as file:
+        checksum, _, data = file.read().partition(b"\n")
+        if checksum == b"%08x" % crc32(data):
+            return WordPieces(data.decode().split("\n"))
+    pieces = _from_tokenizer(tokenizer)
+    data = "\n".join(pieces).encode()
+    temporary = f"{cache}.{os.getpid()}.tmp"
     try:
-        with open(cache, "rb") as file:
-            packed = file.read()
-    except OSError:
-        packed = b""
-    if not is_packed(packed):
-        packed = _from_tokenizer(tokenizer)
-        _store(cache, packed)
-    return WordPieces(packed)
+        os.makedirs(cache_dir, exist_ok=True)
+        with open(temporary, "wb") as file:
+            file.write(b"%08x\n%b" % (crc32(data), data))
+        os.replace(temporary, cache)
+    except OSError:  # it is only slower
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+    return WordPieces(pieces)
 
 
-def _from_tokenizer(path: str) -> bytes:
+def _from_tokenizer(path: str) -> list[str]:
     import json
 
     with open(path, encoding="utf-8") as file:
-        return pack(json.load(file)["model"]["vocab"])
-
-
-def _store(path: str, data: bytes) -> None:
-    """Write a file whole or not at all; a cache that cannot be written is only slower."""
-    temporary = f"{path}.{os.getpid()}.tmp"
-    try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(temporary, "wb") as file:
-            file.write(data)
-        os.replace(temporary, path)
-    except OSError:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
+        numbers: dict[str, int] = json.load(file)["model"]["vocab"]
+    pieces = sorted(numbers, key=numbers.__getitem__)
+    if [numbers[piece] for piece in pieces] != list(range(len(pieces))) or not 0 < len(pieces) < 1 << 16:
+        raise ValueError(f"a vocabulary of {len(pieces)} pieces whose ids do not count from 0")
+    return pieces
 
 
 # --- vectors made ahead ------------------------------------------------------------------------------
@@ -354,9 +291,6 @@ class EmbedWorker:
         self._places: dict[int, int] = {}
         self._given = 0
         self._end: Callable[[], object] | None = None
-        self._start(cache_dir)
-
-    def _start(self, cache_dir: str | None) -> None:
         import subprocess
         from tempfile import TemporaryFile
         from weakref import finalize
@@ -435,8 +369,6 @@ class EmbedWorker:
 def _stop(process: Popen[bytes]) -> None:
     process.kill()
     if process.stdin is not None:
-        from contextlib import suppress
-
         with suppress(OSError):  # it may have ended before it had read all
             process.stdin.close()
     process.wait()
@@ -482,7 +414,13 @@ def _read(place: tuple[tuple[str, ...], str | None]) -> _Opened:
         raise EmbedderFailed("the bundled embedder's weights are not installed; run: pip install 'wordllama>=0.4,<0.5'")
     try:
         pieces = load_pieces(os.path.join(folder, _TOKENIZER), cache_dir)
-        weights, start = _mapped(os.path.join(folder, _WEIGHTS), pieces.size)
+        with open(os.path.join(folder, _WEIGHTS), "rb") as file:
+            weights = mmap(file.fileno(), 0, access=ACCESS_READ)
+        start = 8 + int.from_bytes(weights[:8], "little")  # a safetensors file: length of the header, header, rows
+        if f'"dtype":"F16","shape":[{pieces.size},{DIMENSIONS}]'.encode() not in weights[8 : min(start, 1024)]:
+            raise ValueError(f"no table of {pieces.size} rows of {DIMENSIONS} half floats in its header")
+        if len(weights) != start + pieces.size * _ROW.size:
+            raise ValueError(f"{len(weights)} bytes where {start + pieces.size * _ROW.size} were expected")
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise EmbedderFailed(
             f"the bundled embedder's files in {folder!r} cannot be used ({error}); reinstall 'wordllama>=0.4,<0.5'"
@@ -513,28 +451,3 @@ _UNREAD = lazily(
 
 def _tokens(pieces: WordPieces, text: str) -> list[int]:
     return [number for word in readable(text).split() for number in pieces.ids(word)]
-
-
-def _bulk(np: Any, pieces: WordPieces, weights: mmap, start: int, texts: Sequence[str]) -> Vectors:
-    table = np.frombuffer(weights, dtype="<f2", count=pieces.size * DIMENSIONS, offset=start)
-    table = table.reshape(pieces.size, DIMENSIONS)
-    vectors: Vectors = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
-    for vector, text in zip(vectors, texts, strict=True):
-        tokens = _tokens(pieces, text)
-        if tokens:
-            np.add.reduce(table.take(tokens, axis=0), axis=0, dtype=np.float32, out=vector)
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    np.divide(vectors, lengths, out=vectors, where=lengths > 0)
-    return vectors
-
-
-def _mapped(path: str, size: int) -> tuple[mmap, int]:
-    """Return the safetensors file (8 bytes of header length, JSON header, rows) and where its rows begin."""
-    with open(path, "rb") as file:
-        weights = mmap(file.fileno(), 0, access=ACCESS_READ)
-    start = 8 + int.from_bytes(weights[:8], "little")
-    if f'"dtype":"F16","shape":[{size},{DIMENSIONS}]'.encode() not in weights[8 : min(start, 1024)]:
-        raise ValueError(f"no table of {size} rows of {DIMENSIONS} half floats in its header")
-    if len(weights) != start + size * _ROW.size:
-        raise ValueError(f"{len(weights)} bytes where {start + size * _ROW.size} were expected")
-    return weights, start
