@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from memorybook.config.project import Project
     from memorybook.config.settings import Config
     from memorybook.formats.llm_messages import Usage
-    from memorybook.inference.budget import Metered
+    from memorybook.inference.structured_output import Metered
     from memorybook.model import Trust
     from memorybook.protocols import LLM, Embedder, Function
 
@@ -118,7 +118,7 @@ class Context(NamedTuple):
             llm = as_llm(given)
         if llm is None:
             return None
-        from memorybook.inference.budget import Metered
+        from memorybook.inference.structured_output import Metered
 
         if isinstance(llm, Metered):
             return llm

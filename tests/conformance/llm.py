@@ -12,7 +12,7 @@ import pytest
 from memorybook.config.settings import Budget
 from memorybook.errors import BudgetSpent, InvalidInput, LLMFailed
 from memorybook.formats.llm_messages import Form, Reply, ToolSchema, Usage
-from memorybook.inference.budget import Metered
+from memorybook.inference.structured_output import Metered
 from memorybook.protocols import LLM
 
 ASKED = [{"role": "system", "content": "You keep memories."}, {"role": "user", "content": "我喜欢绿茶 and oolong."}]

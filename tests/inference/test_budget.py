@@ -10,8 +10,7 @@ from conformance.llm import ASKED, FACTS, SEARCH
 from memorybook.config.settings import Budget
 from memorybook.errors import BudgetSpent, InvalidInput, LLMFailed
 from memorybook.formats.llm_messages import Form, Message, Reply, ToolSchema, Usage
-from memorybook.inference.budget import Metered
-from memorybook.inference.structured_output import Request, tokens_of
+from memorybook.inference.structured_output import Metered, Request, tokens_of
 from memorybook.protocols import LLM
 from memorybook.testing import ScriptedLLM
 

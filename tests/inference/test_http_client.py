@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -220,15 +217,3 @@ def test_connections_are_used_again_and_proxies_never(
         made.embed(TEXTS) if isinstance(made, RemoteEmbedder) else made.complete(ASKED)
     made.close()
     assert len(service.clients) == 1
-
-
-def test_making_a_client_imports_none() -> None:
-    script = (
-        "import sys; before = set(sys.modules); from memorybook.config.settings import LLMSettings; "
-        "from memorybook.inference.llm import open_llm; open_llm(LLMSettings(base_url='http://h/v1', model='m')); "
-        "from memorybook.inference.wires import RemoteEmbedder; RemoteEmbedder(base_url='https://h/v1', model='m'); "
-        "heavy = {'httpx2', 'numpy', 'ssl', 'asyncio', 'pydantic', 'pydantic_ai', 'openai', 'anthropic'}; "
-        "import json; print(json.dumps(sorted(heavy & set(sys.modules) - before)))"
-    )
-    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
-    assert json.loads(done.stdout) == []

@@ -12,12 +12,13 @@ import os
 import re
 import tarfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from gzip import BadGzipFile
 from hashlib import file_digest, sha256
 from io import BytesIO
+from itertools import count
 from socket import gethostname
 from stat import S_IMODE
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
@@ -122,7 +123,11 @@ def backup(context: Context, path: str, *, progress: Progress | None = None) -> 
     root = context.root
     if absent := context.absent:
         raise NotFound(absent)
-    with put_in_place(path) as new, _parts(new) as parts:
+    with put_in_place(path) as new, ExitStack() as closing:
+        parts = f"{new}.parts"  # copies, which go with the block
+        remove(parts)
+        os.mkdir(parts, 0o700)
+        closing.callback(remove, parts)
         check_place(path)
         files = _cut(context, parts)
         created = context.book.now().isoformat().replace("+00:00", "Z")
@@ -141,18 +146,6 @@ def check_place(path: str) -> None:
     """Raises InvalidInput where something else than a backup stands: a file of somebody's that would be lost."""
     if os.path.isfile(path) and os.path.getsize(path):
         _manifest_of(path)
-
-
-@contextmanager
-def _parts(new: str) -> Iterator[str]:
-    """Make a folder for copies beside a file that is being written; it goes with the block."""
-    folder = f"{new}.parts"
-    remove(folder)
-    os.mkdir(folder, 0o700)
-    try:
-        yield folder
-    finally:
-        remove(folder)
 
 
 def _cut(context: Context, parts: str) -> list[File]:
@@ -233,7 +226,14 @@ def restore(context: Context, path: str, *, replace: bool = False, progress: Pro
             f"{setting} keeps turns outside of the book, a restore puts them into it: leave it out first"
         )
     files, node, place = _manifest_of(path)
-    _check_files(path, files)
+    for file in files:
+        database = file.path in _DATABASES
+        if type(file.mode) is not int or file.mode & ~(0o600 if database else _RIGHTS):
+            raise InvalidInput(_damaged(path, f"{file.path} has permissions that no backup has"))
+        if not 0 <= file.bytes <= (1 << 48 if database else MAX_BYTES):
+            raise InvalidInput(_damaged(path, f"{file.path} has a size that no backup has"))
+    if sum(file.bytes for file in files) > _TIGHTEST * os.path.getsize(path):
+        raise InvalidInput(_damaged(path, "it says of itself that it holds more than it can"))
     root = context.root
     above, name = os.path.split(root)
     with refusals(f"the book {root!r} cannot be restored"):
@@ -246,7 +246,16 @@ def restore(context: Context, path: str, *, replace: bool = False, progress: Pro
             try:
                 _unpack(context, path, new, files, progress)
                 _settle(new, root, book_id(root, make=False) or (node if place == _place(root) else ""))
-                kept = _put(context, new)
+                kept = ""
+                if _is_taken(root):
+                    context.book.documents.change_places(os.path.basename(new))
+                    before = f"{root}.before-{context.book.now():%Y%m%dT%H%M%SZ}"
+                    names = (f"{before}{f'-{n}' * bool(n)}" for n in count())
+                    kept = next(name for name in names if not os.path.lexists(name))
+                    os.rename(new, kept)
+                else:
+                    os.rename(new, root)
+                    sync(above)
             finally:
                 remove(new)
     return Restored(root, sum(file.path.endswith(".md") for file in files), sum(file.bytes for file in files), kept)
@@ -254,20 +263,6 @@ def restore(context: Context, path: str, *, replace: bool = False, progress: Pro
 
 def _is_taken(root: str) -> bool:
     return os.path.lexists(root) and (not os.path.isdir(root) or bool(os.listdir(root)))
-
-
-def _put(context: Context, new: str) -> str:
-    """Put the folder in the book's place; where the one is now that stood there, "" if none did."""
-    root = context.root
-    if not _is_taken(root):
-        os.rename(new, root)
-        sync(os.path.dirname(root))
-        return ""
-    context.book.documents.change_places(os.path.basename(new))
-    stamp = f"{context.book.now():%Y%m%dT%H%M%SZ}"
-    kept = next(one for n in range(10**6) if not os.path.lexists(one := f"{root}.before-{stamp}{f'-{n}' * bool(n)}"))
-    os.rename(new, kept)
-    return kept
 
 
 # --- reading an archive --------------------------------------------------------------------------
@@ -295,18 +290,6 @@ def _manifest_of(path: str) -> Manifest:
         return Manifest(files, node if re.fullmatch("[0-9a-f]{32}", node) else "", place)
 
 
-def _check_files(path: str, files: Sequence[File]) -> None:
-    """Raise InvalidInput for sizes and permissions that no backup has."""
-    for file in files:
-        database = file.path in _DATABASES
-        if type(file.mode) is not int or file.mode & ~(0o600 if database else _RIGHTS):
-            raise InvalidInput(_damaged(path, f"{file.path} has permissions that no backup has"))
-        if not 0 <= file.bytes <= (1 << 48 if database else MAX_BYTES):
-            raise InvalidInput(_damaged(path, f"{file.path} has a size that no backup has"))
-    if sum(file.bytes for file in files) > _TIGHTEST * os.path.getsize(path):
-        raise InvalidInput(_damaged(path, "it says of itself that it holds more than it can"))
-
-
 def _unpack(context: Context, path: str, folder: str, files: Sequence[File], progress: Progress | None) -> None:
     """Write the files of an archive into a new folder, private so far, each with the bytes that it should have."""
     os.mkdir(folder, 0o700)
@@ -320,8 +303,19 @@ def _unpack(context: Context, path: str, folder: str, files: Sequence[File], pro
                 *(member.name, member.size, member.mode, member.mtime, member.type, member.sparse),
             ):
                 raise InvalidInput(_damaged(path, f"{file.path} is missing or another one"))
-            place = os.path.join(folder, file.path)
-            _write(place, _content(tar, member), file, lambda why: _damaged(path, why))
+            place, content, digest = os.path.join(folder, file.path), _content(tar, member), sha256()
+            os.makedirs(os.path.dirname(place), exist_ok=True)
+            descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            with open(descriptor, "wb") as out:
+                while chunk := content.read(_CHUNK):
+                    digest.update(chunk)
+                    out.write(chunk)
+                out.flush()
+                os.fchmod(descriptor, 0o600 if file.path.startswith(_STATE) else file.mode | 0o600)
+                os.utime(descriptor, ns=(file.mtime_ns, file.mtime_ns))
+                os.fsync(descriptor)
+            if digest.hexdigest() != file.sha256:
+                raise InvalidInput(_damaged(path, f"{file.path} has other bytes than it should"))
             if file.path in _DATABASES:
                 try:
                     (context.book.journal if file.path == _JOURNAL else context.book.transcripts).check_copy(place)
@@ -348,22 +342,6 @@ def _settle(folder: str, root: str, node: str) -> None:
     for below, _, _ in os.walk(folder, topdown=False):
         os.chmod(below, 0o700 if below == state else mode)
         sync(below)
-
-
-def _write(place: str, content: IO[bytes], file: File, damaged: Callable[[str], str]) -> None:
-    os.makedirs(os.path.dirname(place), exist_ok=True)
-    digest = sha256()
-    descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    with open(descriptor, "wb") as out:
-        while chunk := content.read(_CHUNK):
-            digest.update(chunk)
-            out.write(chunk)
-        out.flush()
-        os.fchmod(descriptor, 0o600 if file.path.startswith(_STATE) else file.mode | 0o600)
-        os.utime(descriptor, ns=(file.mtime_ns, file.mtime_ns))
-        os.fsync(descriptor)
-    if digest.hexdigest() != file.sha256:
-        raise InvalidInput(damaged(f"{file.path} has other bytes than it should"))
 
 
 @contextmanager

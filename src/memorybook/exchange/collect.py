@@ -101,17 +101,12 @@ def fit_session(context: Context, session: Session, mask: Mask) -> Session:
     masked: dict[str, Any] = {name: mask.text(getattr(session, name)) for name in fields}
     calm = without_instructions(SessionSummary(session="", title="", summary=mask.text(session.summary))).summary
     fit = session_still_told(context, replace(session, **masked, summary=calm, turn_ids=()))
-    return replace(fit, title="" if screen(fit.title) else fit.title, path=_path(context, session))
-
-
-def _path(context: Context, session: Session) -> str:
-    if not re.fullmatch(r"sessions/[^/]+\.md", session.path):
-        return ""
-    try:
-        there = standing(context, session.path)
-    except UnsafePath:
-        return ""
-    return session.path if there is None or session_md.parse(there).session == session.uuid else ""
+    path = ""
+    if re.fullmatch(r"sessions/[^/]+\.md", session.path):
+        with suppress(UnsafePath):
+            there = standing(context, session.path)
+            path = session.path if there is None or session_md.parse(there).session == session.uuid else ""
+    return replace(fit, title="" if screen(fit.title) else fit.title, path=path)
 
 
 # --- what another machine tells ------------------------------------------------------------------
@@ -285,11 +280,27 @@ def sync_summaries(
             done = done._replace(handed=peer_folders.hand_out(root, name, book, files, dry_run=dry_run))
             found_names = set[str]().union(*map(names_of, own))
             missing = [each for each in dict.fromkeys(sessions or ()) if each not in found_names]  # forgotten since
-            told = tuple(f"no session {each!r} of this book has a summary to be handed out" for each in missing)
-            done = done._replace(degraded=told)
+            lost = tuple(f"no session {each!r} of this book has a summary to be handed out" for each in missing)
+            done = done._replace(degraded=lost)
     if done.operation is None:
         return done
     return done._replace(degraded=(*done.degraded, *context.book.sync().degraded))
+
+
+def _collect(context: Context, done: Collected, nodes: Sequence[Node], group: str | None) -> Collected:
+    for attempt in range(ATTEMPTS):
+        plan = Plan(context)
+        for node in nodes:
+            plan.read(node, group)
+        plan.settle()
+        try:
+            operation = None if done.dry_run else plan.carry_out()
+            break
+        except (Conflict, NotFound):  # somebody saves a summary, or takes out an entry, right now
+            if attempt == ATTEMPTS - 1:
+                raise
+    id = operation.id if operation else None
+    return done._replace(nodes=tuple(plan.told.values()), redacted=plan.redacted, operation=id)
 
 
 @contextmanager
@@ -361,26 +372,6 @@ def _nodes_at(context: Context, source: str, own: str) -> tuple[list[Node], list
             (node.root, f"it is called {own!r} as this machine is: give it another name, or this with --node")
         )
     return others, skipped
-
-
-# --- collecting ----------------------------------------------------------------------------------
-
-
-def _collect(context: Context, done: Collected, nodes: Sequence[Node], group: str | None) -> Collected:
-    for attempt in range(ATTEMPTS):
-        plan = Plan(context)
-        for node in nodes:
-            plan.read(node, group)
-        plan.settle()
-        try:
-            operation = None if done.dry_run else plan.carry_out()
-        except (Conflict, NotFound):  # somebody saves a summary, or takes out an entry, right now
-            if attempt == ATTEMPTS - 1:
-                raise
-            continue
-        break
-    id = operation.id if operation else None
-    return done._replace(nodes=tuple(plan.told.values()), redacted=plan.redacted, operation=id)
 
 
 # --- what a run does to the book: one decision for every session and every entry -----------------
@@ -457,10 +448,9 @@ class Plan:
         self._context = context
         self._changes: list[Change] = []
         self._sessions: dict[str, list[_Report]] = {}
-        self._here = {
-            page.summary.session: page for page in pages(context.book, collected=True) if page.summary.session
-        }
-        self._own: frozenset[str] | None = None
+        standing = list(pages(context.book))
+        self._here = {page.summary.session: page for page in standing if page.node and page.summary.session}
+        self._own = {page.summary.session for page in standing if not page.node}
         self._paths: set[str] = set()
         entries = context.book.entries()
         self._entries = {entry.source: entry for entry in entries if is_collected(entry)}
@@ -484,31 +474,28 @@ class Plan:
     def read(self, node: Node, group: str | None) -> None:
         """Read what a machine has; what cannot be read now is left for the next run."""
         told = self.told[node.name] = FromNode(node=node.name, place=node.root)
+        present: set[str] = set()
+        whole = True
         try:
-            self._read_summaries(node, told, peer_folders.summaries(node))
+            for file in peer_folders.summaries(node):
+                if file.text is None:
+                    whole = False
+                    told.left_out.append((file.name, file.why))
+                    continue
+                summary = session_md.parse(file.text)
+                present.add(session_here(node.name, summary.session))
+                fit, reason, redacted = fit_summary(self._context, node.name, summary)
+                if fit is None:
+                    told.left_out.append((file.name, reason))
+                else:
+                    self._sessions.setdefault(fit.session, []).append(_Report(node.name, file.name, fit, redacted))
+            if whole:
+                standing = (page for page in self._here.values() if page.node == node.name)
+                told.gone.extend(page.path for page in standing if page.summary.session not in present)
             if group is not None:
                 self._read_entries(told, peer_folders.memory(node), group)
         except (Unavailable, NotFound, InvalidInput) as error:
             told.left_out.append((node.root, str(error)))
-
-    def _read_summaries(self, node: Node, told: FromNode, files: Iterable[Read]) -> None:
-        present: set[str] = set()
-        whole = True
-        for file in files:
-            if file.text is None:
-                whole = False
-                told.left_out.append((file.name, file.why))
-                continue
-            summary = session_md.parse(file.text)
-            present.add(session_here(node.name, summary.session))
-            fit, reason, redacted = fit_summary(self._context, node.name, summary)
-            if fit is None:
-                told.left_out.append((file.name, reason))
-            else:
-                self._sessions.setdefault(fit.session, []).append(_Report(node.name, file.name, fit, redacted))
-        if whole:
-            standing = (page for page in self._here.values() if page.node == node.name)
-            told.gone.extend(page.path for page in standing if page.summary.session not in present)
 
     def settle(self) -> None:
         """Decide on every session that somebody told of, whatever the order in which they were read."""
@@ -520,7 +507,11 @@ class Plan:
                 for each in everybody:
                     self.told[each.node].left_out.append((each.file, FORGOTTEN))
                 continue
-            if self._is_own(session):
+            own = session in self._own
+            if not own:
+                with suppress(NotFound, Conflict):
+                    own = self._context.book.transcripts.session(session).uuid == session
+            if own:
                 self._drop(here, "the session is one of this book's own")
             elif (
                 here is None
@@ -546,7 +537,7 @@ class Plan:
             told.summaries["edited"] += 1
         elif told.summaries["new"] + told.summaries["updated"] >= MOST_AT_ONCE:
             told.summaries["waiting"] += 1
-        elif reason := self._against(path, "" if moved or here is None else here.path):
+        elif (here is None or moved or path != here.path) and (reason := self._against(path)):
             told.left_out.append((best.file, reason))
         else:
             told.summaries["new" if here is None else "updated"] += 1
@@ -568,10 +559,8 @@ class Plan:
         changes = (change for operation in operations for change in operation.changes if change.target == here.path)
         return any(change.reason == COLLECTED and change.after == here.text for change in changes)
 
-    def _against(self, path: str, here: str) -> str:
-        """Return why nothing can be written at that path, "" if it can; `here` is where the summary stands now."""
-        if path == here:
-            return ""
+    def _against(self, path: str) -> str:
+        """Return why nothing can be written at that path; "" if it can."""
         try:
             taken = path in self._paths or standing(self._context, path) is not None
         except InvalidInput as error:
@@ -579,15 +568,6 @@ class Plan:
         if taken:
             return f"something else stands at {path!r}"
         return TAKEN_OUT if self._was_taken_out(path) else ""
-
-    def _is_own(self, session: str) -> bool:
-        """Return whether the session was talked or imported here."""
-        with suppress(NotFound, Conflict):
-            if self._context.book.transcripts.session(session).uuid == session:
-                return True
-        if self._own is None:
-            self._own = frozenset(page.summary.session for page in pages(self._context.book, collected=False))
-        return session in self._own
 
     def _was_taken_out(self, target: str) -> bool:
         """Return whether what does not stand here was brought before, and went otherwise than by undoing that."""
@@ -676,8 +656,8 @@ def own_entries(context: Context, entries: Iterable[Entry], group: str) -> Itera
 
 def own_pages(context: Context, sessions: Collection[str] | None) -> Iterator[Standing]:
     """Yield the summaries of the book's own sessions; with `sessions`, only of those of these names or uuids."""
-    for page in pages(context.book, collected=False):
-        own = page.summary.session and page.path.count("/") == 1
+    for page in pages(context.book):
+        own = page.summary.session and not page.node and page.path.count("/") == 1
         if own and (sessions is None or not names_of(page).isdisjoint(sessions)):
             yield page
 

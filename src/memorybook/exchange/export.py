@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -169,7 +169,9 @@ def export(
         return Export("-", **tally)
     where = path or place_of(context)
     _check(context, makes_state=not path)
-    with put_in_place(where, make=not path) as new, open(new, "wb") as file, _before(where) as before:
+    with put_in_place(where, make=not path) as new, open(new, "wb") as file, ExitStack() as closing:
+        there = os.path.exists(where) and os.path.getsize(where)
+        before = closing.enter_context(open(where, encoding="utf-8", newline="")) if there else None
         try:
             for piece in _document(context, session, before, tally, progress):
                 file.write(piece)
@@ -226,16 +228,6 @@ def renew(context: Context) -> None:
         if os.path.exists(path):
             with suppress(InvalidInput, Unavailable):
                 export(context, path)
-
-
-@contextmanager
-def _before(path: str) -> Iterator[IO[str] | None]:
-    """Open the export that is there; None if there is none, or an empty file."""
-    if not os.path.exists(path) or not os.path.getsize(path):
-        yield None
-        return
-    with open(path, encoding="utf-8", newline="") as file:
-        yield file
 
 
 # --- the document --------------------------------------------------------------------------------

@@ -29,17 +29,7 @@ from memorybook.formats.messages_json import CAME_IN, ImportedSession
 from memorybook.formats.sessions_json import Exported
 from memorybook.model import Add, Append, Change, Discarded, Entry, Session, SessionSummary
 from memorybook.results import Imported
-from memorybook.sessions.memorize import (
-    BY_IMPORT,
-    How,
-    Work,
-    Written,
-    foreseen,
-    looked_through,
-    memorize_stored,
-    taken,
-    written,
-)
+from memorybook.sessions.memorize import BY_IMPORT, How, Work, foreseen, looked_through, memorize_stored, taken, written
 from memorybook.sessions.summary import mirror
 from memorybook.sessions.turns import store, zone_of
 from memorybook.text.screen import screen
@@ -193,8 +183,13 @@ class _Import:
                 one = as_continuation(self._context, one, apart=here, dry_run=self.draft is not None)
                 here.add(one.session.uuid)
                 self._names.add(one.session.name)
-            if self._is_wanted(one):
-                self._hold(_Item(one, reading.format, os.path.basename(source.origin or source.name)))
+            if self._is_wanted(one):  # what is held is taken in first, where this is too much or of a session held
+                uuid = one.session.uuid if isinstance(one, _WHOLE_SESSION) else ""
+                if self._held and (self._holding + _size(one) > BATCH or uuid in self._uuids):
+                    self.flush()
+                self._uuids |= {uuid} - {""}
+                self._held.append(_Item(one, reading.format, os.path.basename(source.origin or source.name)))
+                self._holding += _size(one)
             self._at = self._before + counted.read_so_far * done // (whole or done)
         if not done:
             raise importers.nothing_in(source.name, reading.warnings)
@@ -217,15 +212,6 @@ class _Import:
         return False
 
     # --- batches -------------------------------------------------------------------------------
-
-    def _hold(self, item: _Item) -> None:
-        """Take in what is held first, where this would be too much, or is of a session that is held."""
-        uuid = item.one.session.uuid if isinstance(item.one, _WHOLE_SESSION) else ""
-        if self._held and (self._holding + _size(item.one) > BATCH or uuid in self._uuids):
-            self.flush()
-        self._uuids |= {uuid} - {""}
-        self._held.append(item)
-        self._holding += _size(item.one)
 
     def flush(self) -> None:
         """Take in what is held, for which each document is written once."""
@@ -290,24 +276,22 @@ class _Import:
         )
         for work in works:
             if work.fresh:
-                self._count_written(work, next(brought))
+                one_written = next(brought)
+                self._skipped += [(each.text, each.reason) for each in one_written.plan.discarded]
+                self._summaries += filter(None, [one_written.summary])
+                self._counts.update(
+                    new_turns=work.stored.new if context.config.transcripts.enabled else len(work.fresh),
+                    entries=len(one_written.applied("add")),
+                    strengthened=len(one_written.applied("reinforce")),
+                    notes=len(one_written.applied("append")),
+                    redacted=work.stored.redacted if work.stored.new else 0,
+                )
             else:
                 self._skipped += work.stored.skipped
                 if work.stored.turns and draft is None:  # a capture that was cut short may not have written it
                     mirror(context, work.stored.session, work.last.path)
         for known in exported:
             keep(context, known)
-
-    def _count_written(self, work: Work, brought: Written) -> None:
-        self._skipped += [(each.text, each.reason) for each in brought.plan.discarded]
-        self._summaries += filter(None, [brought.summary])
-        self._counts.update(
-            new_turns=work.stored.new if self._context.config.transcripts.enabled else len(work.fresh),
-            entries=len(brought.applied("add")),
-            strengthened=len(brought.applied("reinforce")),
-            notes=len(brought.applied("append")),
-            redacted=work.stored.redacted if work.stored.new else 0,
-        )
 
     # --- entries and notes that a file states ----------------------------------------------------
 
@@ -390,28 +374,25 @@ class _Wish(NamedTuple):
 def _wishes(
     context: Context, found: Sequence[Statement | Page], mask: Mask, name: str, skipped: list[tuple[str, str]]
 ) -> Iterator[_Wish]:
-    for one in found:
-        if isinstance(one, Page):
-            yield from _of_page(context, one, mask, name, skipped)
-            continue
-        text = mask.text(" ".join(one.text.split()))
-        reason = screen(text)
-        if reason is not None:
-            skipped.append((text, reason))
-        else:
-            yield _stated(context, one, text, mask, name)
-
-
-def _of_page(context: Context, page: Page, mask: Mask, name: str, skipped: list[tuple[str, str]]) -> Iterator[_Wish]:
-    now = page.time or context.book.now()
-    found, left = notes_of(mask.text(page.text), now=now, limit=len(page.text), width=4000, every=True)
-    skipped += [(each.text, each.reason) for each in left if each.reason not in ("empty", "duplicate")]
     categories = {kind: category for category, kind in KINDS.items()}
-    for note in found:
-        if page.time is None:
-            one = Statement(note.text, key="", category=categories.get(note.kind or "", "fact"), tags=note.tags)
-            yield _stated(context, one, note.text, mask, name)
-        else:
+    for one in found:
+        if isinstance(one, Statement):
+            text = mask.text(" ".join(one.text.split()))
+            reason = screen(text)
+            if reason is not None:
+                skipped.append((text, reason))
+            else:
+                yield _stated(context, one, text, mask, name)
+            continue
+        now = one.time or context.book.now()
+        notes, left = notes_of(mask.text(one.text), now=now, limit=len(one.text), width=4000, every=True)
+        skipped += [(each.text, each.reason) for each in left if each.reason not in ("empty", "duplicate")]
+        for note in notes:
+            if one.time is None:
+                kind = categories.get(note.kind or "", "fact")
+                stated = Statement(note.text, key="", category=kind, tags=note.tags)
+                yield _stated(context, stated, note.text, mask, name)
+                continue
             path, line = session_md.daily_path(context.book.day(note.time)), session_md.render_line(note)
             change = Append(path=path, line=line, reason=f"imported from {name}")
             yield _Wish(change, note.text, digest(f"{path}\0{note.text}"))

@@ -317,26 +317,23 @@ def _write(root: str, node: str, files: Mapping[str, bytes], stale: list[str]) -
                     if name.startswith(".") and name.endswith(".mb-tmp"):
                         discard(folder, name)
                 for path in (*files, *stale):
-                    if path.count("/") == len(parts) - 1:
-                        _put(folder, path.rpartition("/")[2], files.get(path))
+                    name = os.path.basename(path)
+                    if path.count("/") != len(parts) - 1:
+                        continue
+                    if path not in files:
+                        discard(folder, name)
+                        continue
+                    os.close(write_aside(folder, temporary(name), files[path], None))
+                    try:
+                        os.rename(temporary(name), name, src_dir_fd=folder, dst_dir_fd=folder)
+                    except OSError:
+                        discard(folder, temporary(name))
+                        raise
                 os.fsync(folder)
             finally:
                 os.close(folder)
     finally:
         os.close(top)
-
-
-def _put(folder: int, name: str, data: bytes | None) -> None:
-    """Put a file in its place whole; with None remove it."""
-    if data is None:
-        discard(folder, name)
-        return
-    os.close(write_aside(folder, temporary(name), data, None))
-    try:
-        os.rename(temporary(name), name, src_dir_fd=folder, dst_dir_fd=folder)
-    except OSError:
-        discard(folder, temporary(name))
-        raise
 
 
 # --- what was collected --------------------------------------------------------------------------
@@ -355,16 +352,13 @@ class Standing(NamedTuple):
     summary: SessionSummary
 
 
-def pages(book: Book, *, collected: bool | None = None) -> Iterator[Standing]:
-    """Yield every summary by path; only those that were collected, or only those of the book's own sessions."""
+def pages(book: Book) -> Iterator[Standing]:
+    """Yield every summary by path."""
     for info in sorted(book.documents.list()):
-        node = session_md.node_of(info.path)
-        if info.path.startswith("sessions/") and collected in (None, bool(node)):
-            try:
+        if info.path.startswith("sessions/"):
+            with suppress(InvalidInput, MissingDocument):  # gone, or a link, by now
                 text = book.documents.read(info.path).text
-            except (InvalidInput, MissingDocument):  # gone, or a link, by now
-                continue
-            yield Standing(info.path, node, text, session_md.parse(text))
+                yield Standing(info.path, session_md.node_of(info.path), text, session_md.parse(text))
 
 
 def session_here(node: str, session: str) -> str:

@@ -275,7 +275,7 @@ def _by_source(context: Context, source: str) -> Meant:
         entry for entry in book.entries() if (entry.source or "").partition("#")[0] in (source, f"import:{name}")
     ]
     if source.startswith("node:"):
-        told = [page.path for page in pages(book, collected=True) if page.node == source.removeprefix("node:")]
+        told = [page.path for page in pages(book) if page.node == source.removeprefix("node:")]
         found.append(Meant(documents=tuple(told)))
     if lines_of(context.book, source) and not is_page(source):
         found.append(Meant(documents=(source,)))

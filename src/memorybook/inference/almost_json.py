@@ -76,9 +76,20 @@ def sound(value: Any, *, finite: bool = True) -> Any:
     root = [value]
     level: list[Any] = [root]
     for _ in range(DEEPEST + 1):
-        level = [child for parent in level for child in _children(parent, finite)]
-        if not level:
+        below: list[Any] = []
+        for parent in level:
+            for key, child in list(parent.items() if isinstance(parent, dict) else enumerate(parent)):
+                if isinstance(child, str) and _SURROGATE.search(child):
+                    parent[key] = clean(child)
+                elif finite and isinstance(child, float | int) and not abs(child) <= _LARGEST:
+                    raise ValueError(f"a number in it is out of range ({str(child)[:20]})")
+                elif isinstance(child, list | dict):
+                    below.append(child)
+                if isinstance(key, str) and _SURROGATE.search(key):
+                    parent[clean(key)] = parent.pop(key)
+        if not below:
             return root[0]
+        level = below
     raise ValueError(f"it is nested more than {DEEPEST} levels deep")
 
 
@@ -91,19 +102,6 @@ def without_thoughts(text: str) -> str:
     """Return the text without what a reasoning model thought aloud before it."""
     thought = _THINKING.match(text)
     return text[thought.end() :].lstrip() if thought else text
-
-
-def _children(parent: Any, finite: bool) -> list[Any]:
-    """Return containers that are directly in this one, in which texts are cleaned and numbers checked."""
-    members = list(parent.items()) if isinstance(parent, dict) else list(enumerate(parent))
-    for key, child in members:
-        if isinstance(child, str) and _SURROGATE.search(child):
-            parent[key] = clean(child)
-        elif finite and isinstance(child, float | int) and not abs(child) <= _LARGEST:
-            raise ValueError(f"a number in it is out of range ({str(child)[:20]})")
-        if isinstance(key, str) and _SURROGATE.search(key):
-            parent[clean(key)] = parent.pop(key)
-    return [child for _, child in members if isinstance(child, list | dict)]
 
 
 def _not_a_number(word: str) -> Any:
@@ -159,11 +157,21 @@ class _Reader:
         self._open(root)
         while self.stack:
             self._space()
-            if self.at >= len(self.text):
-                return self._ended(root)
+            if self.at >= len(self.text):  # only closing brackets may be missing: half an answer is none
+                if self.cut or not self.members or self.comma or self.stack[-1][2] is not None or not self.stack[-1][1]:
+                    raise ValueError("it ends in the middle")
+                break
             letter = self.text[self.at]
-            if letter in _CLOSE:
-                self._close(_CLOSE[letter])
+            if letter in _CLOSE:  # also of those in it whose own bracket was forgotten
+                close = _CLOSE[letter]
+                if close not in [one[0] for one in self.stack]:
+                    raise self._wrong(f"a {close!r} that closes nothing")
+                if self.stack[-1][2] is not None:
+                    raise self._wrong(f"no value for {self.stack[-1][2]!r}")
+                while self.stack.pop()[0] != close:
+                    pass
+                self.at += 1
+                self.comma = False
             elif letter in ",，" and self.stack[-1][2] is None:
                 self.at += 1
                 self.comma = True
@@ -184,24 +192,6 @@ class _Reader:
         self.at += 1
         self.comma = False
         self.stack.append((close, made, None))
-
-    def _close(self, close: str) -> None:
-        """End the container, and those in it whose own bracket was forgotten."""
-        if close not in [one[0] for one in self.stack]:
-            raise self._wrong(f"a {close!r} that closes nothing")
-        if self.stack[-1][2] is not None:
-            raise self._wrong(f"no value for {self.stack[-1][2]!r}")
-        while self.stack.pop()[0] != close:
-            pass
-        self.at += 1
-        self.comma = False
-
-    def _ended(self, root: list[Any]) -> Any:
-        """Return the value if only closing brackets are missing. Raises ValueError for half an answer."""
-        if self.cut or not self.members or self.comma or self.stack[-1][2] is not None or not self.stack[-1][1]:
-            raise ValueError("it ends in the middle")
-        self.stack.clear()
-        return root[0]
 
     def _member(self) -> None:
         close, into, key = self.stack[-1]

@@ -96,6 +96,16 @@ def read(folder: str) -> Recipe:
     known = [_POOLINGS[name] for name in wanted if name in _POOLINGS]
     if len(known) != len(wanted) or len(known) > 1:
         raise ValueError(f"its pooling {' with '.join(wanted)} is not one of {', '.join(_POOLINGS)}")
+    config = _settings(folder, "config.json")
+    positions = config.get("max_position_embeddings")
+    if isinstance(positions, int) and config.get("model_type") in ("roberta", "xlm-roberta", "camembert", "mpnet"):
+        positions -= 2  # they count positions from the padding token on
+    said = (
+        _settings(folder, "sentence_bert_config.json").get("max_seq_length"),
+        _settings(folder, "tokenizer_config.json").get("model_max_length"),
+        positions,
+    )
+    lengths = [int(tokens) for tokens in said if isinstance(tokens, int | float) and 8 <= tokens < 1e9]
     modules = _parsed(folder, "modules.json")
     kinds = [str(one.get("type", "")) for one in modules if isinstance(one, dict)] if isinstance(modules, list) else []
     return Recipe(
@@ -104,7 +114,7 @@ def read(folder: str) -> Recipe:
         int8=os.path.basename(chosen) in _INT8,
         pooling=known[0] if known else "mean",
         plain=all(kind.rpartition(".")[2] in _ACCEPTED_MODULES for kind in kinds),
-        longest=_longest(folder),
+        longest=min([LONGEST, *lengths]),
         question=prompts.get("query", usual),
         passage=prompts.get("document", prompts.get("passage", usual)),
     )
@@ -188,20 +198,6 @@ def _parsed(folder: str, name: str) -> Any:
 def _settings(folder: str, name: str) -> dict[str, Any]:
     found = _parsed(folder, name)
     return found if isinstance(found, dict) else {}
-
-
-def _longest(folder: str) -> int:
-    """Return the least of what the files say, and `LONGEST`."""
-    config = _settings(folder, "config.json")
-    positions = config.get("max_position_embeddings")
-    if isinstance(positions, int) and config.get("model_type") in ("roberta", "xlm-roberta", "camembert", "mpnet"):
-        positions -= 2  # they count positions from the padding token on
-    said = (
-        _settings(folder, "sentence_bert_config.json").get("max_seq_length"),
-        _settings(folder, "tokenizer_config.json").get("model_max_length"),
-        positions,
-    )
-    return min([LONGEST, *(int(tokens) for tokens in said if isinstance(tokens, int | float) and 8 <= tokens < 1e9)])
 
 
 # --- the hub -------------------------------------------------------------------------------------

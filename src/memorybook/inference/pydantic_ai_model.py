@@ -6,7 +6,6 @@ The provider's address and key are where pydantic-ai looks for them, mostly in t
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -59,6 +58,7 @@ class PydanticAIModel(LanguageModel):
     def request(self, request: Request, tally: Tally) -> Raw:
         """See `LanguageModel.request`."""
         from pydantic_ai.direct import model_request
+        from pydantic_ai.messages import TextPart, ToolCallPart
 
         settings = self._settings
         words = request.spelled or (request.form and settings.mode == "prompted")
@@ -81,7 +81,11 @@ class PydanticAIModel(LanguageModel):
                 late = f"did not answer within {settings.timeout:g} seconds"
                 what = late if isinstance(error, TimeoutError) else f"failed: {error}"
                 raise LLMFailed(f"the language model {self._model.model_name!r} {what}; try again later") from None
-            return _raw(answer)
+            called = [part for part in answer.parts if isinstance(part, ToolCallPart)]
+            calls = tuple(RawCall(part.tool_call_id, part.tool_name, part.args) for part in called)
+            text = "".join(part.content for part in answer.parts if isinstance(part, TextPart))
+            usage, cut = answer.usage, answer.finish_reason == "length"
+            return Raw(text, calls, usage.input_tokens or None, usage.output_tokens or None, cut)
 
         return self._timed(request, tally, ask, f"the language model {self._model.model_name!r} failed")
 
@@ -134,18 +138,3 @@ def _messages(messages: Any) -> list[Any]:
             part = theirs.SystemPromptPart if message["role"] == "system" else theirs.UserPromptPart
             made.append(theirs.ModelRequest(parts=[part(text)]))
     return made
-
-
-def _raw(answer: Any) -> Raw:
-    from pydantic_ai.messages import TextPart, ToolCallPart
-
-    calls = tuple(
-        RawCall(
-            part.tool_call_id, part.tool_name, json.dumps(part.args) if isinstance(part.args, Mapping) else part.args
-        )
-        for part in answer.parts
-        if isinstance(part, ToolCallPart)
-    )
-    text = "".join(part.content for part in answer.parts if isinstance(part, TextPart))
-    usage, cut = answer.usage, answer.finish_reason == "length"
-    return Raw(text, calls, usage.input_tokens or None, usage.output_tokens or None, cut)

@@ -1,6 +1,7 @@
 """Forms filled and tools called by a language model: ask, read the answer, ask once more with what was wrong.
 
-`LanguageModel` does so for every kind of model, and counts; a kind of model answers single requests.
+`LanguageModel` does so for every kind of model, and counts; a kind of model answers single requests. `Metered` keeps
+any model within a budget.
 """
 
 from __future__ import annotations
@@ -8,16 +9,21 @@ from __future__ import annotations
 import copy
 import json
 import re
+import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from memorybook.errors import InvalidInput, LLMFailed
+from memorybook.errors import BudgetSpent, InvalidInput, LLMFailed
 from memorybook.formats.llm_messages import Form, Message, Reply, ToolCall, ToolSchema, Usage
 from memorybook.inference.almost_json import clean, sound, values, without_thoughts
 from memorybook.text.tokens import count_tokens
+
+if TYPE_CHECKING:
+    from memorybook.config.settings import Budget
+    from memorybook.protocols import LLM
 
 _SHOWN_AGAIN = 4000  # characters of an answer that are shown to the model with what was wrong
 _HAN = re.compile(r"[\u4e00-\u9fff]")
@@ -226,9 +232,22 @@ def as_json(value: Any) -> str:
 
 def spelled_out(request: Request) -> tuple[Message, ...]:
     """Return the messages with what to fill in, or how to call a tool, said in words at the end."""
-    words = _instructions(request)
-    if not words:
+    form, tools, choice = request.form, request.tools, request.tool_choice
+    chinese = _is_chinese(request)
+    if form:
+        how = "Answer with one JSON object and nothing else. It must fit this JSON schema:"
+        how = "只回答一个 JSON 对象，不要有任何其他文字。它要符合这个 JSON schema：" if chinese else how
+        words = f"{form.description}\n{how}\n{as_json(form.schema)}".lstrip()
+    elif not tools:
         return request.messages
+    else:
+        how = 'To call a tool, answer only with {"name": the tool, "arguments": {…}}. The tools:'
+        must = f"You must call {'one of them' if choice == 'required' else choice}."
+        if chinese:
+            how = '要调用工具，就只回答 {"name": 工具名, "arguments": {…}}，不要有其他文字。工具：'
+            must = f"你必须调用{'一个工具' if choice == 'required' else f' {choice}'}。"
+        listed = [f"- {tool.name}: {tool.description} {as_json(tool.parameters)}" for tool in tools]
+        words = "\n".join([how, *listed, *([must] if choice else [])])
     *before, last = request.messages
     content = last.get("content")
     if last.get("role") == "user" and isinstance(content, str):
@@ -236,30 +255,15 @@ def spelled_out(request: Request) -> tuple[Message, ...]:
     return (*request.messages, {"role": "user", "content": words})
 
 
-def _instructions(request: Request) -> str:
-    form, tools, choice = request.form, request.tools, request.tool_choice
-    chinese = _HAN.search(form.description if form else "".join(tool.description for tool in tools)) is not None
-    if form:
-        how = "Answer with one JSON object and nothing else. It must fit this JSON schema:"
-        how = "只回答一个 JSON 对象，不要有任何其他文字。它要符合这个 JSON schema：" if chinese else how
-        return f"{form.description}\n{how}\n{as_json(form.schema)}".lstrip()
-    if not tools:
-        return ""
-    listed = "\n".join(f"- {tool.name}: {tool.description} {as_json(tool.parameters)}" for tool in tools)
-    if chinese:
-        how = '要调用工具，就只回答 {"name": 工具名, "arguments": {…}}，不要有其他文字。工具：'
-        must = f"你必须调用{'一个工具' if choice == 'required' else f' {choice}'}。"
-    else:
-        how = 'To call a tool, answer only with {"name": the tool, "arguments": {…}}. The tools:'
-        must = f"You must call {'one of them' if choice == 'required' else choice}."
-    return f"{how}\n{listed}" + (f"\n{must}" if choice else "")
+def _is_chinese(request: Request) -> bool:
+    said = request.form.description if request.form else "".join(tool.description for tool in request.tools)
+    return _HAN.search(said) is not None
 
 
 def again(request: Request, raw: Raw, problem: ValueError) -> Request:
     """Return the request that shows the model its answer and what was wrong with it."""
     shown = raw.written()[:_SHOWN_AGAIN]
-    described = request.form.description if request.form else "".join(tool.description for tool in request.tools)
-    if _HAN.search(described):
+    if _is_chinese(request):
         words = f"这个回答不能用：{problem}。请改正后重新回答。"
     else:
         words = f"That answer cannot be used: {problem}. Mend this and answer again."
@@ -276,9 +280,14 @@ def reply_of(raw: Raw, request: Request, usage: Usage) -> Reply:
         return Reply(clean(raw.text), _filled(request.form, raw), (), usage, raw.cut)
     text = clean(without_thoughts(raw.text))
     calls = tuple(_call(one, request, at) for at, one in enumerate(raw.calls))
-    if request.tools and not calls:
-        calls = tuple(_calls_in(raw.text, request))
-        text = "" if calls else text
+    if request.tools and not calls:  # a model may write them into its text
+        names, written = {tool.name for tool in request.tools}, list[ToolCall]()
+        with suppress(ValueError):
+            for at, value in enumerate(values(raw.text)):
+                if isinstance(value, dict) and value.get("name") in names:
+                    arguments = value.get("arguments", value.get("parameters", {}))
+                    written.append(_call(RawCall("", str(value["name"]), arguments), request, at))
+        calls, text = tuple(written), "" if written else text
     wanted = request.tool_choice
     if wanted and not any(wanted in ("required", call.name) for call in calls):
         raise ValueError("no tool was called" if wanted == "required" else f"the tool {wanted!r} was not called")
@@ -288,6 +297,7 @@ def reply_of(raw: Raw, request: Request, usage: Usage) -> Reply:
 
 
 def _filled(form: Form[Any], raw: Raw) -> Any:
+    """Return the value of the first thing in the answer that fills the form, likeliest first."""
     problem: ValueError | None = None
     try:
         for value in _candidates(form, raw):
@@ -303,7 +313,6 @@ def _filled(form: Form[Any], raw: Raw) -> Any:
 
 
 def _candidates(form: Form[Any], raw: Raw) -> Iterator[Any]:
-    """Yield what in the answer may be the filled form, likeliest first."""
     for call in raw.calls:
         arguments = call.arguments
         yield from values(arguments, cut=raw.cut) if isinstance(arguments, str) else [sound(arguments)]
@@ -334,13 +343,119 @@ def _call(raw: RawCall, request: Request, at: int) -> ToolCall:
     return ToolCall(clean(raw.id) or f"call_{at + 1}", raw.name, found)
 
 
-def _calls_in(text: str, request: Request) -> Iterator[ToolCall]:
-    """Yield calls that the model wrote into its text; a text without any is just a text."""
-    names = {tool.name for tool in request.tools}
-    try:
-        for at, value in enumerate(values(text)):
-            if isinstance(value, dict) and value.get("name") in names:
-                arguments = value.get("arguments", value.get("parameters", {}))
-                yield _call(RawCall("", str(value["name"]), arguments), request, at)
-    except ValueError:
-        return
+# --- budgets -------------------------------------------------------------------------------------
+
+
+class Metered:
+    """An LLM that keeps another one within a budget; make one for each operation. Safe to share between threads.
+
+    Before each request (retries and second asks of a model that has `gated` included) the calls and tokens used so far
+    are compared with the budget, tokens together with the estimate of what is to be sent. Only the answer to
+    the last request may go beyond it.
+
+    Args:
+        llm: The model.
+        budget: 0 is no limit.
+        spent_today: The sum of this UTC day in the whole book, what `record` was told included.
+        record: Told the usage of every call, failures too; a call that was refused used nothing and is not told.
+
+    Attributes:
+        usage: Of this operation so far.
+    """
+
+    def __init__(
+        self,
+        llm: LLM,
+        budget: Budget,
+        *,
+        spent_today: Callable[[], Usage] = Usage,
+        record: Callable[[Usage], None] = lambda usage: None,
+    ) -> None:
+        self.name = llm.name
+        self.usage = Usage()
+        self._llm = llm
+        self._budget = budget
+        self._spent_today = spent_today
+        self._record = record
+        self._lock = threading.Lock()
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        form: Form[Any] | None = None,
+        tools: Sequence[ToolSchema] = (),
+        tool_choice: str | None = None,
+        max_tokens: int | None = None,
+    ) -> Reply:
+        """See `LLM.complete`; raises BudgetSpent."""
+        options: dict[str, Any] = {"form": form, "tools": tools, "tool_choice": tool_choice, "max_tokens": max_tokens}
+        with self._metered(Request(tuple(messages), form, tuple(tools), tool_choice)) as (llm, replies):
+            replies.append(llm.complete(messages, **options))
+        return replies[0]
+
+    def stream(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[ToolSchema] = (),
+        tool_choice: str | None = None,
+        max_tokens: int | None = None,
+    ) -> Generator[str, None, Reply]:
+        """Yield the text in pieces, or at once without `stream`; returns the Reply. Raises as `complete`."""
+        options: dict[str, Any] = {"tools": tools, "tool_choice": tool_choice, "max_tokens": max_tokens}
+        with self._metered(Request(tuple(messages), None, tuple(tools), tool_choice)) as (llm, replies):
+            if hasattr(llm, "stream"):
+                replies.append((yield from llm.stream(messages, **options)))
+            else:
+                replies.append(llm.complete(messages, **options))
+                yield replies[0].text
+        return replies[0]
+
+    @contextmanager
+    def _metered(self, request: Request) -> Iterator[tuple[Any, list[Reply]]]:
+        """Yield the gated model and the list for its reply; record the usage, or the failure, at the end."""
+        ahead, budget = tokens_of(checked(request)), self._budget
+
+        def allow(used: Usage) -> None:
+            operation = self.usage + used
+            _limit("calls", "operation", budget.calls_per_operation, operation.calls, 1)
+            _limit("tokens", "operation", budget.tokens_per_operation, operation.tokens, ahead)
+            if budget.calls_per_day or budget.tokens_per_day:
+                today = self._spent_today() + used
+                _limit("calls", "day", budget.calls_per_day, today.calls, 1)
+                _limit("tokens", "day", budget.tokens_per_day, today.tokens, ahead)
+
+        allow(Usage())
+        llm = self._llm.gated(allow) if hasattr(self._llm, "gated") else self._llm
+        replies: list[Reply] = []
+        try:
+            yield llm, replies
+        except LLMFailed as error:
+            self._note(error.usage or Usage(1, 1, ahead))
+            raise
+        except InvalidInput:
+            raise
+        except (Exception, GeneratorExit, KeyboardInterrupt):  # a model may raise anything, a stream be left early
+            self._note(Usage(1, 1, ahead))
+            raise
+        for reply in replies:
+            self._note(reply.usage)
+
+    def _note(self, usage: Usage) -> None:
+        if usage == Usage():
+            return
+        with self._lock:
+            self.usage += usage
+        self._record(usage)
+
+
+def _limit(what: str, period: str, limit: int, spent: int, ahead: int) -> None:
+    """Raise BudgetSpent if what was spent and what is ahead do not fit into the limit."""
+    if limit and spent + ahead > limit:
+        wanted = "" if what == "calls" else f" and the next call takes about {ahead:,}"
+        raise BudgetSpent(
+            f"the language model was not asked: of {limit:,} {what} per {period} {spent:,} are used{wanted}; "
+            f"{'wait for tomorrow (UTC), or ' if period == 'day' else ''}"
+            f"raise llm.budget.{what}_per_{period}, now {limit} (0: no limit)"
+        )

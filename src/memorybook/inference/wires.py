@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook.errors import ConfigError, EmbedderFailed
 from memorybook.inference.almost_json import values
 from memorybook.inference.arrays import stacked, unit_row
-from memorybook.inference.http_client import Service, endpoint, excerpt, sound_key
+from memorybook.inference.http_client import Service, endpoint, ends_within, excerpt, sound_key
 from memorybook.inference.structured_output import Raw, RawCall, spelled_out
 
 if TYPE_CHECKING:
@@ -423,23 +424,16 @@ class RemoteEmbedder:
 
         Raises EmbedderFailed; the message says what to do and never holds the key.
         """
-        if len(texts) == 1:
-            from memorybook.inference.budget import ends_within
-
-            with ends_within(self._timeout):
-                return self._embedded(texts)
-        return self._embedded(texts)
-
-    def _embedded(self, texts: Sequence[str]) -> Vectors:
+        query = len(texts) == 1
         sent = [number for number, text in enumerate(texts) if text and not text.isspace()]
         found: dict[int, bytes] = {}
-        while len(found) < len(sent):
-            numbers = sent[len(found) : len(found) + self._batch]
-            cut = [texts[number][:_LONGEST_TEXT].encode("utf-8", "replace").decode() for number in numbers]
-            rows = self._rows(cut, query=len(texts) == 1)
-            found.update(zip(numbers, rows, strict=True))
-        if not self.dimensions:
-            self._rows(["dimensions"], query=True)
+        with ends_within(self._timeout) if query else nullcontext():
+            while len(found) < len(sent):
+                numbers = sent[len(found) : len(found) + self._batch]
+                cut = [texts[number][:_LONGEST_TEXT].encode("utf-8", "replace").decode() for number in numbers]
+                found.update(zip(numbers, self._rows(cut, query=query), strict=True))
+            if not self.dimensions:
+                self._rows(["dimensions"], query=True)
         blank = bytes(4 * self.dimensions)
         return stacked([found.get(number, blank) for number in range(len(texts))], self.dimensions)
 
@@ -459,7 +453,20 @@ class RemoteEmbedder:
             if model is not None and served is not None and model != served:
                 raise ValueError(f"vectors of the model {model!r} after those of {served!r}")
             dimensions = self.dimensions or (len(vectors[0]) if isinstance(vectors[0], list) else 0)
-            rows = [_row(values, at, dimensions) for at, values in enumerate(vectors)]
+            rows = []
+            for at, row in enumerate(vectors):
+                if not isinstance(row, list) or not row or not all(type(value) in (float, int) for value in row):
+                    raise ValueError(f"an 'embedding' at index {at} that is not a list of numbers")
+                if dimensions and len(row) != dimensions:
+                    raise ValueError(
+                        f"a vector of {len(row)} dimensions at index {at} where {dimensions} were expected"
+                    )
+                try:
+                    rows.append(unit_row(row))
+                except (ValueError, OverflowError) as error:
+                    raise ValueError(f"a vector at index {at} that holds {error}") from None
+                if not any(rows[-1]):
+                    raise ValueError(f"a vector of zeros at index {at}")
         except ValueError as error:
             raise self._failed(f"answered with {error}", "check embeddings.model, and the service itself") from None
         self.dimensions, self._served = dimensions, served or model
@@ -519,18 +526,3 @@ def _vectors(body: bytes, count: int) -> tuple[Any, list[Any]]:
             raise ValueError(f"two vectors of 'index' {index}")
         vectors[index] = item.get("embedding")
     return answer.get("model"), [vectors[index] for index in range(count)]
-
-
-def _row(values: Any, at: int, dimensions: int) -> bytes:
-    """Return the vector as a unit row of float32."""
-    if not isinstance(values, list) or not values or not all(type(value) in (float, int) for value in values):
-        raise ValueError(f"an 'embedding' at index {at} that is not a list of numbers")
-    if dimensions and len(values) != dimensions:
-        raise ValueError(f"a vector of {len(values)} dimensions at index {at} where {dimensions} were expected")
-    try:
-        row = unit_row(values)
-    except (ValueError, OverflowError) as error:
-        raise ValueError(f"a vector at index {at} that holds {error}") from None
-    if not any(row):
-        raise ValueError(f"a vector of zeros at index {at}")
-    return row

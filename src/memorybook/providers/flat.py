@@ -57,7 +57,7 @@ from memorybook.text.tokens import count_tokens, digest, language_of, normalise
 
 if TYPE_CHECKING:
     from memorybook.formats.llm_messages import Reply
-    from memorybook.inference.budget import Metered
+    from memorybook.inference.structured_output import Metered
 
 
 HISTORY = "HISTORY.md"

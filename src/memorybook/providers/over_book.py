@@ -20,7 +20,7 @@ from memorybook.text.screen import screen
 if TYPE_CHECKING:
     from memorybook.context import Context
     from memorybook.entries.read import Mask
-    from memorybook.inference.budget import Metered
+    from memorybook.inference.structured_output import Metered
     from memorybook.results import Known, Recalled, Receipt
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Sequence
+from difflib import SequenceMatcher
 from typing import Generic, NamedTuple, TypeVar
 
 Token = TypeVar("Token", bound=Hashable)
@@ -77,8 +78,6 @@ def _edits(base: Sequence[Token], changed: Sequence[Token]) -> _Edits[Token]:
 
 
 def _opcodes(first: Sequence[Token], second: Sequence[Token]) -> list[tuple[str, int, int, int, int]]:
-    from difflib import SequenceMatcher
-
     exact = len(first) + len(second) <= _EXACT_UP_TO
     return list(SequenceMatcher(None, first, second, autojunk=not exact).get_opcodes())
 
@@ -96,32 +95,24 @@ class _Pieces:
         self.order: list[str | _Key] = []
         self.entries: dict[_Key, _Lines] = {}
         entry: list[str] | None = None
-        for line in [*_lines(text), None]:
+        lines = text.removesuffix("\n").split("\n") if text else []
+        crlf = _is_crlf(text)
+        for line in [*(line.removesuffix("\r") if crlf else line for line in lines), None]:
             if entry is not None and (line is None or _HEADING.match(line)):
-                self._close(entry)
+                blank = 0
+                while not entry[-1].strip():
+                    entry.pop()
+                    blank += 1
+                found = _ENTRY.match(entry[0])
+                name = found[1] if found else entry[0]
+                key = (name, sum(other == name for other, _ in self.entries))
+                self.entries[key] = tuple(entry)
+                self.order += [key, *[""] * blank]
                 entry = None
             if line is not None and entry is None and _ENTRY.match(line):
                 entry = [line]
             elif line is not None:
                 (self.order if entry is None else entry).append(line)
-
-    def _close(self, entry: list[str]) -> None:
-        blank = 0
-        while not entry[-1].strip():
-            entry.pop()
-            blank += 1
-        found = _ENTRY.match(entry[0])
-        name = found[1] if found else entry[0]
-        key = (name, sum(other == name for other, _ in self.entries))
-        self.entries[key] = tuple(entry)
-        self.order += [key, *[""] * blank]
-
-
-def _lines(text: str) -> list[str]:
-    lines = text.split("\n")
-    if not lines[-1]:
-        lines.pop()
-    return [line.removesuffix("\r") for line in lines] if _is_crlf(text) else lines
 
 
 def _is_crlf(text: str) -> bool:

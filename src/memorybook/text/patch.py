@@ -7,6 +7,7 @@ context around each hunk, so that it can still be taken back when other parts of
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from bisect import bisect_left
 from collections import Counter
@@ -39,8 +40,13 @@ def fingerprint(text: str | None) -> str | None:
 def diff(before: str | None, after: str | None) -> list[Hunk]:
     """Return the hunks that make `after` of `before`, in order; no text counts as the empty one."""
     old, new = _lines(before), _lines(after)
+    spans: list[tuple[int, int, int, int]] = []
+    for start, end, other, other_end in _differences(old, new):
+        if spans and (spans[-1][1], spans[-1][3]) == (start, other):  # they touch
+            start, _, other, _ = spans.pop()
+        spans.append((start, end, other, other_end))
     hunks = []
-    for start, end, other, other_end in _joined(_differences(old, new)):
+    for start, end, other, other_end in spans:
         above = old[start - 1] if start else None
         below = old[end] if end < len(old) else None
         hunks.append(Hunk(start, tuple(old[start:end]), tuple(new[other:other_end]), above, below))
@@ -120,24 +126,17 @@ def _place(hunk: Hunk, lines: Sequence[str]) -> int | None:
     return len(lines) - 1 if lines and not lines[-1] else len(lines)
 
 
-def _joined(spans: Iterator[tuple[int, int, int, int]]) -> list[tuple[int, int, int, int]]:
-    """Return the spans, with those that touch as one."""
-    joined: list[tuple[int, int, int, int]] = []
-    for start, end, other, other_end in spans:
-        if joined and (joined[-1][1], joined[-1][3]) == (start, other):
-            start, _, other, _ = joined.pop()
-        joined.append((start, end, other, other_end))
-    return joined
-
-
 def _differences(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int, int, int]]:
     """Yield spans (start, end) of `old` and (start, end) of `new` that differ; what lies between them is equal."""
     here, end, other_end = 0, len(old), len(new)
     while end and other_end and old[end - 1] == new[other_end - 1]:
         end, other_end = end - 1, other_end - 1
-    while here < min(end, other_end) and (old[here] == new[here] or _is_edited(old[here], new[here])):
-        if old[here] != new[here]:
-            yield here, here + 1, here, here + 1
+    while here < min(end, other_end):
+        first, second = old[here], new[here]
+        if first != second:
+            if len(first) < _TELLING or first[:_TELLING] != second[:_TELLING]:
+                break
+            yield here, here + 1, here, here + 1  # likely one line before and after an edit: a header, a title
         here += 1
     there = here
     ours, theirs = old[here:end], new[here:other_end]
@@ -153,11 +152,6 @@ def _differences(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, 
         if last > here or other_last > there:
             yield here, last, there, other_last
         here, there = place, other
-
-
-def _is_edited(old: str, new: str) -> bool:
-    """Return whether two lines are likely one before and after an edit: a header, a title."""
-    return old[:_TELLING] == new[:_TELLING] and len(old) >= _TELLING
 
 
 def _rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -191,7 +185,7 @@ def numbered(text: str, lines: Sequence[int] = (1, -1)) -> str:
 
 def replaced(text: str, old: str, new: str, *, path: str) -> tuple[str, int]:
     """Replace what stands once in the text; return it with the number of the line. Raises InvalidInput otherwise."""
-    lines = [text.count("\n", 0, place) + 1 for place in _places(text, old)]
+    lines = [text.count("\n", 0, found.start()) + 1 for found in re.finditer(f"(?={re.escape(old)})", text)]
     if not lines:
         raise InvalidInput(f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}.")
     if text.count(old) > 1:
@@ -200,13 +194,6 @@ def replaced(text: str, old: str, new: str, *, path: str) -> tuple[str, int]:
             f"{', '.join(map(str, lines))}. Please ensure it is unique"
         )
     return text.replace(old, new), lines[0]
-
-
-def _places(text: str, part: str) -> Iterator[int]:
-    place = text.find(part)
-    while place >= 0:
-        yield place
-        place = text.find(part, place + 1)
 
 
 def inserted(text: str, line: int, new: str) -> str:

@@ -16,6 +16,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from memorybook.errors import ConfigError
 from memorybook.text import redact_context, redact_rules
 
 _LENGTHS = (  # of an IBAN, by country
@@ -39,25 +40,19 @@ def find(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield spans `(start, end, kind)` of numbers whose check digits are right."""
     if not _ENOUGH.search(text):
         return
-    for found in _IBAN.finditer(text):
-        end = _iban_end(text, found)
-        if end:
-            yield found.start(), end, "iban"
+    for found in _IBAN.finditer(text):  # words may follow
+        length = _COUNTRIES.get(found[0][:2].upper(), 0)
+        places = [at for at in range(*found.span()) if text[at].isalnum()][:length]
+        if not length or len(places) < length or re.match("[A-Za-z0-9]", text[places[-1] + 1 : places[-1] + 2]):
+            continue
+        number = "".join(text[at] for at in places)
+        if int("".join(str(int(c, 36)) for c in number[4:] + number[:4])) % 97 == 1:
+            yield found.start(), places[-1] + 1, "iban"
     for found in _CITIZEN.finditer(text):
         number = found[0].translate(_SEPARATORS)
         total = sum(int(digit) * pow(2, 17 - at, 11) for at, digit in enumerate(number[:17]))
         if "10X98765432"[total % 11] == number[17].upper():
             yield *found.span(), "identity-number"
-
-
-def _iban_end(text: str, found: re.Match[str]) -> int:
-    """Return where the account number ends that begins there, for words may follow; 0 if it is none."""
-    length = _COUNTRIES.get(found[0][:2].upper(), 0)
-    places = [at for at in range(*found.span()) if text[at].isalnum()][:length]
-    if not length or len(places) < length or re.match("[A-Za-z0-9]", text[places[-1] + 1 : places[-1] + 2]):
-        return 0
-    number = "".join(text[at] for at in places)
-    return places[-1] + 1 if int("".join(str(int(c, 36)) for c in number[4:] + number[:4])) % 97 == 1 else 0
 
 
 Block = tuple[int, int, str]
@@ -155,8 +150,9 @@ def _others(text: str, secret_in: Callable[[str], str]) -> Iterator[Block]:
 
 def _secret(content: str, secret_in: Callable[[str], str]) -> str:
     """Return the kind of secret in the text that base64 says; "" for none."""
-    with suppress(ValueError):
-        if _is_text(_decoded(content[:80])):
+    data = _decoded(content[:80])
+    with suppress(ValueError):  # the beginning of a text; its last letter may be cut
+        if len(data) >= 8 and not _CONTROL.search(data) and getincrementaldecoder("utf-8")().decode(data):
             return secret_in(_decoded(content).decode("utf-8"))
     return ""
 
@@ -185,13 +181,6 @@ def _decoded(text: str) -> bytes:
     text = _ALPHABET.match(text.replace("-", "+").replace("_", "/"))[0]  # type: ignore[index]
     text = text[: len(text) - (len(text) % 4 == 1)]
     return b64decode(text + "=" * (-len(text) % 4))
-
-
-def _is_text(data: bytes) -> bool:
-    """Return whether these bytes are the beginning of a text; its last letter may be cut."""
-    with suppress(ValueError):
-        return len(data) >= 8 and not _CONTROL.search(data) and bool(getincrementaldecoder("utf-8")().decode(data))
-    return False
 
 
 class Masked(NamedTuple):
@@ -228,7 +217,7 @@ def redact(text: str, patterns: Sequence[str] = ()) -> Redacted:
     `patterns` come from the settings: `/…/` is a regular expression, anything else a literal, which masks the whole
     token that starts with it. Raises ConfigError for an empty or broken one.
     """
-    own = _own_patterns(tuple(patterns))
+    own = [*map(_own_pattern, patterns)]
     masked: list[Masked] = []
     while True:
         pieces = _MARK.split(text) if "[REDACTED:" in text else [text]
@@ -280,7 +269,7 @@ _SEALED = frozenset({"encrypted_content", "signature", "thought_signature", "tho
 def _around(text: str, own: Sequence[re.Pattern[str]], masked: list[Masked]) -> Iterator[str]:
     """Yield the piece of text with its secrets replaced, what is base64 as a whole or not at all."""
     at = 0
-    for start, end, kind in blocks(text, _first_kind):
+    for start, end, kind in blocks(text, lambda inner: next((each.kind for each in redact(inner).masked), "")):
         yield _mask(text[at:start], own, masked)
         if kind:
             masked.append(Masked(kind, _preview(kind, text[start:end])))
@@ -289,15 +278,17 @@ def _around(text: str, own: Sequence[re.Pattern[str]], masked: list[Masked]) -> 
     yield _mask(text[at:], own, masked)
 
 
-def _first_kind(text: str) -> str:
-    return next((each.kind for each in redact(text).masked), "")
-
-
 def _mask(text: str, own: Sequence[re.Pattern[str]], masked: list[Masked]) -> str:
     """Return the piece of text with its secrets replaced; what was masked is added to `masked`."""
+    spans: list[Span] = []
+    for start, end, kind in sorted(sorted(_spans(text, own)), key=lambda span: (span[0], -span[1])):
+        if spans and start < spans[-1][1]:  # they overlap: the name is of the first, the longer of two at one place
+            spans[-1] = (spans[-1][0], max(end, spans[-1][1]), spans[-1][2])
+        else:
+            spans.append((start, end, kind))
     out: list[str] = []
     at = 0
-    for start, end, kind in _merged(_spans(text, own)):
+    for start, end, kind in spans:
         out += (text[at:start], f"[REDACTED:{kind}]")
         masked.append(Masked(kind, _preview(kind, text[start:end])))
         at = end
@@ -333,30 +324,13 @@ _CHECKS: Mapping[str, Callable[[str], bool]] = {
 }
 
 
-def _merged(spans: Iterable[Span]) -> list[Span]:
-    """Join overlapping spans under the name of the first (the longer of two that start together)."""
-    merged: list[Span] = []
-    for start, end, kind in sorted(sorted(spans), key=lambda span: (span[0], -span[1])):
-        if merged and start < merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]), merged[-1][2])
-        else:
-            merged.append((start, end, kind))
-    return merged
-
-
 def _preview(kind: str, secret: str) -> str:
     size = f"({len(secret)} characters)"
     return size if kind in _GUARDED or len(secret) < 20 else f"{secret[:4]}… {size}"
 
 
-@lru_cache(maxsize=16)
-def _own_patterns(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
-    return tuple(map(_own_pattern, patterns))
-
-
+@lru_cache(maxsize=64)
 def _own_pattern(pattern: str) -> re.Pattern[str]:
-    from memorybook.errors import ConfigError
-
     if len(pattern) > 2 and pattern[0] == pattern[-1] == "/":
         try:
             return re.compile(pattern[1:-1])

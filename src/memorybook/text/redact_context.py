@@ -237,7 +237,14 @@ def _labelled(text: str, lower: str) -> Iterator[tuple[int, int, str]]:
         if limit - label.end < 2:  # labels in a row, as in API key
             carried = label.kind
             continue
-        end = _window_end(text, label.end, limit)
+        # the window ends with the sentence or line; a line that ends with its label or a colon goes on in the next one
+        parameter = _PARAMETER.match(text, label.end, limit)
+        stop = None if parameter else _END.search(text, label.end, limit)
+        if stop and stop.group() == "\n" and text[label.end : stop.start()].strip(" \t*`\"'") in ("", ":", "：", "="):
+            stop = _END.search(text, stop.end(), limit)
+        if stop and stop.group()[0] in "?？" and stop.start() == label.end:  # My password? …
+            stop = _END.search(text, stop.end(), limit)
+        end = parameter.end() if parameter else stop.start() if stop else limit
         # passphrase for the ssh key: …, where the value of the second is the first's
         carried = label.kind if following and end == following.start else ""
         if end - label.end < 4 or not _CANDIDATE.search(text, label.end, end) or _is_other_kind(lower, label):
@@ -259,19 +266,6 @@ def _before(lower: str, start: int) -> str:
     return lower[max(0, start - 18) : start].rstrip(" _-")
 
 
-def _window_end(text: str, start: int, limit: int) -> int:
-    """Return where the sentence or line ends; a line that ends with its label or a colon goes on in the next one."""
-    parameter = _PARAMETER.match(text, start, limit)
-    if parameter:
-        return parameter.end()
-    stop = _END.search(text, start, limit)
-    if stop and stop.group() == "\n" and text[start : stop.start()].strip(" \t*`\"'") in ("", ":", "：", "="):
-        stop = _END.search(text, stop.end(), limit)
-    if stop and stop.group()[0] in "?？" and stop.start() == start:  # My password? …
-        stop = _END.search(text, stop.end(), limit)
-    return stop.start() if stop else limit
-
-
 def _value(text: str, label: Label, end: int) -> tuple[int, int, str] | None:
     kind = label.kind
     # how far the word that the window cuts goes on, so that a secret is never cut in two
@@ -282,7 +276,13 @@ def _value(text: str, label: Label, end: int) -> tuple[int, int, str] | None:
         start, stop = _trimmed(text, word.start(), word.end())
         if start == stop:
             continue
-        start = _after_user(text, start, stop)
+        for mark in "/:":  # the password in `user/password` or `user:password`
+            cut = text.find(mark, start, stop)
+            if 0 < cut - start <= 24 and text[start:cut].replace("_", "a").replace("-", "a").isalnum():
+                plain = text[start:cut].islower() or text[start:cut].isalpha()
+                if plain and look(text[cut + 1 : stop]) >= MIXED:
+                    start = cut + 1
+                    break
         if _gives(text, label, start, stop):
             return start, stop, "secret" if kind == "weak" else kind
     return None
@@ -307,17 +307,6 @@ def _trimmed(text: str, start: int, stop: int) -> tuple[int, int]:
     while stop > start and text[stop - 1] in _CLOSING:
         stop -= 1
     return start, stop
-
-
-def _after_user(text: str, start: int, stop: int) -> int:
-    """Return the start of the password in `user/password` or `user:password`; `start` for anything else."""
-    for mark in "/:":
-        cut = text.find(mark, start, stop)
-        if 0 < cut - start <= 24 and text[start:cut].replace("_", "a").replace("-", "a").isalnum():
-            plain = text[start:cut].islower() or text[start:cut].isalpha()
-            if plain and look(text[cut + 1 : stop]) >= MIXED:
-                return cut + 1
-    return start
 
 
 def _gives(text: str, label: Label, start: int, stop: int) -> bool:
@@ -346,21 +335,14 @@ def _fits(kind: str, seen: int, text: str, start: int, stop: int) -> bool:
         return (seen == LETTERS and len(value) >= 16) or (joined and seen == MIXED and len(value) >= 8)
     if seen == NUMBER:
         return len(value) <= 12 and not _UNIT.match(text, stop)
+    if seen >= (LETTERS if kind == "code" else ORDINARY + 1):
+        return True
     if kind == "code":
-        return seen >= LETTERS or _is_code(value)
-    return seen > ORDINARY or _is_quoted_word(text, start, stop)
-
-
-def _is_code(value: str) -> bool:
-    """Four to eight letters and digits, as in 提取码 x7k2, or the 16 letters of a mail provider's 授权码."""
-    if len(value) in (16, 24) and value.isalpha():
-        return value.islower() or value.isupper()
-    return 4 <= len(value) <= 8 and value.isalnum() and not value.isalpha() and not is_stand_in(value)
-
-
-def _is_quoted_word(text: str, start: int, stop: int) -> bool:
-    """Return whether a plain word is given as a value: in quotes, or right behind `=`."""
-    value, before, after = text[start:stop], text[start - 1], text[stop : stop + 1]
+        if len(value) in (16, 24) and value.isalpha():  # the 16 letters of a mail provider's 授权码
+            return value.islower() or value.isupper()
+        # four to eight letters and digits, as in 提取码 x7k2
+        return 4 <= len(value) <= 8 and value.isalnum() and not value.isalpha() and not is_stand_in(value)
+    before, after = text[start - 1], text[stop : stop + 1]  # a plain word: in quotes, or right behind `=`
     quoted = before in _QUOTES and after != "" and after in "\"'`”’」』"
     joined = before == "=" and text[start - 2 : start - 1].isalnum()
     return (quoted or joined) and len(value) >= 4 and value.isalnum() and not is_stand_in(value)

@@ -61,17 +61,9 @@ def _size(runs: re.Pattern[str], text: str) -> int:
     return sum(map(len, runs.findall(text)))
 
 
+@lru_cache(maxsize=256)  # a turn's are asked for twice, by extraction and summary
 def sentences(text: str) -> tuple[Sentence, ...]:
     """The sentences of the prose in `text`, in order; without code, logs, long quotations and picture captions."""
-    return _remembered(text) if len(text) <= REMEMBERED else tuple(_cut(text, prose(text)))
-
-
-REMEMBERED = 4000
-"""Characters of a text whose sentences are remembered: a turn's are asked for twice, by extraction and summary."""
-
-
-@lru_cache(maxsize=1024)
-def _remembered(text: str) -> tuple[Sentence, ...]:
     return tuple(_cut(text, prose(text)))
 
 
@@ -79,8 +71,8 @@ def prose(text: str) -> str:
     """`text` with everything that is not the speaker's own prose blanked; the length stays."""
     for hints, pattern in _FOREIGN:
         if any(hint in text for hint in hints):
-            text = compiled(pattern).sub(_blank, text)
-    return "".join(_blank_line(line) if _is_machine(line) else line for line in text.splitlines(keepends=True))
+            text = compiled(pattern).sub(lambda found: _blank(found[0]), text)
+    return "".join(_blank(line) if _is_machine(line) else line for line in text.splitlines(keepends=True))
 
 
 _FOREIGN: tuple[tuple[tuple[str, ...], str], ...] = (
@@ -108,11 +100,7 @@ def quotations(text: str) -> list[tuple[int, int]]:
     return [one.span() for one in found if content_size(one[0]) >= 4 or re.search(own, one[0]) is not None]
 
 
-def _blank(found: re.Match[str]) -> str:
-    return _blank_line(found[0])
-
-
-def _blank_line(text: str) -> str:
+def _blank(text: str) -> str:
     return re.sub(r"[^\n]", " ", text)
 
 
@@ -141,9 +129,7 @@ def _is_machine(line: str) -> bool:
     text = line.strip()
     if not text:
         return False
-    if _machine().match(text):
-        return True
-    return len(text) >= 20 and len(_ODD.findall(text)) > 0.2 * len(text)
+    return bool(_machine().match(text)) or (len(text) >= 20 and len(_ODD.findall(text)) > 0.2 * len(text))
 
 
 _ODD = re.compile(r"""[{}\[\]()<>=;|\\$&*^~`"'/_]""")

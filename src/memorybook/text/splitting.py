@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
+from datetime import UTC, date, datetime
 from functools import lru_cache
 
-from memorybook._light import TYPE_CHECKING, Callable, Iterator, NamedTuple, Sequence, lazily
+from memorybook._light import TYPE_CHECKING, Iterator, NamedTuple, Sequence, lazily
+from memorybook.formats import item_md, memory_md, session_md
 from memorybook.formats.escape import Fences, fences
+from memorybook.formats.sections import BY_AGENT, raw
 from memorybook.search.types import Passage
 from memorybook.text.tokens import count_tokens, is_question
 from memorybook.text.utterances import only_asks
 
 if TYPE_CHECKING:
-    from datetime import date, datetime
-
     from memorybook.formats.memory_md import Located
-    from memorybook.model import Note, Session, Turn
+    from memorybook.model import Session, Turn
 
 
 _NO_ENTRY = (None, None, None, None, None, "", "")
@@ -64,8 +66,6 @@ def dense_text_of(source: str, heading: str, text: str) -> str:
 
 def utc_day(moment: datetime | None) -> str | None:
     """Return the UTC date of a moment, `YYYY-MM-DD`; None for None."""
-    from datetime import UTC
-
     if moment is None:
         return None
     try:
@@ -124,8 +124,17 @@ def merged(text: str, pieces: Sequence[Block], limit: int, *, first_line: int = 
         if group and (piece.run != group[-1].run or size + tokens + _BETWEEN > limit):
             yield _together(lines, group, first_line)
             group, size = [], 0
-        if tokens > limit:
-            yield from _cut(lines, piece, limit, first_line)
+        if tokens > limit:  # in pieces of whole sentences (of code: whole lines) as far as they fit
+            whole = "\n".join(lines[piece.start - first_line : piece.end - first_line + 1])
+            line, counted = piece.start, 0
+            for start, end in _spans(whole, limit, code=piece.code):
+                part = whole[start:end]
+                begin = start + len(part) - len(part.lstrip())
+                part = part.strip()
+                line += whole.count("\n", counted, begin)
+                counted = begin
+                if _LETTER.search(part):
+                    yield piece._replace(start=line, end=line + part.count("\n"), text=part)
         else:
             group.append(piece)
             size += tokens + _BETWEEN
@@ -154,21 +163,29 @@ class _Reader:
         """Read the line at `at`, or the whole fence or comment that begins there."""
         line = self.lines[self.at]
         if not line.strip():
-            if not self._goes_on():
+            following = self.lines[self.at + 1] if self.at + 1 < len(self.lines) else ""
+            if not (self._item and _INDENTED.match(following) and following.strip()):  # else the list item goes on
                 self.flush(self.at)
             self._advance(1)
         elif (fence := self._fences.end(self._offset) if self._fences else 0) or (
             self._offset < self._last_comment_end and line.lstrip().startswith("<!--")
         ):
             self._whole(fence)
-        elif heading := _HEADING.match(line):
-            self._head(len(heading[1]), _title(line[heading.end() :]))
+        elif heading := _HEADING.match(line):  # the marks that may close it are no part of it
+            title = line[heading.end() :].strip(" \t\r")
+            opened = title.rstrip("#")
+            self._head(len(heading[1]), opened if not opened or opened[-1] in " \t" else title)
         elif self._opened == self.at - 1 and not self._item and (underline := _UNDERLINE.match(line)):
             title = self.lines[self.at - 1].strip()
             self._opened = None
             self._head(1 if underline[1] else 2, title)
         else:
-            self._plain(line)
+            if _ITEM.match(line):
+                self.flush(self.at)
+                self._item = True
+            if self._opened is None:
+                self._opened = self.at
+            self._advance(1)
 
     def flush(self, end: int, *, code: bool = False) -> None:
         """Close the open block before line `end`."""
@@ -211,26 +228,6 @@ class _Reader:
         self._run += 1
         self._advance(1)
 
-    def _plain(self, line: str) -> None:
-        if _ITEM.match(line):
-            self.flush(self.at)
-            self._item = True
-        if self._opened is None:
-            self._opened = self.at
-        self._advance(1)
-
-    def _goes_on(self) -> bool:
-        """Return whether the open list item continues behind the blank line at hand."""
-        following = self.lines[self.at + 1] if self.at + 1 < len(self.lines) else ""
-        return self._item and _INDENTED.match(following) is not None and following.strip() != ""
-
-
-def _title(text: str) -> str:
-    """Return what stands behind the marks of a heading, without the marks that may close it."""
-    title = text.rstrip(" \t\r").lstrip(" \t")
-    opened = title.rstrip("#")
-    return opened if not opened or opened[-1] in " \t" else title
-
 
 def _together(lines: Sequence[str], group: Sequence[Block], first_line: int) -> Block:
     if len(group) == 1:
@@ -238,20 +235,6 @@ def _together(lines: Sequence[str], group: Sequence[Block], first_line: int) -> 
     start, end = group[0].start, group[-1].end
     text = "\n".join(lines[start - first_line : end - first_line + 1]).strip()
     return group[0]._replace(end=end, text=text, item=False, code=False)
-
-
-def _cut(lines: Sequence[str], block: Block, limit: int, first_line: int) -> Iterator[Block]:
-    """Yield a block that is too long, in pieces of whole sentences (of code: whole lines) as far as they fit."""
-    text = "\n".join(lines[block.start - first_line : block.end - first_line + 1])
-    line, counted = block.start, 0
-    for start, end in _spans(text, limit, code=block.code):
-        piece = text[start:end]
-        begin = start + len(piece) - len(piece.lstrip())
-        piece = piece.strip()
-        line += text.count("\n", counted, begin)
-        counted = begin
-        if _LETTER.search(piece):
-            yield block._replace(start=line, end=line + piece.count("\n"), text=piece)
 
 
 def _spans(text: str, limit: int, *, code: bool) -> Iterator[tuple[int, int]]:
@@ -302,8 +285,6 @@ def split(path: str, text: str, modified: float) -> Split:
     if path.startswith("sessions/"):
         return Split(tuple(_session(path, text)))
     if path.startswith("items/"):
-        from memorybook.formats import item_md
-
         text = item_md.readable(text)
     return Split(tuple(_document(path, text)))
 
@@ -312,8 +293,6 @@ def split_added(path: str, before: str, added: str) -> tuple[Passage, ...] | Non
     """Return the passages that appending `added` to `before` adds; None where only the whole text can tell."""
     if not path.startswith("daily/") or not before.endswith("\n") or not added.endswith("\n") or "<!--" in before:
         return None
-    from memorybook.formats import session_md
-
     day, first = session_md.day_of(path), before.count("\n") + 1
     read = [_note(path, day, number, line) for number, line in enumerate(added.split("\n")[:-1], first)]
     found = tuple(note for note in read if note is not None)
@@ -324,10 +303,11 @@ def split_added(path: str, before: str, added: str) -> tuple[Passage, ...] | Non
 
 
 def _memory(path: str, text: str, modified: float) -> Split:
-    from memorybook.formats import memory_md
-    from memorybook.formats.sections import raw
-
-    document = memory_md.parse(text, modified=_moment(modified))
+    try:
+        changed = datetime.fromtimestamp(modified, UTC)
+    except (ValueError, OverflowError, OSError):
+        changed = datetime.fromtimestamp(0, UTC)
+    document = memory_md.parse(text, modified=changed)
     found = [_entry(path, located) for located in document.located]
     line = 1
     for part in document.parts:
@@ -367,8 +347,6 @@ def _entry(path: str, located: Located) -> Passage:
 
 def _written(path: str, text: str, first_line: int) -> Iterator[Passage]:
     """Yield what a person wrote, item by item; an item that is too long is cut."""
-    from memorybook.formats.sections import BY_AGENT
-
     apart = [block._replace(run=run) for run, block in enumerate(blocks(text, first_line=first_line))]
     for piece in merged(text, apart, MAX_TOKENS, first_line=first_line):
         passage = _passage(path, piece)
@@ -379,8 +357,6 @@ def _written(path: str, text: str, first_line: int) -> Iterator[Passage]:
 
 
 def _daily(path: str, text: str) -> Iterator[Passage]:
-    from memorybook.formats import session_md
-
     day = session_md.day_of(path)
     lines = text.split("\n")
     closed = [(text.count("\n", 0, start), text.count("\n", 0, end)) for start, end in fences(text) if end]
@@ -404,7 +380,7 @@ def _daily(path: str, text: str) -> Iterator[Passage]:
 
 def _note(path: str, day: date | None, number: int, line: str) -> Passage | None:
     """Return the note in a line, with blank text if it says nothing; None if there is none."""
-    note = _parse_line()(line, day=day)
+    note = session_md.parse_line(line, day=day)
     if note is None:
         return None
     filed = ", ".join(filter(None, (note.kind, *note.tags))) if note.kind or note.tags else ""
@@ -412,16 +388,7 @@ def _note(path: str, day: date | None, number: int, line: str) -> Passage | None
     return Passage(path, number, number, said, "note", filed, (day or note.time.date()).isoformat())
 
 
-@lru_cache(maxsize=1)
-def _parse_line() -> Callable[..., Note | None]:
-    from memorybook.formats import session_md
-
-    return session_md.parse_line
-
-
 def _session(path: str, text: str) -> Iterator[Passage]:
-    from memorybook.formats import session_md
-
     summary = session_md.parse(text)
     date = utc_day(summary.started) or _day_in(path)
     front = _FRONT.match(text)
@@ -450,14 +417,11 @@ def _session(path: str, text: str) -> Iterator[Passage]:
 @lru_cache(maxsize=64)
 def _place(heading: str) -> str:
     """Return where a section of that title goes, asked of the format itself: `items`, `turns` or `` (the summary)."""
-    from memorybook.formats import session_md
-
     read = session_md.parse(f"## {heading}\n\n- x\n")
     return "turns" if read.turn_ids else "items" if read.decisions or read.open_questions else ""
 
 
 def _document(path: str, text: str) -> Iterator[Passage]:
-
     dated: list[Block] = []
     run = 0
     for block in blocks(text):
@@ -474,24 +438,7 @@ def _passage(path: str, block: Block) -> Passage:
 
 
 def _day_in(text: str) -> str | None:
-    return next((day[1] for day in _DAYS.finditer(text) if _is_day(day[1])), None)
-
-
-def _is_day(written: str) -> bool:
-    """Return whether the calendar has it: the 30th of February may stand in the name of a file."""
-    from datetime import date
-
-    try:
-        date.fromisoformat(written)
-    except ValueError:
-        return False
-    return True
-
-
-def _moment(seconds: float) -> datetime:
-    from datetime import UTC, datetime
-
-    try:
-        return datetime.fromtimestamp(seconds, UTC)
-    except (ValueError, OverflowError, OSError):
-        return datetime.fromtimestamp(0, UTC)
+    for found in _DAYS.finditer(text):
+        with suppress(ValueError):  # the 30th of February may stand in the name of a file
+            return date.fromisoformat(found[1]).isoformat()
+    return None

@@ -6,10 +6,13 @@ A time is never guessed: what does not name a whole day, or could mean two days,
 from __future__ import annotations
 
 import re
+import warnings
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from typing import Any
+
+from dateutil import parser
 
 from memorybook._light import lazily
 
@@ -68,16 +71,6 @@ def _clock(hour: int, half: str | None) -> int:
     return hour
 
 
-def _moment(year: int, month: int, day: int, hour: int = 0, minute: int = 0, second: int = 0) -> datetime | None:
-    """Return the naive moment, if there is such a day; hour 24 is the next day's midnight."""
-    if hour > 24 or minute > 59:
-        return None
-    try:
-        return datetime(year, month, day) + timedelta(hours=hour, minutes=minute, seconds=min(second, 59))
-    except (ValueError, OverflowError):
-        return None
-
-
 _CHINESE = lazily(
     r"(?i)(\d{4})\s*[年/.\-]\s*(\d{1,2})\s*[月/.\-]\s*(\d{1,2})\s*[日号]?"
     r"[,，\s]*(?:[(（]?\s*(?:周|星期|礼拜)[一二三四五六日天]\s*[)）]?|[(（]\s*[A-Za-z]+\s*[)）])?[,，\s]*"
@@ -94,18 +87,21 @@ def _chinese(text: str) -> datetime | None:
         return None
     year, month, day, before, hour, minute, second, after, offset = found.groups()
     half = (before or after or "").lower() or None
-    minutes = {"半": 30, "整": 0, None: 0}.get(minute) if minute in ("半", "整", None) else int(minute)
-    moment = _moment(
-        int(year), int(month), int(day), _clock(int(hour), half) if hour else 0, minutes or 0, int(second or 0)
-    )
-    return moment.replace(tzinfo=_offset(offset)) if moment is not None and offset else moment
-
-
-def _offset(text: str) -> timezone:
-    if text.upper() in ("Z", "UTC"):
-        return UTC
-    minutes = int(text[1:3]) * 60 + int(text[-2:])
-    return timezone(timedelta(minutes=-minutes if text[0] == "-" else minutes))
+    hours = _clock(int(hour), half) if hour else 0
+    minutes = {"半": 30, "整": 0, None: 0}[minute] if minute in ("半", "整", None) else int(minute)
+    if hours > 24 or minutes > 59:
+        return None
+    try:  # hour 24 is the next day's midnight
+        moment = datetime(int(year), int(month), int(day))
+        moment += timedelta(hours=hours, minutes=minutes, seconds=min(int(second or 0), 59))
+        if offset and offset.upper() in ("Z", "UTC"):
+            return moment.replace(tzinfo=UTC)
+        if offset:
+            east = timedelta(hours=int(offset[1:3]), minutes=int(offset[-2:]))
+            return moment.replace(tzinfo=timezone(-east if offset[0] == "-" else east))
+    except (ValueError, OverflowError):
+        return None
+    return moment
 
 
 @lru_cache(maxsize=1024)
@@ -114,10 +110,6 @@ def _other(text: str) -> datetime | None:
     if not re.search(r"\d", text):
         return None
     text = re.sub(r"(?i)(?<![\d:])(1[3-9]|2[0-4])((?::\d\d){1,2})\s*[ap]\.?m\b\.?", r"\1\2", text)  # 13:05 pm
-    import warnings
-
-    from dateutil import parser
-
     zones = {name: hours * 3600 for name, hours in _US_ZONES.items()}
     found = set()
     for default, day_first in ((datetime(2001, 1, 1), False), (datetime(2003, 3, 3), True)):
