@@ -65,7 +65,7 @@ def project_files(cwd: str, is_ours: Callable[[str], bool]) -> list[str]:
 
     `is_ours` decides about a `config.json`, a name that anything may use: it is shown each setting's name.
     """
-    for folder in _folders(cwd):
+    for folder in folders_above(cwd):
         found = _those_in(folder, _PROJECT_FILES)
         found = [path for path in found if not path.endswith("config.json") or _any_setting(path, is_ours)]
         if found:
@@ -75,12 +75,12 @@ def project_files(cwd: str, is_ours: Callable[[str], bool]) -> list[str]:
 
 def unread(cwd: str, folder: str, is_ours: Callable[[str], bool]) -> list[str]:
     """List files that look like settings of the project around `cwd`, or of the user's `folder`, and are not read."""
-    found = [path for above in _folders(cwd) for path in _those_in(above, (*_MISTAKEN, *_OF_ANYTHING))]
+    found = [path for above in folders_above(cwd) for path in _those_in(above, (*_MISTAKEN, *_OF_ANYTHING))]
     found = [path for path in found if os.path.basename(path) not in _OF_ANYTHING or _has_section(path, is_ours)]
     return [*found, *_those_in(folder, (*_MISTAKEN, *_PROJECT_FILES[:-1]))]
 
 
-def _folders(cwd: str) -> Iterator[str]:
+def folders_above(cwd: str) -> Iterator[str]:
     """Yield the folder and those above it, up to the git top level."""
     folder = os.path.abspath(cwd)
     while True:
@@ -126,7 +126,23 @@ def read(path: str, *, whole: bool = False) -> list[Given]:
         MissingExtra: It is YAML and PyYAML is not installed.
     """
     try:
-        return _read(path, whole)
+        with open(path, encoding="utf-8-sig") as file:
+            text = file.read()
+    except (OSError, UnicodeDecodeError) as problem:
+        reason = problem.strerror if isinstance(problem, OSError) else "it is not UTF-8"
+        raise ConfigError(f"cannot read the settings in {path}: {reason}") from None
+    try:
+        document = _PARSERS[path.rpartition(".")[2]](text)
+        if os.path.basename(path) == "config.json" and not whole:
+            document = document.get("memory") if isinstance(document, dict) else None
+            if not isinstance(document, dict):
+                return []
+        if not isinstance(document, dict):
+            raise ConfigError(f"{path}: expected settings by name, found {type(document).__name__}")
+        base = os.path.dirname(path)
+        return [Given(name, value, path, base) for name, value in _flat_document(document, "")]
+    except ValueError as problem:
+        raise ConfigError(f"cannot read the settings in {path}: {problem}") from None
     except RecursionError:
         raise ConfigError(f"cannot read the settings in {path}: it is nested too deeply") from None
 
@@ -145,37 +161,12 @@ def salvaged(path: str, *, whole: bool = False) -> list[Given]:
     return [Given(name, value.strip(), path, os.path.dirname(path)) for name, value in found]
 
 
-def _read(path: str, whole: bool) -> list[Given]:
-    document = _parsed_file(path)
-    if os.path.basename(path) == "config.json" and not whole:
-        document = document.get("memory") if isinstance(document, dict) else None
-        if not isinstance(document, dict):
-            return []
-    if not isinstance(document, dict):
-        raise ConfigError(f"{path}: expected settings by name, found {type(document).__name__}")
-    base = os.path.dirname(path)
-    return [Given(name, value, path, base) for name, value in _flat_document(document, "")]
-
-
 def _flat_document(document: Mapping[Any, Any], prefix: str) -> Iterator[tuple[str, Any]]:
     for name, value in document.items():
         if isinstance(value, dict):
             yield from _flat_document(value, f"{prefix}{name}.")
         elif value is not None:
             yield f"{prefix}{name}", value
-
-
-def _parsed_file(path: str) -> Any:
-    try:
-        with open(path, encoding="utf-8-sig") as file:
-            text = file.read()
-    except (OSError, UnicodeDecodeError) as problem:
-        reason = problem.strerror if isinstance(problem, OSError) else "it is not UTF-8"
-        raise ConfigError(f"cannot read the settings in {path}: {reason}") from None
-    try:
-        return _PARSERS[path.rpartition(".")[2]](text)
-    except ValueError as problem:
-        raise ConfigError(f"cannot read the settings in {path}: {problem}") from None
 
 
 def _parse_toml(text: str) -> Any:
@@ -307,7 +298,9 @@ def value_of(key: str, default: Any, given: Given, home: str) -> Any:
         value: Any = _duration(given.value) if key in _DURATIONS else _typed(default, given)
         _check_range(key, value)
     except ValueError as problem:
-        shown = "that" if _is_secret(key, given.value) else repr(given.value)
+        text = given.value if isinstance(given.value, str) else "?"  # a key, or an address that may hold one
+        secret = any(mark in text for mark in "@?") if key.endswith("url") else key.endswith(("api_key", "auth_token"))
+        shown = "that" if secret else repr(given.value)
         raise ConfigError(f"{given.name} ({given.origin}) must be {problem}, not {shown}") from None
     place = _LOCAL if key == "embeddings.model" and value.startswith(_FOLDERS) else ""
     if key == "transcripts.url" and value and not value.startswith(_SERVERS):
@@ -315,13 +308,6 @@ def value_of(key: str, default: Any, given: Given, home: str) -> Any:
     if place or (key in _PATHS and value):
         return place + absolute(value.removeprefix(place), given.base, home)
     return value
-
-
-def _is_secret(key: str, value: Any) -> bool:
-    """Return whether no message may show what was given: a key, or an address that may hold one."""
-    if key.endswith("url"):
-        return not isinstance(value, str) or any(mark in value for mark in "@?")
-    return key.endswith(("api_key", "auth_token"))
 
 
 def _typed(default: Any, given: Given) -> Any:
@@ -386,8 +372,13 @@ def _check_range(key: str, value: Any) -> None:
     given = value if isinstance(value, tuple) else (value,)
     if key in _CHOICES and not set(given) <= set(_CHOICES[key]):
         raise ValueError(("some" if given is value else "one") + " of " + ", ".join(_CHOICES[key]))
-    if key == "timezone":
-        _check_timezone(value)
+    if key == "timezone" and value not in ("local", "UTC"):
+        from zoneinfo import ZoneInfo
+
+        try:
+            ZoneInfo(value)
+        except (LookupError, ValueError, OSError):
+            raise ValueError("'local' or an IANA name such as 'Asia/Shanghai'") from None
     if key == "index_history_jsonl" and value:
         raise ValueError("false: raw history would put every word, and every secret, into what searches show")
     if key == "transcripts.url" and not _is_place(value):
@@ -407,14 +398,3 @@ def _is_place(url: str) -> bool:
     if not colon or len(scheme) < 2 or not scheme.replace("+", "").replace("-", "").isalnum():
         return "://" not in url
     return url.startswith(_SERVERS) or (scheme == "file" and (rest.startswith("///") or not rest.startswith("//")))
-
-
-def _check_timezone(name: str) -> None:
-    if name in ("local", "UTC"):
-        return
-    from zoneinfo import ZoneInfo
-
-    try:
-        ZoneInfo(name)
-    except (LookupError, ValueError, OSError):
-        raise ValueError("'local' or an IANA name such as 'Asia/Shanghai'") from None

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 
 from memorybook._light import TYPE_CHECKING, NamedTuple, Sequence, suppress
+from memorybook.config.files import folders_above
 from memorybook.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -67,15 +68,12 @@ def locate(config: Config, *, cwd: str, book: str | None = None, project: str | 
     workspace = os.path.abspath(os.path.expanduser(config.workspace_dir))
     key = project if project is not None else config.project_key
     found = Project(key) if project is not None or key else project_around(workspace, cwd)
-    if not _is_key(found.key):
+    key = found.key
+    if not 0 < len(key) <= _LONGEST_KEY or key[0] == "." or not all(_is_plain(c) or c in "@+" for c in key):
         raise InvalidInput(
             f"project key {found.key!r} cannot be a folder name: use letters, digits, '_', '-', '.', '@', '+'"
         )
     return _usable(os.path.join(workspace, found.key)), found if config.enabled else Project(found.key)
-
-
-def _is_key(key: str) -> bool:
-    return 0 < len(key) <= _LONGEST_KEY and key[0] != "." and all(_is_plain(c) or c in "@+" for c in key)
 
 
 def _usable(root: str) -> str:
@@ -104,7 +102,8 @@ def project_around(workspace: str, cwd: str) -> Project:
     and path, of the main one for git's worktrees. The user's home and what is above has only itself for a project.
     """
     start = os.path.realpath(cwd)
-    top = _git_top(start)
+    *_, above = folders_above(start)
+    top = above if os.path.lexists(os.path.join(above, ".git")) else None
     user = os.path.join(os.path.realpath(os.path.expanduser("~")), "")
     folder = start
     while True:
@@ -287,17 +286,6 @@ def tenant_key(channel: str, chat_id: str | int) -> str:
     digest = _digest(json.dumps(names).encode(), 16)
     shown = [sub("[^0-9a-z]+", "-", name.lower()).strip("-")[:24] for name in names]
     return "-".join([*filter(None, shown), digest])
-
-
-def _git_top(cwd: str) -> str | None:
-    folder = os.path.abspath(cwd)
-    while True:
-        if os.path.lexists(os.path.join(folder, ".git")):
-            return folder
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            return None
-        folder = parent
 
 
 def _git_folder(top: str) -> str:

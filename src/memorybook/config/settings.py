@@ -367,7 +367,11 @@ def _checked(layer: list[Given], home: str) -> dict[str, tuple[Any, Given]]:
     names = _names()
     found: dict[str, tuple[Any, Given]] = {}
     for given in layer:
-        key = _canonical(given, names)
+        key = _find(given.name, names)
+        if key is None:
+            near = _near(given.name, names, cutoff=0.6)
+            hint = f"did you mean {names[near[0]]!r}?" if near else "the documentation lists all settings"
+            raise ConfigError(f"unknown setting {given.name!r} ({given.origin}); {hint}")
         value = value_of(key, defaults[key], given, home)
         before = found.get(key)
         if before and before[0] != value:
@@ -403,15 +407,6 @@ def _near(name: str, names: Mapping[str, str], *, cutoff: float) -> list[str]:
     from difflib import get_close_matches
 
     return get_close_matches(_plain(name).removeprefix("memory_"), names, n=1, cutoff=cutoff)
-
-
-def _canonical(given: Given, names: Mapping[str, str]) -> str:
-    key = _find(given.name, names)
-    if key is None:
-        near = _near(given.name, names, cutoff=0.6)
-        hint = f"did you mean {names[near[0]]!r}?" if near else "the documentation lists all settings"
-        raise ConfigError(f"unknown setting {given.name!r} ({given.origin}); {hint}")
-    return key
 
 
 # --- where settings come from --------------------------------------------------------------------

@@ -28,14 +28,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from functools import lru_cache
+from hashlib import blake2b
 from itertools import count
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from memorybook.errors import InvalidInput
-from memorybook.formats.escape import UNSAFE, escape, fences, reference, unescape
+from memorybook.formats.escape import UNSAFE, escape, reference, unescape
+from memorybook.formats.escape import fences as fenced_blocks
 from memorybook.model import CATEGORIES, CATEGORY_ALIASES, IMPORTANCE, TRUST_ORDER, Category, Entry
 
 BOUND = 0.2
@@ -109,15 +112,10 @@ def render_entry(entry: Entry, *, fences: bool = True) -> str:
     title = (
         f"### [{escape(_ID, entry.id)}] {entry.category} | {entry.score:.2f} | {entry.last_activated} | {entry.hits}"
     )
-    return f"{title}\n{_escape_text(entry.text, keep_fences=fences)}\n<!-- {'; '.join(written_fields(entry))} -->"
-
-
-def _escape_text(text: str, *, keep_fences: bool) -> str:
-    if re.search(_STRUCTURE, text) is None:
-        return text
+    text = entry.text
     blocks: list[tuple[int, int]] = []
-    if keep_fences and ("```" in text or "~~~" in text) and "\r" not in text and text == text.strip(" \t\n"):
-        blocks = [span for span in fences(text) if span[1]]
+    if fences and ("```" in text or "~~~" in text) and "\r" not in text and text == text.strip(" \t\n"):
+        blocks = [span for span in fenced_blocks(text) if span[1]]
 
     def within(match: re.Match[str]) -> str:
         """Keep closed fences, and `#` lines in them (but `##`, which would end the block)."""
@@ -125,7 +123,7 @@ def _escape_text(text: str, *, keep_fences: bool) -> str:
         plain = match[0] in "`~" or (match[0] == "#" and not text.startswith("##", start))
         return match[0] if plain and any(a <= start < b for a, b in blocks) else reference(match)
 
-    return re.sub(_STRUCTURE, within, text)
+    return f"{title}\n{re.sub(_STRUCTURE, within, text)}\n<!-- {'; '.join(written_fields(entry))} -->"
 
 
 # --- the title ---------------------------------------------------------------------------------
@@ -262,16 +260,11 @@ def _read_body(block: str, start: int, title: _Title, *, canonical: bool, day: d
         return Reading(None, True, length, (*warnings, "no text stands under this title; it is kept as it is"))
     settled = _settle(fields, title, day=day, archived=archived) and canonical
     fields["text"] = text
-    return Reading(_entry(fields), settled, length, tuple(warnings))
-
-
-def _entry(fields: Mapping[str, Any]) -> Entry:
-    """Return `Entry(**fields)`, whose own way to set the fields of a frozen value is half the cost of reading."""
-    entry = object.__new__(Entry)
+    entry = object.__new__(Entry)  # Entry(**fields), whose own way to set frozen fields is half the cost of reading
     for name, put, default in _FIELDS:
         put(entry, fields.get(name, default))
     entry.__post_init__()
-    return entry
+    return Reading(entry, settled, length, tuple(warnings))
 
 
 def _lines(text: str) -> str:
@@ -340,8 +333,6 @@ def parse_entry(block: str, *, modified: datetime) -> Entry:
 
 def made_ids(text: str) -> Iterator[str]:
     """Yield ids of six characters a-z0-9 made from the text, without end: every reading of it assigns the same."""
-    from hashlib import blake2b
-
     content = text.encode(errors="surrogatepass")
     for number in count():
         digest = blake2b(content, digest_size=8, key=b"%d" % number).digest()
@@ -372,28 +363,18 @@ def written_fields(entry: Entry) -> list[str]:
         fields = [f"{key}: {_CODECS[key].write(value)}" for key, value in given.items() if value is not True]
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"the metadata of entry {entry.id!r} is no JSON object: {error}") from error
-    fields += [_written_unknown(key, value) for key, value in entry.unknown]
+    for key, value in entry.unknown:
+        name, shown = escape(_KEY, key) or "&#x;", escape(_VALUE, value)
+        if key in _CODECS:
+            with suppress(*_UNREADABLE):
+                if value:
+                    _CODECS[key].read(shown)
+                name = _FIRST.sub(reference, key)  # else it would be taken for the field that it only looks like
+        fields.append(f"{name}: {shown}" if value else name)
     return fields + [flag for flag, value in given.items() if value is True]
 
 
-def _written_unknown(key: str, value: str) -> str:
-    name = escape(_KEY, key) or "&#x;"
-    if key in _CODECS:
-        try:
-            if value:
-                _CODECS[key].read(escape(_VALUE, value))
-            name = _FIRST.sub(reference, key)  # else it would be taken for the field that it only looks like
-        except _UNREADABLE:
-            pass
-    return f"{name}: {escape(_VALUE, value)}" if value else name
-
-
 # --- the comment -------------------------------------------------------------------------------
-
-
-def _moment_text(moment: datetime) -> str:
-    text = moment.isoformat()
-    return text.removesuffix("+00:00") + "Z" if text.endswith("+00:00") else text
 
 
 def _read_moment(raw: str) -> datetime:
@@ -413,16 +394,8 @@ def _read_score(raw: str) -> float:
     return score
 
 
-def _read_trust(raw: str) -> str:
-    if raw not in TRUST_ORDER:
-        raise ValueError(raw)
-    return raw
-
-
 def _read_flag(raw: str) -> bool:
-    if raw.lower() not in ("", "true", "yes", "false", "no"):
-        raise ValueError(raw)
-    return raw.lower() in ("", "true", "yes")
+    return {"": True, "true": True, "yes": True, "false": False, "no": False}[raw.lower()]
 
 
 def _read_json(raw: str) -> Mapping[str, Any]:
@@ -443,22 +416,23 @@ _TEXT = _Codec(lambda value: escape(_VALUE, value) or "&#x;", unescape)
 _LIST = _Codec(lambda values: ", ".join([escape(_ITEM, value) or "&#x;" for value in values]), _read_list)
 _DAY = _Codec(str, date.fromisoformat)
 _FLAG = _Codec(str, _read_flag)
+_TRUST: Mapping[str, str] = {trust: trust for trust in TRUST_ORDER}
 _CODECS: Mapping[str, _Codec] = {
     "score": _Codec(lambda score: repr(float(score)), _read_score), "scored": _DAY,
-    "created": _Codec(_moment_text, _read_moment), "session": _TEXT, "source": _TEXT, "tags": _LIST, "entities": _LIST,
-    "links": _LIST, "group": _TEXT, "expires": _DAY, "trust": _Codec(_TEXT.write, _read_trust), "superseded_by": _TEXT,
-    "contradicts": _LIST,
+    "created": _Codec(lambda moment: re.sub(r"\+00:00\Z", "Z", moment.isoformat()), _read_moment), "session": _TEXT,
+    "source": _TEXT, "tags": _LIST, "entities": _LIST, "links": _LIST, "group": _TEXT, "expires": _DAY,
+    "trust": _Codec(_TEXT.write, _TRUST.__getitem__), "superseded_by": _TEXT, "contradicts": _LIST,
     "metadata": _Codec(lambda value: _TEXT.write(json.dumps(dict(value), ensure_ascii=False)), _read_json),
     "archived": _FLAG, "pinned": _FLAG,
 }  # fmt: skip
-_UNREADABLE = (ValueError, RecursionError, OverflowError)
+_UNREADABLE = (ValueError, KeyError, RecursionError, OverflowError)
 
 
 def read_fields(body: str, warnings: list[str]) -> dict[str, Any]:
     """Return the comment's fields by their name in `Entry`; what cannot be read goes to `unknown`."""
     try:
         return _read_regular(body)
-    except (KeyError, *_UNREADABLE):
+    except _UNREADABLE:
         return _read_tolerant(body, warnings)
 
 

@@ -52,6 +52,7 @@ _NOTE = "<!-- What is read is the JSON; the lines above are made from it. -->"
 _FENCE = re.compile(r"^```json[ \t]*\r?\n(.*?)^```[ \t]*\r?$", re.MULTILINE | re.DOTALL)
 _SPECIAL = re.compile(r"[\x7f\x85\u2028\u2029\ufeff\ud800-\udfff]")
 _TEXT = rf"\A#|<(?=!--)|{UNSAFE}"
+_LINES = re.compile(r"\r\n?|\n")
 
 
 class Item(NamedTuple):
@@ -80,17 +81,13 @@ def path_of(namespace: Sequence[str], key: str) -> str:
 
 @lru_cache(maxsize=5_000)
 def _part(names: tuple[str, ...]) -> str:
-    told = _readable_name("-".join(names))
+    """Return a folder's or file's name: the name itself if it is plain and no other is written alike."""
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", "-".join(names)).upper().casefold().lower())
+    kept = {c for c in folded if c == "_" or (unicodedata.category(c)[0] in "LMN" and c not in _INVISIBLE)}
+    told = "".join([c if c in kept else "-" for c in folded]).encode()[:_MOST_BYTES].decode(errors="ignore")
     if names == (told,) and told and not _DEVICES.match(told):
         return told
     return f"{told}={sha256(json.dumps(names).encode()).hexdigest()[:16]}"
-
-
-def _readable_name(name: str) -> str:
-    """Return the name in lower-case letters, digits, `-` and `_`; such a name itself if no other is written alike."""
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).upper().casefold().lower())
-    kept = {c for c in folded if c == "_" or (unicodedata.category(c)[0] in "LMN" and c not in _INVISIBLE)}
-    return "".join([c if c in kept else "-" for c in folded]).encode()[:_MOST_BYTES].decode(errors="ignore")
 
 
 # --- writing -------------------------------------------------------------------------------------
@@ -111,11 +108,18 @@ def render(item: Item, *, texts: Sequence[str] | None = None) -> str:
         "updated": json.dumps(item.updated.astimezone(UTC).isoformat()),
         "value": value,
     }
-    lines = ",\n".join(f'  "{name}": {told}' for name, told in held.items())
-    lines = _SPECIAL.sub(lambda found: f"\\u{ord(found[0]):04x}", lines)
+    shown = ",\n".join(f'  "{name}": {told}' for name, told in held.items())
+    shown = _SPECIAL.sub(lambda found: f"\\u{ord(found[0]):04x}", shown)
     said = _leaves(item.value, ()) if texts is None else [((), text) for text in texts]
-    above = "\n".join(filter(None, [_line(place, text) for place, text in said]))
-    parts = [f"# {_on_a_line(item.key)}", above, _NOTE, f"```json\n{{\n{lines}\n}}\n```"]
+    above: list[str] = []
+    for place, text in said:
+        read = [
+            line[: len(line) - len(line.lstrip())] + escape(_TEXT, line.lstrip()) for line in _LINES.split(text.strip())
+        ]
+        if any(read):
+            label = f"{_on_a_line(' > '.join(place))}: " if place else ""
+            above += [f"- {label}{read[0]}", *(f"  {line}" if line else "" for line in read[1:])]
+    parts = [f"# {_on_a_line(item.key)}", "\n".join(above), _NOTE, f"```json\n{{\n{shown}\n}}\n```"]
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
@@ -129,21 +133,6 @@ def _leaves(value: Any, place: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...
             yield from _leaves(inner, place)
     elif value is not None:
         yield place, value if isinstance(value, str) else json.dumps(value)
-
-
-def _line(place: Sequence[str], text: str) -> str:
-    """Return one item of a list; "" for blank text."""
-    lines = [_plain(line) for line in re.split(r"\r\n?|\n", text.strip())]
-    if not any(lines):
-        return ""
-    label = f"{_on_a_line(' > '.join(place))}: " if place else ""
-    return "\n".join([f"- {label}{lines[0]}", *(f"  {line}" if line else "" for line in lines[1:])])
-
-
-def _plain(line: str) -> str:
-    """Return the line, which begins nothing."""
-    text = line.lstrip()
-    return line[: len(line) - len(text)] + escape(_TEXT, text)
 
 
 def _on_a_line(name: str) -> str:

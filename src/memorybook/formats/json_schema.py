@@ -62,7 +62,7 @@ def schema_of(function: Callable[..., Any], name: str = "", doc: str = "") -> di
     """
     summary, _, told = doc.partition("\n\n") if doc else (inspect.getdoc(function) or "").partition("\nArgs:\n")
     lines = dict(line.strip().split(": ", 1) for line in told.splitlines() if ": " in line)
-    known = {_public(each.name): each for each in list(inspect.signature(function).parameters.values())[1:]}
+    known = {each.name.removesuffix("_"): each for each in list(inspect.signature(function).parameters.values())[1:]}
     properties = {}
     for public, line in lines.items():
         default = known[public].default
@@ -135,10 +135,6 @@ def _kinds(schema: Mapping[str, Any]) -> Sequence[str]:
 def private(name: str) -> str:
     """Return the name of the parameter in Python, where keywords get an underscore."""
     return f"{name}_" if keyword.iskeyword(name) else name
-
-
-def _public(parameter: str) -> str:
-    return parameter.removesuffix("_")
 
 
 WIRES: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {

@@ -108,7 +108,7 @@ class MemoryDocument:
 
     def with_entry(self, entry: Entry) -> MemoryDocument:
         """Add or replace an entry; `archived` chooses the section (an archive has one)."""
-        if self._is_archive and not entry.archived:
+        if not entry.archived and any(isinstance(one, Section) and one.heading.startswith("# ") for one in self.parts):
             entry = replace(entry, archived=True)
         if self.get(entry.id) == entry:
             return self
@@ -209,10 +209,6 @@ class MemoryDocument:
                 rendered.append(self._render_section(part, order, last=index == len(parts) - 1))
         return "".join(rendered)
 
-    @property
-    def _is_archive(self) -> bool:
-        return any(isinstance(part, Section) and part.heading.startswith("# ") for part in self.parts)
-
     def _edited_parts(self) -> list[str | Section]:
         """Return the parts with the edits worked in, missing sections made."""
         edits = dict(self._edits)
@@ -231,26 +227,31 @@ class MemoryDocument:
             parts.append(part)
         for archived in (False, True):
             new = [entry for entry in edits.values() if entry is not None and entry.archived == archived]
-            if new:
-                self._place(parts, archived, tuple([Block("", 0, entry, settled=False) for entry in new]))
+            if not new:
+                continue
+            added = tuple([Block("", 0, entry, settled=False) for entry in new])
+            sections = [(index, part) for index, part in enumerate(parts) if isinstance(part, Section)]
+            fitting = [(index, section) for index, section in sections if section.archived == archived]
+            if fitting:
+                index, section = fitting[0]
+                parts[index] = section._replace(blocks=section.blocks + added)
+                continue
+            index = sections[0][0] if sections and not archived else len(parts)  # the active before the archived
+            if index and isinstance(before := parts[index - 1], str):
+                parts[index - 1] = page.ended(before, self._newline)
+            parts.insert(index, Section((ARCHIVED if archived else ACTIVE) + self._newline, archived, added))
         return parts
-
-    def _place(self, parts: list[str | Section], archived: bool, blocks: tuple[Block, ...]) -> None:
-        """Add blocks to the first section of their kind; make one at the end, the active before the archived."""
-        sections = [(index, part) for index, part in enumerate(parts) if isinstance(part, Section)]
-        for index, section in sections:
-            if section.archived == archived:
-                parts[index] = section._replace(blocks=section.blocks + blocks)
-                return
-        made = Section((ARCHIVED if archived else ACTIVE) + self._newline, archived, blocks)
-        index = sections[0][0] if sections and not archived else len(parts)
-        if index and isinstance(before := parts[index - 1], str):
-            parts[index - 1] = page.ended(before, self._newline)
-        parts.insert(index, made)
 
     def _render_section(self, section: Section, order: Callable[[Entry], float], *, last: bool) -> str:
         newline = self._newline
-        blocks = _arranged(section.blocks, order)
+        blocks = [block for block in section.blocks if block.entry is not None]
+        blocks.sort(key=lambda block: order(block.entry) if block.entry is not None else 0.0, reverse=True)
+        for place, block in enumerate(section.blocks):
+            if block.entry is None:  # it keeps its place, so that no title takes a comment for its text
+                loose = not block.raw.startswith("###")
+                while loose and 0 < place <= len(blocks) and blocks[place - 1].entry is None:
+                    place -= 1
+                blocks.insert(place, block)
         texts = [section.heading.strip("\r\n")]
         for block, after in zip(blocks, [*blocks, None][1:], strict=True):
             loose_after = after is not None and after.entry is None and not after.raw.startswith("###")
@@ -259,19 +260,6 @@ class MemoryDocument:
             else:
                 texts.append(block.raw.rstrip("\r\n"))
         return (newline * 2).join(texts) + newline * (1 if last else 2)
-
-
-def _arranged(blocks: tuple[Block, ...], order: Callable[[Entry], float]) -> list[Block]:
-    """Sort entries by strength; anything else keeps its place, so that no title takes a comment for its text."""
-    arranged = [block for block in blocks if block.entry is not None]
-    arranged.sort(key=lambda block: order(block.entry) if block.entry is not None else 0.0, reverse=True)
-    for place, block in enumerate(blocks):
-        if block.entry is None:
-            loose = not block.raw.startswith("###")
-            while loose and 0 < place <= len(arranged) and arranged[place - 1].entry is None:
-                place -= 1
-            arranged.insert(place, block)
-    return arranged
 
 
 def _checked_heading(section: str) -> str:

@@ -9,6 +9,7 @@ from datetime import datetime, tzinfo
 from hashlib import sha256
 from itertools import groupby
 from typing import Any, NamedTuple
+from uuid import UUID
 
 from memorybook.errors import InvalidInput
 from memorybook.model import Role, Session, Turn
@@ -121,10 +122,15 @@ def said_in(record: Record, *, timezone: tzinfo, warn: Warn, session: str = "") 
     fields = record.fields
     role, speaker = who_of(fields)
     text, called = content_of(first(fields, *TEXT))
-    calls = (*_calls(fields, role), *called)
+    given, tool = fields.get("tool_calls"), word(fields.get("tool"))
+    own = [json_safe(call) for call in given if isinstance(call, dict)] if isinstance(given, list) else []
+    if tool and role == "assistant" and not own:
+        own = [{"name": tool, "arguments": text}]
+    calls = (*own, *called)
     if not text.strip() and not calls:
         warn(f"line {record.line}: no content or text, skipped")
         return None
+    rest = {clean(name): json_safe(value) for name, value in fields.items() if name not in _USED and value is not None}
     stamp = first(fields, *_TIME)
     time = parse_time(stamp, timezone)
     if stamp is not None and time is None:
@@ -139,7 +145,7 @@ def said_in(record: Record, *, timezone: tzinfo, warn: Warn, session: str = "") 
         scope=word(fields.get("scope")),
         id=word(first(fields, *ID)),
         tool_calls=calls,
-        metadata=_metadata(fields, role),
+        metadata={**rest, "tool": tool} if tool and role != "assistant" else rest,
         line=record.line,
     )
 
@@ -149,7 +155,11 @@ def content_of(value: Any) -> tuple[str, tuple[Mapping[str, Any], ...]]:
     if isinstance(value, str):
         return clean(value), ()
     blocks = [value] if isinstance(value, dict) else value if isinstance(value, list) else []
-    texts = [_block_text(block) for block in blocks]
+    texts: list[str] = []
+    for block in blocks:
+        if isinstance(block, dict) and block.get("type", "text") in ("text", "input_text", "output_text"):
+            block = first(block, "text", "content")
+        texts += [clean(block)] if isinstance(block, str) else []
     calls = tuple(
         {"id": word(block.get("id")), "name": word(block.get("name")), "arguments": json_safe(block.get("input"))}
         for block in blocks
@@ -158,35 +168,11 @@ def content_of(value: Any) -> tuple[str, tuple[Mapping[str, Any], ...]]:
     return "\n".join(text for text in texts if text.strip()), calls
 
 
-def _block_text(block: Any) -> str:
-    if isinstance(block, str):
-        return clean(block)
-    if not isinstance(block, dict) or block.get("type", "text") not in ("text", "input_text", "output_text"):
-        return ""
-    text = first(block, "text", "content")
-    return clean(text) if isinstance(text, str) else ""
-
-
 def who_of(fields: Mapping[str, Any]) -> tuple[Role, str]:
     """Return role and speaker. A talk between people has names and no roles; a role's word is also a speaker's."""
     role = role_of(fields.get("role"))
     speaker = word(first(fields, *_SPEAKER)) or ("" if role else word(fields.get("role")))
     return role or role_of(speaker), speaker or role
-
-
-def _calls(fields: Mapping[str, Any], role: Role) -> tuple[Mapping[str, Any], ...]:
-    calls = fields.get("tool_calls")
-    found = [json_safe(call) for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
-    tool = word(fields.get("tool"))
-    if tool and role == "assistant" and not found:
-        found = [{"name": tool, "arguments": content_of(first(fields, *TEXT))[0]}]
-    return tuple(found)
-
-
-def _metadata(fields: Mapping[str, Any], role: Role) -> Mapping[str, Any]:
-    rest = {clean(name): json_safe(value) for name, value in fields.items() if name not in _USED and value is not None}
-    tool = word(fields.get("tool"))
-    return {**rest, "tool": tool} if tool and role != "assistant" else rest
 
 
 def role_of(value: Any) -> Role:
@@ -277,8 +263,6 @@ def sessions(
 
 
 def _session(name: str, said: list[Said], source: str, title: str, warn: Warn) -> ImportedSession:
-    from uuid import UUID
-
     opening = said[0]
     first_said = () if opening.lasting else (opening.speaker, opening.text, opening.stamp)
     digest = digest_of("memorybook session", opening.scope, name, *first_said)

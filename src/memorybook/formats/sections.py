@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from memorybook.errors import InvalidInput
-from memorybook.formats.entry_block import HEADING, MANAGED, NO_ID, Reading, made_ids, read_entry, read_loose
+from memorybook.formats.entry_block import HEADING, MANAGED, NO_ID, made_ids, read_entry, read_loose
 from memorybook.formats.escape import UNSAFE, Fences, escape, fences, has_open_fence
 from memorybook.model import Entry
 
@@ -92,17 +92,7 @@ class _Scan:
         self._archive = _ARCHIVE.match(text)
         self._sections: list[tuple[int, bool | None]] = [(1, None)]
         self._fences = Fences(text)
-        self._run()
-
-    def spans(self) -> Iterator[tuple[int, int, bool | None]]:
-        """Yield start, end and kind (prose None, active False, archived True) of every part that is not empty."""
-        ends = [start for start, _ in self._sections[1:]] + [len(self.text)]
-        for (start, kind), end in zip(self._sections, ends, strict=True):
-            if start < end or not self._sections[1:]:
-                yield start, end, kind
-
-    def _run(self) -> None:
-        text, skip, managed = self.text, 0, False
+        skip, managed = 0, False
         for mark in _MARK.finditer(text):
             at = mark.end()
             if at < skip:
@@ -114,10 +104,18 @@ class _Scan:
             else:
                 managed = self._heading(at, managed)
 
+    def spans(self) -> Iterator[tuple[int, int, bool | None]]:
+        """Yield start, end and kind (prose None, active False, archived True) of every part that is not empty."""
+        ends = [start for start, _ in self._sections[1:]] + [len(self.text)]
+        for (start, kind), end in zip(self._sections, ends, strict=True):
+            if start < end or not self._sections[1:]:
+                yield start, end, kind
+
     def _heading(self, at: int, managed: bool) -> bool:
-        kind = self._kind(at)
-        if kind is not None:
-            self._sections.append((at, kind))
+        archive = self._archive is not None and self._archive.end() == at
+        named = _MANAGED.match(self.text, at)
+        if archive or named is not None:
+            self._sections.append((at, archive or (named is not None and named[2] is not None)))
             return True
         level = _LEVEL.match(self.text, at)
         if not managed or level is None:
@@ -127,12 +125,6 @@ class _Scan:
             return True
         self._sections.append((at, None))
         return False
-
-    def _kind(self, at: int) -> bool | None:
-        if self._archive is not None and self._archive.end() == at:
-            return True
-        match = _MANAGED.match(self.text, at)
-        return None if match is None else match[2] is not None
 
     def _fence(self, at: int, managed: bool) -> int:
         """Return the end of the fenced block here, 0 if none.
@@ -180,28 +172,21 @@ class _Reader:
             cuts.append(titles[self._title])
             self._title += 1
         heading, blocks = self._loose(body, cuts[0] if cuts else end, archived)
-        for cut, after in zip(cuts, [*cuts, end][1:], strict=True):
-            blocks += self._entry(cut, after, archived)
+        for cut, after in pairwise([*cuts, end]):
+            line = self._line_of(cut)
+            entry, settled, length, warnings = read_entry(text[cut:after], day=self._day, archived=archived)
+            stop = cut + length
+            if self._merging and re.search(_MERGE, text[cut:stop]):
+                entry, settled, warnings = None, True, (_UNMERGED,)
+            elif self._fenced and has_open_fence(text[cut:stop]):
+                settled = False
+            self.warnings += [(line, warning) for warning in warnings]
+            loose: list[Block] = []
+            if after - stop > 2 and text[stop:after].strip(" \t\r\n"):
+                lead, loose = self._loose(stop, after, archived)
+                after = stop + len(lead)
+            blocks += [Block(text[cut:after], line, entry, settled), *loose]
         return Section(text[start:body] + heading, archived, tuple(blocks))
-
-    def _entry(self, start: int, end: int, archived: bool) -> list[Block]:
-        line = self._line_of(start)
-        reading = self._checked(self._text[start:end], archived)
-        self.warnings += [(line, warning) for warning in reading.warnings]
-        stop = start + reading.length
-        if end - stop > 2 and self._text[stop:end].strip(" \t\r\n"):
-            lead, loose = self._loose(stop, end, archived)
-            return [Block(self._text[start:stop] + lead, line, reading.entry, reading.settled), *loose]
-        return [Block(self._text[start:end], line, reading.entry, reading.settled)]
-
-    def _checked(self, block: str, archived: bool) -> Reading:
-        """Return the block as read; not as an entry in an unfinished merge, not settled with a fence left open."""
-        reading = read_entry(block, day=self._day, archived=archived)
-        if self._merging and re.search(_MERGE, block[: reading.length]):
-            return Reading(None, True, reading.length, (_UNMERGED,))
-        if self._fenced and has_open_fence(block[: reading.length]):
-            return reading._replace(settled=False)
-        return reading
 
     def _loose(self, start: int, end: int, archived: bool) -> tuple[str, list[Block]]:
         """Return blank lines, then what a person wrote between the entries, by items and paragraphs."""
@@ -256,32 +241,24 @@ def _with_ids(parts: list[str | Section], warnings: list[tuple[int, str]]) -> di
     known = {}
     made: dict[str, Iterator[str]] = {}
     for index, part in enumerate(parts):
-        if isinstance(part, Section):
-            blocks = tuple([_with_id(block, taken, known, made, warnings) for block in part.blocks])
-            parts[index] = part._replace(blocks=blocks)
+        if not isinstance(part, Section):
+            continue
+        blocks = list(part.blocks)
+        for place, block in enumerate(blocks):
+            entry = block.entry
+            if entry is None:
+                continue
+            if entry.id == NO_ID or entry.id in known:
+                ids = made.setdefault(entry.text, made_ids(entry.text))  # goes on where the last of that text ended
+                id = next(id for id in ids if id not in taken)
+                if entry.id != NO_ID:
+                    warnings.append((block.line, f"another entry has the id {entry.id!r}; this one is now {id!r}"))
+                entry = replace(entry, id=id)
+                blocks[place] = block._replace(entry=entry, settled=False)
+                taken.add(id)
+            known[entry.id] = entry
+        parts[index] = part._replace(blocks=tuple(blocks))
     return known
-
-
-def _with_id(
-    block: Block,
-    taken: set[str],
-    known: dict[str, Entry],
-    made: dict[str, Iterator[str]],
-    warnings: list[tuple[int, str]],
-) -> Block:
-    entry = block.entry
-    if entry is None:
-        return block
-    if entry.id == NO_ID or entry.id in known:
-        ids = made.setdefault(entry.text, made_ids(entry.text))  # goes on where the last of that text ended
-        id = next(id for id in ids if id not in taken)
-        if entry.id != NO_ID:
-            warnings.append((block.line, f"another entry has the id {entry.id!r}; this one is now {id!r}"))
-        entry = replace(entry, id=id)
-        block = block._replace(entry=entry, settled=False)
-        taken.add(id)
-    known[entry.id] = entry
-    return block
 
 
 _HEADING = re.compile(r"(?m)^\ufeff?#{1,6}(?=[ \t\u3000\xa0\r]|$)([^\n]*)")
@@ -300,7 +277,12 @@ _COMMENT = re.compile(r"<!--.*?-->")
 
 def stamped(text: str, known: Collection[str]) -> str:
     """Return the text with every line that says something stamped as an agent's, but for the known ones."""
-    return "\n".join([line if _is_held(line, known) else _with_stamp(line) for line in text.split("\n")])
+    lines = text.split("\n")
+    for at, line in enumerate(lines):
+        said = line.rstrip()
+        if not _is_held(line, known) and not said.endswith(BY_AGENT.strip()):
+            lines[at] = said + BY_AGENT + line[len(said) :]
+    return "\n".join(lines)
 
 
 def by_people(text: str) -> str:
@@ -318,11 +300,6 @@ def said_by_people(text: str) -> set[str]:
 
 def _is_held(line: str, known: Collection[str]) -> bool:
     return line.rstrip() in known or not any(map(str.isalnum, _COMMENT.sub("", line)))
-
-
-def _with_stamp(line: str) -> str:
-    end = len(line.rstrip())
-    return line if line.endswith(BY_AGENT.strip(), 0, end) else line[:end] + BY_AGENT + line[end:]
 
 
 # --- header ------------------------------------------------------------------------------------

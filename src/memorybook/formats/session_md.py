@@ -40,6 +40,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime, time
+from hashlib import blake2b
 from itertools import groupby, islice
 from unicodedata import normalize
 
@@ -247,7 +248,10 @@ def summary_path(session: Session) -> str:
     """
     day = session.created.astimezone(UTC).date().isoformat() if session.created else "undated"
     name = re.sub(r"[\W_]+", "-", normalize("NFKC", session.name).lower()).strip("-")[:40].strip("-")
-    return f"sessions/{'-'.join([part for part in (day, name, _short(session.uuid)) if part])}.md"
+    uuid = session.uuid
+    digest = blake2b(uuid.encode(errors="surrogatepass"), digest_size=3).hexdigest()
+    short = uuid[-6:].lower() if _UUID.fullmatch(uuid) else digest
+    return f"sessions/{'-'.join([part for part in (day, name, short) if part])}.md"
 
 
 def node_of(path: str) -> str:
@@ -259,14 +263,6 @@ def node_of(path: str) -> str:
 def is_uuid(session: str) -> bool:
     """Return whether it names one session of the whole world, and not one of each machine, such as `main`."""
     return _UUID.fullmatch(session) is not None
-
-
-def _short(uuid: str) -> str:
-    if _UUID.fullmatch(uuid):
-        return uuid[-6:].lower()
-    from hashlib import blake2b
-
-    return blake2b(uuid.encode(errors="surrogatepass"), digest_size=3).hexdigest()
 
 
 _NEWLINES = re.compile(r"\s*[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]+\s*")

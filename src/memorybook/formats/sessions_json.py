@@ -144,32 +144,22 @@ def _escaped(value: Any) -> Any:
     text = _dumped(value)
     if not any(mark in text for mark in ('"$', f'"{_MARK}', "NaN", "Infinity")):
         return value
-    return _mapped(json.loads(text), lambda key: _MARK + key if key[:1] in ("$", _MARK) else key, _number)
-
-
-def _number(value: Any) -> Any:
-    return value if not isinstance(value, float) or isfinite(value) else {"$numberDouble": _WORDS[repr(value)]}
+    return _spelled(json.loads(text))
 
 
 _WORDS = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
-def _mapped(value: Any, key: Callable[[str], str], leaf: Callable[[Any], Any]) -> Any:
+def _spelled(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key(name): _mapped(one, key, leaf) for name, one in value.items()}
+        return {_MARK + name if name[:1] in ("$", _MARK) else name: _spelled(one) for name, one in value.items()}
     if isinstance(value, list):
-        return [_mapped(one, key, leaf) for one in value]
-    return leaf(value)
+        return [_spelled(one) for one in value]
+    return value if not isinstance(value, float) or isfinite(value) else {"$numberDouble": _WORDS[repr(value)]}
 
 
 def _dumped(value: Any) -> str:
-    return visible_json(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain))
-
-
-def _plain(value: object) -> Fields:
-    if isinstance(value, Mapping):
-        return dict(value)
-    raise TypeError(f"{value!r} is not JSON")
+    return visible_json(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=dict))
 
 
 def _encoded(text: str) -> bytes:
