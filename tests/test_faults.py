@@ -14,6 +14,7 @@ import apsw
 import pytest
 
 import memorybook
+from memorybook.book.book import Group
 from memorybook.book.transaction import Pages
 from memorybook.config.settings import Config
 from memorybook.errors import MemoryBookError, NotFound, Unavailable
@@ -223,7 +224,7 @@ def test_what_another_program_takes_out_of_memory_md_is_said_and_comes_back(
     LOSSES[loss](page)
     settled(page)
     assert "out of MEMORY.md: have them back with memorybook undo MEMORY.md" in red(memory)
-    memory.book.apply_each([(None, changes) for changes in additions(writes)], actor="user", door="python")
+    memory.book.apply_each([Group(None, changes) for changes in additions(writes)], actor="user", door="python")
     assert "out of MEMORY.md" in red(memory)
     assert memory.undo("MEMORY.md", dry_run=True).dry_run
     assert memory.undo("MEMORY.md").kind == "loss"

@@ -16,7 +16,7 @@ import pytest
 
 import memorybook
 from books import NOW, entry
-from memorybook.book.book import Book
+from memorybook.book.book import Book, Group
 from memorybook.config.settings import Config
 from memorybook.errors import Conflict, InvalidInput, NotFound, Unavailable
 from memorybook.model import Add, Append, Archive, Drop, Put, Reinforce, Remove, Update
@@ -455,7 +455,7 @@ def test_nothing_is_embedded_while_the_book_is_locked(tmp_path: Path, local: boo
 
 
 def together(book: Book, *groups: Any) -> Any:
-    return book.apply_each([(f"s{at}", changes) for at, changes in enumerate(groups)], actor="user", door="test")
+    return book.apply_each([Group(f"s{at}", changes) for at, changes in enumerate(groups)], actor="user", door="test")
 
 
 def test_groups_that_are_written_together_are_operations_of_their_own(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from books import Reopen, entry, files
-from memorybook.book.undo import Group
+from memorybook.book.book import Group
 from memorybook.entries.match import Proposed
 from memorybook.entries.review import accept, key, propose, propose_or_apply, propose_or_apply_each, reject, review
 from memorybook.errors import Conflict, InvalidInput, NotFound

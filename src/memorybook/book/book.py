@@ -9,29 +9,81 @@ from memorybook._light import (
     Callable,
     Iterable,
     Mapping,
+    NamedTuple,
     Sequence,
     cast,
     date,
     datetime,
     suppress,
+    timedelta,
     tzinfo,
 )
 from memorybook.book import fade
-from memorybook.errors import Conflict, MissingDocument, Unavailable
+from memorybook.errors import Conflict, InvalidInput, MissingDocument, Unavailable
 from memorybook.search.evidence import weights_for
 from memorybook.search.search import find
 from memorybook.search.types import Answer, Passage, Query, SyncReport
 from memorybook.text.utterances import says_something
 
 if TYPE_CHECKING:
+    from typing import TypeVar
+
     from memorybook.book.embedding import Claim, Embedding
-    from memorybook.book.transaction import Draft, Result
-    from memorybook.book.undo import Reversal, Writer
+    from memorybook.book.transaction import Draft, Outcome, Pages, Result
+    from memorybook.book.undo import Reversal
     from memorybook.formats.document import Document
     from memorybook.formats.memory_md import MemoryDocument
-    from memorybook.model import Change, Discarded, Entry, Operation
+    from memorybook.model import Change, Discarded, Entry, Operation, Patch
     from memorybook.protocols import Documents, Index, Journal, Progress, Transcripts
     from memorybook.search.types import Candidates
+
+    T = TypeVar("T")
+
+
+ATTEMPTS = 8
+"""How often a change is worked in anew when a person saves the document in the same moment."""
+
+
+def retried(do: Callable[[], T], *errors: type[Exception], times: int = ATTEMPTS) -> T:
+    """Return what `do` returns; it is done anew, at most `times` times in all, where it raises one of these errors."""
+    for _ in range(times - 1):
+        with suppress(*errors):
+            return do()
+    return do()
+
+
+MOST_PATCHED = 32
+"""How many operations are carried out together with patches of the documents between them, which cost a rendering each.
+
+Those of larger batches are undone change by change.
+"""
+
+RETRIED = timedelta(minutes=10)
+"""How long what was interrupted is not counted once more if it is asked for again."""
+
+
+class Group(NamedTuple):
+    """Changes that become one operation of a session.
+
+    `bury`, `memorized`, `discarded`, `usage` as in `Journal.begin`.
+    """
+
+    session: str | None
+    changes: Sequence[Change]
+    discarded: Sequence[Discarded] = ()
+    usage: Mapping[str, Any] | None = None
+    bury: Iterable[str] = ()
+    memorized: Iterable[str] = ()
+
+
+class _Planned(NamedTuple):
+    """An operation that is worked into a draft (None if there is nothing to do), with what to journal."""
+
+    operation: Operation | None
+    outcomes: tuple[Outcome, ...] = ()
+    patches: tuple[Patch, ...] = ()
+    bury: tuple[str, ...] = ()
+    memorized: tuple[str, ...] = ()
 
 
 class Book:
@@ -311,16 +363,43 @@ class Book:
             BookLocked: Another process holds the book for too long.
             Unavailable: The disk refuses; what was begun is finished by the next change or opening.
         """
-        group = (session, changes, discarded, usage, bury)
+        group = Group(session, changes, discarded, usage, bury)
         return self.apply_each([group], actor=actor, door=door, kind=kind)[0]
 
-    def apply_each(self, groups: Sequence[tuple[Any, ...]], *, actor: str, door: str, kind: str = "") -> list[Result]:
+    def apply_each(self, groups: Sequence[Group], *, actor: str, door: str, kind: str = "") -> list[Result]:
         """Carry out groups of changes, each as an operation of its own, reading and writing each document once."""
-        from memorybook.book.undo import Group
+        from memorybook.book.transaction import Result
+        from memorybook.model import Operation
 
-        results = self._writer.apply_each([Group(*group) for group in groups], actor=actor, door=door, kind=kind)
-        self._journal_fails = ""
-        return results
+        look = self.draft()
+        for group in groups:
+            look.look(group.changes)  # the slow part, without the lock
+
+        def worked_in(draft: Draft, group: Group) -> _Planned:
+            outcomes = tuple(draft.do(change) for change in group.changes)
+            applied = tuple(outcome.applied for outcome in outcomes if outcome.applied is not None)
+            bury = tuple(group.bury)
+            if not (applied or group.discarded or bury):
+                return _Planned(None, outcomes)
+            operation = Operation(
+                id=self.new_id(draft.now),
+                time=draft.now,
+                actor=actor,
+                door=door,
+                kind=kind,
+                session=group.session,
+                changes=applied,
+                discarded=tuple(group.discarded),
+                usage=group.usage,
+                done=False,
+            )
+            memorized = tuple(group.memorized)
+            memorized = (*memorized, operation.id) if memorized else ()
+            patches = draft.pages.step() if len(groups) <= MOST_PATCHED else ()
+            return _Planned(operation, outcomes, patches, bury, memorized)
+
+        planned = self._carry_out(lambda draft: [worked_in(draft, group) for group in groups])
+        return [Result(each.operation, each.outcomes) for each in planned]
 
     def undo(
         self, operation: str, *, actor: str, door: str, dry_run: bool = False
@@ -330,17 +409,105 @@ class Book:
         Return the operation, the one that undoes it, and how: documents unchanged since come back byte for byte, others
         keep the rest. Raises NotFound; Conflict if it is undone, or what it changed was changed since or purged.
         """
-        return self._writer.undo(operation, actor=actor, door=door, dry_run=dry_run)
+        from memorybook import locale
+        from memorybook.book.undo import reverse
+        from memorybook.model import Operation
+
+        done: list[tuple[Operation, Operation, Reversal]] = []
+
+        def work(draft: Draft) -> list[_Planned]:
+            undone = self.journal.operation(operation)
+            by = self.journal.undone().get(operation)
+            if by is not None:
+                raise locale.error(Conflict, "problems.undone_already", name=repr(operation), other=repr(by))
+            reversal = reverse(draft, undone, self.journal.patches(operation))
+            undoing = Operation(
+                id=self.new_id(draft.now),
+                time=draft.now,
+                actor=actor,
+                door=door,
+                kind="undo",
+                session=undone.session,
+                changes=reversal.changes,
+                undoes=operation,
+                done=False,
+            )
+            done[:] = [(undone, undoing, reversal)]
+            return [_Planned(undoing, (), draft.pages.step())]
+
+        if dry_run:
+            work(self.draft())
+        else:
+            self._carry_out(work)
+        return done[0]
 
     def draft(self) -> Draft:
         """Return the documents as they stand, to work changes into and see what becomes of them; nothing is written."""
-        return self._writer.draft()
+        from memorybook.book.transaction import Draft, Pages
 
-    @property
-    def _writer(self) -> Writer:
-        from memorybook.book.undo import Writer
+        return Draft(Pages(self.documents, self.transcripts, parse=self.parse, now=self.now()))
 
-        return Writer(self)
+    def _carry_out(self, work: Callable[[Draft], list[_Planned]]) -> list[_Planned]:
+        """Work into what is on disk now, journal and write, anew for as long as a person's save comes in between."""
+        for _ in range(ATTEMPTS):
+            with self.documents.lock():
+                self._settle_all()
+                draft = self.draft()
+                draft.unanswered = self._unanswered(draft.now)
+                planned = work(draft)
+                wanted = [each for each in planned if each.operation is not None]
+                if not wanted or self._write(wanted, draft.pages):
+                    told = self._unanswered(draft.now) - draft.unanswered
+                    self.settled[:] = [one for one in self.settled if told.isdisjoint(_done_by(one))]
+                    self._journal_fails = ""
+                    return planned
+        raise Conflict("MEMORY.md kept changing while it was being written: close what is saving it and try again")
+
+    def _write(self, planned: Sequence[_Planned], pages: Pages) -> bool:
+        """Journal and write; False if a person's save came in between and nothing was written."""
+        operations = [each.operation for each in planned if each.operation is not None]
+        begun: list[Operation] = []
+        try:
+            for operation, each in zip(operations, planned, strict=True):
+                self.journal.begin(operation, patches=each.patches, bury=each.bury, memorized=each.memorized)
+                begun.append(operation)
+            pages.write()
+        except Conflict:
+            if pages.wrote:
+                for operation in operations:
+                    self._settle(operation)
+                return True
+            self._take_back(begun)
+            if len(begun) < len(operations):  # the id of one is taken
+                raise
+            return False
+        except Exception as error:
+            if not pages.wrote:  # whoever asked is told that it failed, so it must not come true later
+                self._take_back(begun, error)
+            elif isinstance(error, Unavailable):
+                raise Unavailable(f"{error}; what is missing of this change is done when that is possible") from error
+            raise
+        for operation in operations:
+            with suppress(Unavailable):  # it is done, and not marked so: the next change finds that out
+                self.journal.done(operation.id)
+        return True
+
+    def _take_back(self, begun: Sequence[Operation], error: Exception | None = None) -> None:
+        """Discard intentions, the last one first: what is left, if that fails midway, can be carried out.
+
+        Where the journal takes nothing any more after `error`, say that the change will be done.
+        """
+        try:
+            for operation in reversed(begun):
+                self.journal.discard(operation.id)
+        except Unavailable:
+            if error is None:
+                raise
+            raise Unavailable(
+                f"{error}; the change is in the journal and will be done when that is possible"
+            ) from error
+
+    # --- what was interrupted ------------------------------------------------------------------
 
     def _recover(self) -> None:
         """Finish what a crash left half done, or leave it to the next change; reading goes on without the journal."""
@@ -351,7 +518,41 @@ class Book:
             return
         if pending:
             with suppress(Unavailable, Conflict), self.documents.lock():
-                self._writer.settle_all()
+                self._settle_all()
+
+    def _settle_all(self) -> None:
+        """Finish every intention that is not marked done; who holds the lock knows that nobody works on it."""
+        for operation in self.journal.pending():
+            self._settle(operation)
+            self.settled.append(operation)
+
+    def _settle(self, operation: Operation) -> None:
+        """Carry out what is missing of an intention, but for what a person's later edit stands against."""
+        from memorybook.book.undo import completed
+
+        patches = self.journal.patches(operation.id)
+        for _ in range(ATTEMPTS):
+            draft = self.draft()
+            whole = completed(draft, patches)
+            for applied in operation.changes:
+                if not whole(applied):
+                    with suppress(InvalidInput):  # it can never be carried out again, and must not keep the rest
+                        draft.redo(applied)
+            try:
+                draft.pages.write()
+            except Conflict:
+                continue
+            self.journal.done(operation.id)
+            return
+        raise Conflict("the book kept changing while an interrupted operation was being finished: try again")
+
+    def _unanswered(self, now: datetime) -> set[tuple[str, str]]:
+        """Return (kind, target) of what was carried out lately without an answer, and may be asked again.
+
+        An undo that was cut short brings back what was said before: to say that again is no second try.
+        """
+        lately = (one for one in self.settled if now - one.time < RETRIED and one.kind != "undo")
+        return {done for one in lately for done in _done_by(one)}
 
     # --- upkeep --------------------------------------------------------------------------------
 
@@ -404,6 +605,10 @@ class Book:
             if part is not None:
                 part.close()
         self._embedding = None
+
+
+def _done_by(operation: Operation) -> set[tuple[str, str]]:
+    return {(change.kind, change.target) for change in operation.changes}
 
 
 def together(reasons: Iterable[str], more: Iterable[str]) -> tuple[str, ...]:

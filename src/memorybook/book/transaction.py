@@ -98,8 +98,14 @@ class Draft:
         match change:
             case Add():
                 return self._add(change)
-            case Update() | Reinforce() | Archive():
-                return self._edit(change.id, change.reason, *self._editing(change))
+            case Update():
+                return self._edit(change.id, change.reason, "update", lambda entry: _updated(entry, change))
+            case Reinforce():
+                if self._was_unanswered("reinforce", change.id):
+                    return Outcome(None, self._existing(change.id))
+                return self._edit(change.id, change.reason, "reinforce", lambda one: fade.reinforced(one, self._today))
+            case Archive():
+                return self._edit(change.id, change.reason, "archive", lambda entry: replace(entry, archived=True))
             case Remove():
                 return self._remove(change)
             case Supersede():
@@ -116,14 +122,6 @@ class Draft:
                 return self._edit_turns(change)
             case _:
                 assert_never(change)
-
-    def _editing(self, change: Update | Reinforce | Archive) -> tuple[str, Callable[[Entry], Entry]]:
-        """Return the name of a change to an entry, and what it does."""
-        if isinstance(change, Update):
-            return "update", lambda entry: _updated(entry, change)
-        if isinstance(change, Reinforce):
-            return "reinforce", lambda entry: fade.reinforced(entry, self._today)
-        return "archive", lambda entry: replace(entry, archived=True)
 
     def redo(self, applied: Applied) -> None:
         """Carry out a recorded change, unless it stands already or a person has changed its target since."""
@@ -150,19 +148,15 @@ class Draft:
             if line is not None or self.pages.text(applied.target) == applied.before:
                 self._drop(Drop(path=applied.target, line=line, left=applied.after or ""))
         else:
-            self._redo_entry(applied)
-
-    def _redo_entry(self, applied: Applied) -> None:
-        current = self.get(applied.target)
-        self.pages.load_archives()
-        if self.pages.home(applied.target) == MEMORY:  # it may have been on its way out of an archive
-            self.pages.leave_archives(applied.target)
-        standing = memory_md.render_entry(current) if current else None
-        if standing != applied.before or applied.before == applied.after:
-            return
-        self.put_entry(
-            applied.target, None if applied.after is None else memory_md.parse_entry(applied.after, modified=self.now)
-        )
+            current = self.get(applied.target)
+            self.pages.load_archives()
+            if self.pages.home(applied.target) == MEMORY:  # it may have been on its way out of an archive
+                self.pages.leave_archives(applied.target)
+            standing = memory_md.render_entry(current) if current else None
+            if standing == applied.before != applied.after:
+                after = applied.after
+                entry = None if after is None else memory_md.parse_entry(after, modified=self.now)
+                self.put_entry(applied.target, entry)
 
     def put_entry(self, id: str, entry: Entry | None) -> None:
         """Let the entry of that id be this one; None takes it out."""
@@ -222,8 +216,6 @@ class Draft:
 
     def _edit(self, id: str, reason: str, kind: str, edit: Callable[[Entry], Entry]) -> Outcome:
         before = self._existing(id)
-        if kind == "reinforce" and self._was_unanswered(kind, id):
-            return Outcome(None, before)
         try:
             after = edit(before)
         except ValueError as error:
@@ -319,18 +311,14 @@ class Draft:
             raise Conflict(f"document {change.path!r} was changed by somebody else: read it again")
         return before
 
-    def _drop_prose(self, change: Drop, line: str) -> Outcome:
-        """Take a line out of what a person wrote into a document of entries."""
-        copy = self.pages.copy(change.path)
-        left = copy.document.without_line(line, change.left)
-        if left is copy.document:
-            return Outcome(None, path=change.path)
-        copy.change(left)
-        return _written("drop", change, line, change.left)
-
     def _drop(self, change: Drop) -> Outcome:
-        if change.line is not None and is_page(change.path):
-            return self._drop_prose(change, change.line)
+        if change.line is not None and is_page(change.path):  # it is of what a person wrote among entries
+            copy = self.pages.copy(change.path)
+            left = copy.document.without_line(change.line, change.left)
+            if left is copy.document:
+                return Outcome(None, path=change.path)
+            copy.change(left)
+            return _written("drop", change, change.line, change.left)
         before = self._made_from(change)
         if before is None:
             return Outcome(None, path=change.path)
@@ -368,7 +356,15 @@ class Draft:
         session = self.pages.transcripts.session(change.session)
         wanted = change.texts
         old = tuple(turn for turn in self.pages.transcripts.turns(session.uuid) if turn.id in wanted) if wanted else ()
-        new = tuple(_edited(turn, change) for turn in old)
+        new = tuple(
+            replace(
+                turn,
+                text=wanted[turn.id],
+                tool_calls=tuple(change.tool_calls.get(turn.id, turn.tool_calls)),
+                metadata=change.metadata.get(turn.id, turn.metadata),
+            )
+            for turn in old
+        )
         title = session.title if change.title is None else change.title
         now = replace(session, title=title, summary=session.summary if change.summary is None else change.summary)
         if (old, session) == (new, now):
@@ -388,12 +384,6 @@ def _written(kind: str, change: Append | Put | Drop, before: str | None, after: 
     """Return what was done to a document of lines, or to a whole one."""
     applied = Applied(kind=kind, target=change.path, before=before, after=after, reason=change.reason)
     return Outcome(applied, path=change.path, line=line)
-
-
-def _edited(turn: Turn, change: EditTurns) -> Turn:
-    calls = tuple(change.tool_calls.get(turn.id, turn.tool_calls))
-    metadata = change.metadata.get(turn.id, turn.metadata)
-    return replace(turn, text=change.texts[turn.id], tool_calls=calls, metadata=metadata)
 
 
 _normalised = lru_cache(maxsize=20_000)(normalise)
@@ -554,9 +544,7 @@ class Pages:
     def step(self) -> tuple[Patch, ...]:
         """Return how the documents changed since the last step, without those whose texts the changes hold."""
         self._overflow()
-        return tuple(self._steps())
-
-    def _steps(self) -> Iterator[Patch]:
+        patches: list[Patch] = []
         for path, copy in self.copies.items():
             if copy.moved:
                 document = self._of_today(copy.document) if path == MEMORY else copy.document
@@ -564,10 +552,10 @@ class Pages:
                     document = document.without(id)
                 before, copy.text, copy.moved = copy.text, self._rendered(document), False
                 if copy.text != before:
-                    yield _patch(path, before, copy.text)
+                    patches.append(_patch(path, before, copy.text))
         for path, whole in self.whole.items():
             if whole.text != whole.told:
-                yield _patch(path, whole.told, whole.text)
+                patches.append(_patch(path, whole.told, whole.text))
                 whole.told = whole.text
         for path, notes in self.notes.items():
             fresh = notes.added[notes.told :]
@@ -575,7 +563,8 @@ class Pages:
                 before = notes.text
                 notes.text, hunks = patch.appended(before, fresh)
                 notes.told = len(notes.added)
-                yield _patch(path, before, notes.text, hunks)
+                patches.append(_patch(path, before, notes.text, hunks))
+        return tuple(patches)
 
     def write(self) -> None:
         """Write what changed, in an order that a crash at any point leaves repairable.
@@ -595,12 +584,26 @@ class Pages:
             if copy.gone:
                 self._write_copy(path, copy, copy.text)
         for path, whole in self.whole.items():
-            self._write_whole(path, whole)
+            if whole.changed and whole.text is not None:
+                self._documents.write(path, whole.text, expect=whole.revision)
+            elif whole.changed and whole.revision is not None:
+                if self._documents.read(path).revision != whole.revision:
+                    raise Conflict(f"document {path!r} was changed by somebody else: read it again")
+                self._documents.remove(path)
+            self.wrote = self.wrote or whole.changed
         for path, document in self.notes.items():
             for line in document.added:
                 self._documents.append(path, line)
                 self.wrote = True
-        self._write_turns()
+        for session, turns, entire, back in self.turns:
+            if back:
+                self.transcripts.restore(session, turns)
+            else:
+                self.transcripts.remove(session.uuid, None if entire else [turn.id for turn in turns])
+            self.wrote = True
+        for edit in self.edits:
+            self.transcripts.rewrite(*edit)
+            self.wrote = True
 
     def _of_today(self, document: memory_md.MemoryDocument) -> memory_md.MemoryDocument:
         """Return the document with the strength of today in every entry; one that has not faded stays as it stands."""
@@ -616,28 +619,6 @@ class Pages:
     def _write_copy(self, path: str, copy: Copy, text: str | None) -> None:
         copy.revision = self._documents.write(path, text or "", expect=copy.revision)
         self.wrote = True
-
-    def _write_whole(self, path: str, whole: Whole) -> None:
-        if not whole.changed:
-            return
-        if whole.text is not None:
-            self._documents.write(path, whole.text, expect=whole.revision)
-        elif whole.revision is not None:
-            if self._documents.read(path).revision != whole.revision:
-                raise Conflict(f"document {path!r} was changed by somebody else: read it again")
-            self._documents.remove(path)
-        self.wrote = True
-
-    def _write_turns(self) -> None:
-        for session, turns, whole, back in self.turns:
-            if back:
-                self.transcripts.restore(session, turns)
-            else:
-                self.transcripts.remove(session.uuid, None if whole else [turn.id for turn in turns])
-            self.wrote = True
-        for edit in self.edits:
-            self.transcripts.rewrite(*edit)
-            self.wrote = True
 
     def _overflow(self) -> None:
         copy = self.copies.get(MEMORY)

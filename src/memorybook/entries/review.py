@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook import locale
 from memorybook.book import fade
+from memorybook.book.book import Group
 from memorybook.book.transaction import Result, statement
-from memorybook.book.undo import Group
 from memorybook.entries.match import Proposed
 from memorybook.errors import Conflict, InvalidInput, NotFound, Unavailable
 from memorybook.forget.cutting import repeat_marks

@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from memorybook import validate as given
-from memorybook.book.undo import retried
+from memorybook.book.book import retried
 from memorybook.entries.ground import ground, stands_in
 from memorybook.entries.match import Action, Alike, Ledger, Near, Talk, match
 from memorybook.entries.read import Mask, known

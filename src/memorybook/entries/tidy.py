@@ -22,7 +22,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from memorybook.book import fade
-from memorybook.book.undo import retried
+from memorybook.book.book import retried
 from memorybook.entries.durable_notes import KINDS as NOTE_KINDS
 from memorybook.entries.match import Alike, Proposed, Similarity
 from memorybook.entries.read import Mask

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memorybook.book.undo import ATTEMPTS
+from memorybook.book.book import ATTEMPTS
 from memorybook.entries.read import Mask, folder_of
 from memorybook.errors import BookLocked, Conflict, InvalidInput, NotFound, Unavailable, UnsafePath
 from memorybook.exchange import peer_folders

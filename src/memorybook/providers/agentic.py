@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from memorybook import validate
-from memorybook.book.undo import ATTEMPTS
+from memorybook.book.book import ATTEMPTS
 from memorybook.entries.evolve import evolve
 from memorybook.entries.extract import entities_of
 from memorybook.entries.match import Alike, Ledger, Matched, Near, Talk

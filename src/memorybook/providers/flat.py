@@ -14,7 +14,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook.book import fade
-from memorybook.book.undo import ATTEMPTS
+from memorybook.book.book import ATTEMPTS
 from memorybook.entries.match import Proposed
 from memorybook.entries.read import Mask, known
 from memorybook.entries.review import propose_or_apply

@@ -15,8 +15,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from memorybook.book.book import ATTEMPTS, Group
 from memorybook.book.transaction import Draft, Outcome, Result
-from memorybook.book.undo import ATTEMPTS, Group
 from memorybook.entries.evolve import evolve
 from memorybook.entries.extract import extract
 from memorybook.entries.match import Alike, Decision, Ledger, Near, Proposed, Talk, match

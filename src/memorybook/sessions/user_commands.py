@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memorybook.book.undo import Group
+from memorybook.book.book import Group
 from memorybook.entries.durable_notes import PRIVATE_REASONS, clean, notes_of
 from memorybook.entries.extract import extract
 from memorybook.entries.ground import ground
