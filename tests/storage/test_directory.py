@@ -523,7 +523,7 @@ def test_a_failing_disk_leaves_the_old_or_the_new_text_and_the_next_call_works(
         revision = prepare(book, path, act)
         with pytest.MonkeyPatch.context() as patch:
             if not exchange:
-                patch.setattr("memorybook.storage.replace._CALLS", {})
+                patch.setattr("memorybook.storage.target._CALLS", {})
             disk = FailingDisk(patch, k, forever=forever, error=(errno.ENOSPC, errno.EIO)[k % 2])
             acknowledged = perform(book, path, act, revision)
         found = {info.path: book.read(info.path).text for info in book.list()}.get(path)
@@ -570,7 +570,7 @@ def test_a_save_during_a_write_is_a_conflict_and_stays(
 ) -> None:
     revision = book.write("a.md", "old\n", expect=None)
     if not exchange:
-        monkeypatch.setattr("memorybook.storage.replace._CALLS", {})
+        monkeypatch.setattr("memorybook.storage.target._CALLS", {})
     real = os.rename
 
     def rename(source: str, target: str, **folders: int) -> None:
@@ -598,7 +598,7 @@ def test_a_document_created_during_its_creation_stays(
     monkeypatch.setattr(os, "rename", rename)
     for exchange in (True, False):
         if not exchange:
-            monkeypatch.setattr("memorybook.storage.replace._CALLS", {})
+            monkeypatch.setattr("memorybook.storage.target._CALLS", {})
         with pytest.raises(Conflict, match="exists"):
             book.write("a.md", "new\n", expect=None)
         assert (root / "a.md").read_text() == "human\n"

@@ -17,9 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybook.formats.document import DocumentInfo
-from memorybook.storage import directory, listing
-from memorybook.storage.directory import DirectoryDocuments
-from memorybook.storage.listing import Queue, Watched, watched
+from memorybook.storage import directory
+from memorybook.storage.directory import DirectoryDocuments, Queue, Watched, watched
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what changed before it goes on")
 
@@ -207,7 +206,7 @@ def test_a_queue_that_overflowed_has_everything_looked_at(
     book: DirectoryDocuments, root: Path, looks: list[None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = Queue._read
-    overflow = listing._EVENT.pack(-1, 0x4000, 0, 0)
+    overflow = directory._EVENT.pack(-1, 0x4000, 0, 0)
     monkeypatch.setattr(Queue, "_read", lambda self: (told(self), overflow)[1])
     (root / "new.md").write_text("new")
     assert sizes(book.list()) == as_it_is(root)
@@ -272,7 +271,7 @@ def test_where_the_user_watches_too_much_already_files_are_asked(
 
     libc: Any = Libc()
     setattr(libc, function, never)
-    monkeypatch.setattr(listing, "_libc", lambda: libc)
+    monkeypatch.setattr(directory, "_libc", lambda: libc)
     monkeypatch.setattr(directory, "_WATCHING", 0.0)
     book = DirectoryDocuments(str(root))
     before = len(os.listdir("/proc/self/fd"))
@@ -304,7 +303,7 @@ def test_only_a_book_that_is_wholly_on_one_local_file_system_is_watched(
     root.mkdir()
     mounts = MOUNTS.format(mount=99, place=place.format(root=str(root).replace(" ", r"\040")), kind=kind)
     files = {"mountinfo": mounts.encode(), "fdinfo": b"pos:\t0\nflags:\t0\nmnt_id:\t99\nino:\t2\n"}
-    monkeypatch.setattr(listing, "open", lambda path, _: BytesIO(files[path.split("/")[3]]), raising=False)
+    monkeypatch.setattr(directory, "open", lambda path, _: BytesIO(files[path.split("/")[3]]), raising=False)
     found = watched(str(root), {})
     assert (found is not None) == told
 
@@ -313,7 +312,7 @@ def test_a_system_without_such_files_is_not_relied_on(root: Path, monkeypatch: p
     def missing(path: str, _: str) -> BytesIO:
         raise FileNotFoundError(path)
 
-    monkeypatch.setattr(listing, "open", missing, raising=False)
+    monkeypatch.setattr(directory, "open", missing, raising=False)
     assert watched(str(root), {}) is None
 
 

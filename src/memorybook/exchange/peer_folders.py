@@ -17,8 +17,8 @@ from unicodedata import normalize
 from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound, Unavailable
 from memorybook.formats import session_md
 from memorybook.model import Entry, SessionSummary
-from memorybook.storage.replace import temporary, write_aside, write_plain
 from memorybook.storage.safe_open import discard, is_safe_name, load, load_if_any, open_folder, own_folder
+from memorybook.storage.target import temporary, write_aside, write_plain
 from memorybook.text.tokens import text_digest
 
 if TYPE_CHECKING:

@@ -7,13 +7,20 @@ changes in it; to tell these apart one needs the text that it had loaded, which 
 `.memorybook/versions/PATH/` holds up to `KEPT` files named `NUMBER KIND START-DIGEST`: the first `START` bytes (hex)
 have that digest, what follows was appended line by line. Nothing there is synced: a short or missing version after a
 power cut is noticed or harmless, never believed.
+
+New bytes are put in a file's place so that nobody's save in between is lost (`replace`): the new file is written aside,
+synced and then *exchanged* with the old one, which stays at hand. If that does not hold what was read, somebody saved
+meanwhile, and the two are exchanged back. Where the kernel has no exchange the file is read again just before a plain
+rename; a few microseconds in which a save can be missed remain there.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import os
+import re
 import sys
 import time
 from bisect import bisect_left
@@ -22,9 +29,19 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from memorybook.errors import Conflict, InvalidInput, MissingDocument, UnsafePath
-from memorybook.storage import replace as swap
 from memorybook.storage import safe_open
-from memorybook.storage.safe_open import MAX_BYTES, Loaded, closing, decoded, digest, discard, encode, stamp
+from memorybook.storage.safe_open import (
+    MAX_BYTES,
+    Loaded,
+    closing,
+    decoded,
+    digest,
+    discard,
+    encode,
+    load_if_any,
+    rights_in,
+    stamp,
+)
 from memorybook.text.merge import merge_text
 
 KEPT = 48
@@ -164,8 +181,6 @@ class Versions:
         return [version for name in sorted(self._names(), reverse=True) if (version := self._read(name))]
 
     def _names(self) -> list[str]:
-        import re
-
         return [name for name in os.listdir(self.folder) if re.fullmatch(r"[0-9]{8}[vs][0-9a-f]+-[0-9a-f]{32}", name)]
 
     def _write(self, name: str, data: bytes, how: int = os.O_CREAT | os.O_TRUNC) -> None:
@@ -177,24 +192,12 @@ class Versions:
 
     def _read(self, name: str) -> Version | None:
         start, _, expected = name[9:].partition("-")
-        found = safe_open.load_if_any(self.folder, name, name)
+        found = load_if_any(self.folder, name, name)
         if found is None or digest(found.data[: int(start, 16)]) != expected:
             return None
         size = int(start, 16)
         appended = found.data[size:].partition(b"\0")[0]  # NULs: blocks that a power cut left unwritten
         return Version(name[8] == "v", size, found.data[:size] + appended[: appended.rfind(b"\n") + 1])
-
-
-def discard_all(folder: str, backup: str) -> int:
-    """Remove the folder of all versions, and the backup; return how many there were."""
-    import shutil
-
-    count = sum(name != _RECORD for _, _, names in os.walk(folder) for name in names)
-    shutil.rmtree(folder, ignore_errors=True)
-    if os.path.lexists(backup):
-        os.unlink(backup)
-        count += 1
-    return count
 
 
 def parse_record(line: bytes) -> Record:
@@ -300,7 +303,7 @@ class Target:
 
     def load(self) -> Loaded | None:
         """Return the document as it stands, None if there is none. Raises UnsafePath."""
-        return safe_open.load_if_any(self.folder, self.name, self.path)
+        return load_if_any(self.folder, self.name, self.path)
 
     def is_ours(self) -> bool:
         """Return whether the document is as it was left, or was never written here and has no versions."""
@@ -351,7 +354,11 @@ class Target:
                 merged = self._merge(base.data, merged, late)
             stale.append(late)
         if merged != current.data:
-            self._replace_merged(current, merged, stale)
+            self.replace(current, merged)
+            with contextlib.suppress(OSError):
+                if newest_of(self.versions.load()) == merged:  # a kept save counts as merged into the newest version
+                    for saved in stale:
+                        self.versions.add(saved, "", stood=False)
             return None, True
         if late:
             discard(self.versions.folder, DISPLACED)
@@ -379,27 +386,20 @@ class Target:
 
     def _late_save(self, record: Record, newest: bytes) -> bytes | None:
         """Return what was saved into the file that the last write put aside, moved to `DISPLACED`; b"" if emptied."""
-        aside = swap.spare(self.name)
         with contextlib.suppress(FileNotFoundError):
-            os.rename(aside, DISPLACED, src_dir_fd=self.folder, dst_dir_fd=self.versions.folder)
-        found = self._displaced()
+            os.rename(spare(self.name), DISPLACED, src_dir_fd=self.folder, dst_dir_fd=self.versions.folder)
+
+        def displaced() -> Loaded | None:
+            return load_if_any(self.versions.folder, DISPLACED, self.path)
+
+        found = displaced()
         seen = "" if found is None else digest(found.data)
         if seen == record.new:  # a killed writer got no further
             discard(self.versions.folder, DISPLACED)
         if found is None or seen in (record.old, record.new):
             return None
-        found = _quiet(self._displaced, newest)
+        found = _quiet(displaced, newest)
         return None if found is None else found.data
-
-    def _displaced(self) -> Loaded | None:
-        return safe_open.load_if_any(self.versions.folder, DISPLACED, self.path)
-
-    def _replace_merged(self, current: Loaded, merged: bytes, stale: list[bytes]) -> None:
-        self.replace(current, merged)
-        with contextlib.suppress(OSError):
-            if newest_of(self.versions.load()) == merged:  # a kept save counts as merged into the newest version
-                for saved in stale:
-                    self.versions.add(saved, "", stood=False)
 
     def _merge(self, base: bytes, ours: bytes, theirs: bytes) -> bytes:
         return encode(merge_text(decoded(base), decoded(ours), decoded(theirs)), self.path)
@@ -409,11 +409,11 @@ class Target:
         here, old = self.path.removesuffix(self.name), time.time() - _OLD
         for left in os.listdir(self.folder):
             name = left[1 : left.rfind(".")]
-            if left not in (swap.temporary(name), swap.spare(name)):
+            if left not in (temporary(name), spare(name)):
                 continue
             if os.lstat(left, dir_fd=self.folder).st_mtime > old:
                 continue
-            if left == swap.temporary(name):
+            if left == temporary(name):
                 discard(self.folder, left)
             elif name != self.name and safe_open.is_safe_name(name):
                 with contextlib.suppress(MissingDocument, UnsafePath):
@@ -441,15 +441,15 @@ class Target:
             old = "-" if current is None else digest(current.data)
             versions.leave(versions.record()._replace(old=old, new=digest(data)))
         if self.path == HOT and current is not None:
-            swap.write_plain(self.folder, f"{HOT}.bak", current.data, current.status.st_mode & 0o7777)
+            write_plain(self.folder, f"{HOT}.bak", current.data, current.status.st_mode & 0o7777)
             safe_open.ignore_backup(self.folder)
-        left = swap.replace(self.folder, self.name, self.path, current, data)
+        left = replace(self.folder, self.name, self.path, current, data)
         discard(versions.folder, DISPLACED)
         try:
-            os.rename(swap.spare(self.name), DISPLACED, src_dir_fd=self.folder, dst_dir_fd=versions.folder)
+            os.rename(spare(self.name), DISPLACED, src_dir_fd=self.folder, dst_dir_fd=versions.folder)
             os.chmod(DISPLACED, 0o600, dir_fd=versions.folder)
         except OSError:
-            discard(self.folder, swap.spare(self.name))
+            discard(self.folder, spare(self.name))
         with contextlib.suppress(OSError):
             versions.add(data, left)
 
@@ -469,9 +469,16 @@ class Target:
                     self.versions.restart(safe_open.read_all(descriptor, before.st_size), stamp(before))
             if before.st_size and os.pread(descriptor, 1, before.st_size - 1) != b"\n":
                 line = b"\n" + line
-            _write_once(descriptor, line, before.st_size)
+            try:
+                written = os.write(descriptor, line)
+                if written != len(line):
+                    raise OSError(errno.ENOSPC, f"only {written} of {len(line)} bytes could be written")
+                os.fsync(descriptor)
+            except BaseException:
+                os.ftruncate(descriptor, before.st_size)
+                raise
             if created:
-                os.fchmod(descriptor, safe_open.rights_in(os.fstat(self.folder), 0o666))
+                os.fchmod(descriptor, rights_in(os.fstat(self.folder), 0o666))
                 os.fsync(self.folder)
             after = os.fstat(descriptor)
         except BaseException:
@@ -511,13 +518,162 @@ def _quiet(load: Callable[[], Loaded | None], newest: bytes) -> Loaded | None:
     return current
 
 
-def _write_once(descriptor: int, line: bytes, size: int) -> None:
-    """Write once at the end and sync; on any failure the file is cut back to `size`."""
+# --- in the place of a file ------------------------------------------------------------------------
+
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_NOT_OFFERED = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM})
+
+_CALLS = {"linux": ("renameat2", 2, 1), "darwin": ("renameatx_np", 2, 4)}
+"""Per platform: the C function, its flag to exchange two names, its flag to replace nothing."""
+
+
+def temporary(name: str) -> str:
+    """Return the name under which a new file is still being written; it may be incomplete."""
+    return f".{name}.mb-tmp"
+
+
+def spare(name: str) -> str:
+    """Return the name of the complete new file before the exchange, and of the old one after it."""
+    return f".{name}.mb-swap"
+
+
+def write_aside(folder: int, name: str, data: bytes, mode: int | None, *, sync: bool = True) -> int:
+    """Write a new file `name`, replacing a left-over, and return its descriptor; nothing stays on failure.
+
+    `mode` is the exact permission to give; None means that of something new, see `rights_in`.
+    """
+    discard(folder, name)
+    descriptor = os.open(name, _CREATE, 0o600, dir_fd=folder)
     try:
-        written = os.write(descriptor, line)
-        if written != len(line):
-            raise OSError(errno.ENOSPC, f"only {written} of {len(line)} bytes could be written")
-        os.fsync(descriptor)
+        os.fchmod(descriptor, rights_in(os.fstat(folder), 0o666) if mode is None else mode)
+        view = memoryview(data)
+        while view:
+            view = view[os.write(descriptor, view) :]
+        if sync:
+            os.fsync(descriptor)
     except BaseException:
-        os.ftruncate(descriptor, size)
+        os.close(descriptor)
+        discard(folder, name)
         raise
+    return descriptor
+
+
+def write_plain(folder: int, name: str, data: bytes, mode: int) -> None:
+    """Replace `name` atomically, without a sync of its own: for copies that only comfort."""
+    os.close(write_aside(folder, temporary(name), data, mode, sync=False))
+    try:
+        os.rename(temporary(name), name, src_dir_fd=folder, dst_dir_fd=folder)
+    except OSError:
+        discard(folder, temporary(name))
+        raise
+
+
+def replace(folder: int, name: str, path: str, old: Loaded | None, new: bytes) -> str:
+    """Put `new` in the place of `old` (None: of nothing), durably; returns the stamp it left.
+
+    The stamp is "" if somebody wrote into the new file at once. After an exchange the old file is
+    at `spare(name)`. Raises Conflict, with the other's bytes in place, if `name` is not `old` any
+    more, and OSError, with the old bytes in place as far as the disk allows.
+    """
+    descriptor = write_aside(folder, temporary(name), new, None if old is None else old.status.st_mode & 0o7777)
+    try:
+        before = os.fstat(descriptor)
+        os.rename(temporary(name), spare(name), src_dir_fd=folder, dst_dir_fd=folder)
+        if old is None:
+            _create(folder, name, path, new)
+        elif _rename(folder, spare(name), name, exchange=True):
+            _confirm(folder, name, path, old.data, new)
+        else:
+            _overwrite(folder, name, path, old)
+        after = os.fstat(descriptor)
+    except (OSError, Conflict):
+        discard(folder, temporary(name))
+        _discard_new(folder, spare(name), new)
+        raise
+    finally:
+        os.close(descriptor)
+    untouched = (after.st_mtime_ns, after.st_size) == (before.st_mtime_ns, before.st_size)
+    return stamp(after) if untouched else ""
+
+
+def _create(folder: int, name: str, path: str, new: bytes) -> None:
+    try:
+        if not _rename(folder, spare(name), name, exchange=False):
+            if load_if_any(folder, name, path) is not None:
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name)
+            os.rename(spare(name), name, src_dir_fd=folder, dst_dir_fd=folder)
+    except FileExistsError:
+        raise Conflict(f"document {path!r} exists by now; read it and decide anew") from None
+    try:
+        os.fsync(folder)
+    except OSError:
+        _discard_new(folder, name, new)
+        raise
+
+
+def _confirm(folder: int, name: str, path: str, old: bytes, new: bytes) -> None:
+    if _bytes(folder, spare(name)) != old:
+        _exchange_back(folder, name, new)
+        raise Conflict(f"document {path!r} was saved by somebody else just now; read it and decide anew")
+    try:
+        os.fsync(folder)
+    except OSError:
+        _exchange_back(folder, name, new)
+        raise
+
+
+def _exchange_back(folder: int, name: str, new: bytes) -> None:
+    _rename(folder, spare(name), name, exchange=True)
+    if _bytes(folder, spare(name)) != new:  # a second save hit our file meanwhile: the newest stays in place
+        _rename(folder, spare(name), name, exchange=True)
+
+
+def _discard_new(folder: int, name: str, new: bytes) -> None:
+    if _bytes(folder, name) == new:  # anything else is somebody's save
+        discard(folder, name)
+
+
+def _overwrite(folder: int, name: str, path: str, old: Loaded) -> None:
+    if _bytes(folder, name) != old.data:
+        raise Conflict(f"document {path!r} was saved by somebody else just now; read it and decide anew")
+    os.rename(spare(name), name, src_dir_fd=folder, dst_dir_fd=folder)
+    try:
+        os.fsync(folder)
+    except OSError:
+        with contextlib.suppress(OSError):
+            write_plain(folder, name, old.data, old.status.st_mode & 0o7777)
+        raise
+
+
+def _bytes(folder: int, name: str) -> bytes | None:
+    try:
+        found = load_if_any(folder, name, name)
+    except (OSError, UnsafePath):
+        return None
+    return None if found is None else found.data
+
+
+def exchange(folder: str, one: str, other: str) -> None:
+    """Let two names in a folder change their places, at once where the system can. Raises OSError, Conflict."""
+    with closing(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as descriptor:
+        if not _rename(descriptor, one, other, exchange=True):
+            for name, new in ((other, temporary(other)), (one, other), (temporary(other), one)):
+                os.rename(name, new, src_dir_fd=descriptor, dst_dir_fd=descriptor)
+        os.fsync(descriptor)
+
+
+def _rename(folder: int, source: str, target: str, *, exchange: bool) -> bool:
+    """Exchange two names, or rename where nothing is; False if this system cannot. Raises OSError, Conflict."""
+    call, swap, keep = _CALLS.get(sys.platform, ("", 0, 0))
+    function = getattr(ctypes.CDLL(None, use_errno=True), call, None) if call else None
+    if function is None:
+        return False
+    flag = ctypes.c_uint(swap if exchange else keep)
+    if function(folder, os.fsencode(source), folder, os.fsencode(target), flag) == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in _NOT_OFFERED:
+        return False
+    if code == errno.ENOENT and exchange:
+        raise Conflict(f"document {target!r} was removed or renamed just now; read it and decide anew")
+    raise OSError(code, os.strerror(code), target)
