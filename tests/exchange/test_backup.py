@@ -28,8 +28,8 @@ from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.exchange.peer_folders import book_id
 from memorybook.memory import Memory
 from memorybook.model import Add, Entry
-from memorybook.storage.sqlite import Connection, Store, connect
-from memorybook.storage.transcript_rows import MIGRATIONS, _copy_pages, _copy_rows
+from memorybook.storage.sqlite import Connection, Store, _copy_pages, _copy_rows, connect
+from memorybook.storage.transcript_rows import MIGRATIONS
 
 TALK = [{"id": "t1", "role": "user", "content": "I prefer green tea, never coffee."}]
 
@@ -136,7 +136,7 @@ def test_whoever_writes_while_the_databases_are_copied_does_not_wait_and_is_not_
         copied.append(os.path.basename(path))
         _copy_pages(source, path)
 
-    monkeypatch.setattr("memorybook.storage.transcript_rows._copy_pages", copy_pages)
+    monkeypatch.setattr("memorybook.storage.sqlite._copy_pages", copy_pages)
     full.backup(archive)
     monkeypatch.undo()
     assert sorted(copied) == ["journal.sqlite", "transcripts.sqlite"]

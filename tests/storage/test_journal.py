@@ -17,8 +17,7 @@ import pytest
 from conformance.journal import START, JournalConformance, ids, operation
 from memorybook.errors import InvalidInput, NotFound
 from memorybook.model import Patch
-from memorybook.storage.journal import SqliteJournal, new_operation_id
-from memorybook.storage.journal_rows import MIGRATIONS
+from memorybook.storage.journal import MIGRATIONS, SqliteJournal, new_operation_id
 from memorybook.text.patch import diff, pack
 
 HISTORY = (
@@ -33,7 +32,7 @@ WRITER = """
 import sys
 from datetime import UTC, datetime
 from memorybook.model import Applied, Operation
-from memorybook.storage.journal import SqliteJournal, new_operation_id
+from memorybook.storage.journal import MIGRATIONS, SqliteJournal, new_operation_id
 
 journal = SqliteJournal(sys.argv[1])
 while True:

@@ -17,10 +17,10 @@ import pytest
 import memorybook
 from conformance.transcripts import TranscriptsConformance, ids, session, turn
 from memorybook.config.settings import Config, TranscriptSettings
-from memorybook.errors import ConfigError, MissingExtra, Unavailable
+from memorybook.errors import ConfigError, Damaged, MissingExtra, Unavailable
 from memorybook.storage import libsql as module
 from memorybook.storage.libsql import LibsqlStore
-from memorybook.storage.sqlite import Damaged, immediate
+from memorybook.storage.sqlite import immediate
 from memorybook.storage.transcript_rows import MIGRATIONS
 from memorybook.storage.transcripts import SqliteTranscripts
 

@@ -14,22 +14,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.errors import Unavailable
+from memorybook.errors import Damaged, Unavailable
+from memorybook.storage.columns import bindable, readable
 from memorybook.storage.safe_open import claimed
 from memorybook.storage.sqlite import (
     Connection,
-    Damaged,
     Store,
-    bindable,
     check_version,
+    checkpoint,
     connect,
     immediate,
     migrate,
-    readable,
     reading,
     user_version,
 )
-from memorybook.storage.transcript_rows import checkpoint
 
 FORKS = """
 import os, sys

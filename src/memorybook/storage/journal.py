@@ -1,36 +1,47 @@
-"""The journal: what was done to a book and what stood there before, in SQLite."""
+"""The journal: what was done to a book and what stood there before, in SQLite.
+
+Tables, for people who like SQL (times are ISO 8601 in UTC):
+
+- `operations`: one row each; `seq` is their order, whatever the clock did; `done` is 0 for an
+  intention whose writes are not all confirmed; `usage` is a JSON object, NULL if no LLM was called;
+  `kind` is the verb; `undoes` is the id of the operation that it took back.
+- `changes`: what an operation (its `seq`) did, in order `n`, with the text before and after, which
+  are empty once they were purged. `discarded`: candidates that it did not store.
+- `patches`: how a document's text changed: digests before and after, and packed hunks.
+- `tombstones`: keyed digests (HMAC, `secret`) of texts that must not come back, by the operation that forgot them
+  ("" if none did); they hold as long as that operation is not undone. `tombstones_unkeyed`: those of an older version,
+  until the next use keys them.
+- `access`: how often an entry was used. `prompts`: the last prompts that it entered.
+- `parked`: work to try again. `proposals`: changes that wait for a person's word.
+- `memorized`: which content of a session was memorized, by which operation. `reached`: up to which turn of a session
+  everything was. `spent`: LLM use by day. `seal`: the database's name, and how often something was committed.
+
+Text that UTF-8 cannot say (lone surrogates) is stored as a blob in the same column.
+"""
 
 from __future__ import annotations
 
 import os
 
-from memorybook._light import (
-    TYPE_CHECKING,
-    Any,
-    Callable,
-    Collection,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-    contextmanager,
-)
+from memorybook._light import TYPE_CHECKING, Any, Callable, Collection, Iterable, Iterator, Mapping, Sequence, suppress
 from memorybook.errors import Conflict, InvalidInput, NotFound
-from memorybook.storage import journal_rows as tables
-from memorybook.storage.sqlite import (
-    Connection,
-    Store,
+from memorybook.storage.columns import (
+    FLAG,
+    LIST,
+    MAYBE_TEXT,
+    OBJECT,
+    PLAIN,
+    TEXT,
+    TIME,
+    Columns,
+    Value,
     as_json,
     bindable,
-    immediate,
-    maybe_bindable,
-    maybe_stamp,
     readable,
-    reading,
     row_limit,
     stamp,
 )
-from memorybook.storage.transcript_rows import LIST, MAYBE_TEXT, OBJECT, PLAIN, TEXT, TIME, Columns, Tables
+from memorybook.storage.sqlite import SEAL_TABLE, Connection, Store, Tables, immediate, reading, unforced
 
 if TYPE_CHECKING:
     from datetime import date, datetime
@@ -38,17 +49,168 @@ if TYPE_CHECKING:
     from memorybook.model import Applied, Operation, Parked, Patch, Proposal, Shown, Spent
 
 
-PROMPTS_KEPT = 20
-"""Prompts kept of each entry, the newest."""
+MIGRATIONS: tuple[str, ...] = (
+    """
+    CREATE TABLE operations (
+        seq INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE,
+        time TEXT NOT NULL,
+        actor TEXT NOT NULL,
+        door TEXT NOT NULL,
+        session TEXT,
+        done INTEGER NOT NULL DEFAULT 0,
+        usage TEXT
+    );
+    CREATE INDEX operations_pending ON operations (seq) WHERE done=0;
+    CREATE TABLE changes (
+        operation INTEGER NOT NULL REFERENCES operations (seq) ON DELETE CASCADE,
+        n INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        target TEXT NOT NULL,
+        before TEXT,
+        after TEXT,
+        reason TEXT NOT NULL
+    );
+    CREATE UNIQUE INDEX changes_by_operation ON changes (operation, n);
+    CREATE INDEX changes_by_target ON changes (target, operation);
+    CREATE TABLE tombstones (
+        digest TEXT PRIMARY KEY,
+        reason TEXT NOT NULL,
+        time TEXT NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE access (
+        entry TEXT PRIMARY KEY,
+        count INTEGER NOT NULL
+    ) WITHOUT ROWID;
+    """,
+    """
+    ALTER TABLE operations ADD COLUMN kind TEXT NOT NULL DEFAULT '';
+    ALTER TABLE operations ADD COLUMN undoes TEXT;
+    CREATE INDEX operations_undoing ON operations (seq) WHERE undoes IS NOT NULL;
+    CREATE INDEX operations_by_session ON operations (session, seq) WHERE session IS NOT NULL;
+    ALTER TABLE changes ADD COLUMN purged INTEGER NOT NULL DEFAULT 0;
+    CREATE TABLE discarded (
+        operation INTEGER NOT NULL REFERENCES operations (seq) ON DELETE CASCADE,
+        n INTEGER NOT NULL,
+        text TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        quote TEXT NOT NULL DEFAULT '',
+        PRIMARY KEY (operation, n)
+    ) WITHOUT ROWID;
+    CREATE TABLE patches (
+        operation INTEGER NOT NULL REFERENCES operations (seq) ON DELETE CASCADE,
+        n INTEGER NOT NULL,
+        path TEXT NOT NULL,
+        before TEXT,
+        after TEXT,
+        hunks BLOB NOT NULL,
+        PRIMARY KEY (operation, n)
+    );
+    ALTER TABLE tombstones RENAME TO tombstones_of_old;
+    CREATE TABLE tombstones (
+        digest TEXT NOT NULL,
+        operation TEXT NOT NULL DEFAULT '',
+        reason TEXT NOT NULL,
+        time TEXT NOT NULL,
+        PRIMARY KEY (digest, operation)
+    ) WITHOUT ROWID;
+    INSERT INTO tombstones (digest, reason, time) SELECT digest, reason, time FROM tombstones_of_old;
+    DROP TABLE tombstones_of_old;
+    CREATE INDEX tombstones_by_operation ON tombstones (operation);
+    CREATE TABLE parked (
+        id TEXT PRIMARY KEY,
+        kind TEXT NOT NULL,
+        session TEXT,
+        payload TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        tries INTEGER NOT NULL,
+        since TEXT NOT NULL,
+        next TEXT
+    ) WITHOUT ROWID;
+    CREATE TABLE proposals (
+        seq INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE,
+        kind TEXT NOT NULL,
+        changes TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        time TEXT NOT NULL,
+        state TEXT NOT NULL DEFAULT 'open',
+        decided TEXT,
+        operation TEXT
+    );
+    CREATE INDEX proposals_open ON proposals (seq) WHERE state='open';
+    CREATE TABLE memorized (
+        session TEXT NOT NULL,
+        digest TEXT NOT NULL,
+        operation TEXT NOT NULL,
+        time TEXT NOT NULL,
+        PRIMARY KEY (session, digest)
+    ) WITHOUT ROWID;
+    CREATE TABLE spent (
+        day TEXT PRIMARY KEY,
+        calls INTEGER NOT NULL,
+        failed INTEGER NOT NULL,
+        input_tokens INTEGER NOT NULL,
+        output_tokens INTEGER NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE prompts (
+        seq INTEGER PRIMARY KEY,
+        entry TEXT NOT NULL,
+        time TEXT NOT NULL,
+        session TEXT,
+        query TEXT NOT NULL
+    );
+    CREATE INDEX prompts_by_entry ON prompts (entry, seq);
+    """,
+    """
+    CREATE TABLE reached (
+        session TEXT PRIMARY KEY,
+        position INTEGER NOT NULL,
+        time TEXT NOT NULL
+    ) WITHOUT ROWID;
+    """,
+    """
+    CREATE INDEX changes_that_forgot ON changes (operation)
+        WHERE purged=0 AND (reason='forgotten' OR reason LIKE 'asked to be forgotten%');
+    ALTER TABLE tombstones RENAME TO tombstones_unkeyed;
+    DROP INDEX tombstones_by_operation;
+    CREATE TABLE tombstones (
+        digest TEXT NOT NULL,
+        operation TEXT NOT NULL DEFAULT '',
+        reason TEXT NOT NULL,
+        time TEXT NOT NULL,
+        PRIMARY KEY (digest, operation)
+    ) WITHOUT ROWID;
+    CREATE INDEX tombstones_by_operation ON tombstones (operation);
+    CREATE TABLE secret (
+        id INTEGER PRIMARY KEY CHECK (id=1),
+        key BLOB NOT NULL
+    );
+    """,
+    SEAL_TABLE,
+)
+"""Migration n makes version n of version n - 1. Only ever added to."""
 
-MOST_QUERY = 200
-"""Characters kept of what a prompt was for."""
-
+OPERATION = Columns(
+    id=TEXT, time=TIME, actor=TEXT, door=TEXT, kind=TEXT, session=MAYBE_TEXT, usage=OBJECT, undoes=MAYBE_TEXT, done=FLAG
+)
+CHANGE = Columns(kind=TEXT, target=TEXT, before=MAYBE_TEXT, after=MAYBE_TEXT, reason=TEXT, purged=FLAG)
+DISCARDED = Columns(text=TEXT, reason=TEXT, quote=TEXT)
+PATCH = Columns(path=TEXT, before=PLAIN, after=PLAIN, hunks=PLAIN)
 PARKED = Columns(
     id=TEXT, kind=TEXT, session=MAYBE_TEXT, payload=OBJECT, reason=TEXT, tries=PLAIN, since=TIME, next=TIME
 )
 PROPOSAL = Columns(id=TEXT, kind=TEXT, changes=LIST, reason=TEXT, time=TIME, state=PLAIN, operation=MAYBE_TEXT)
 PROMPT = Columns(time=TIME, session=MAYBE_TEXT, query=TEXT)
+
+FORGOT = "purged=0 AND (reason='forgotten' OR reason LIKE 'asked to be forgotten%')"
+"""Which changes forgot something that the journal still has."""
+
+PROMPTS_KEPT = 20
+"""Prompts kept of each entry, the newest."""
+
+MOST_QUERY = 200
+"""Characters kept of what a prompt was for."""
 
 
 def new_operation_id(time: datetime) -> str:
@@ -68,7 +230,7 @@ class SqliteJournal(Tables):
     """
 
     def __init__(self, path: str, *, prepare: Callable[[], None] | None = None) -> None:
-        super().__init__(Store(path, tables.MIGRATIONS, prepare=prepare))
+        super().__init__(Store(path, MIGRATIONS, prepare=prepare))
 
     def begin(
         self,
@@ -84,31 +246,44 @@ class SqliteJournal(Tables):
         is undone; `memorized` the keys it takes of its session. Raises Conflict if the id is taken, InvalidInput for an
         empty one.
         """
+        from dataclasses import replace
+
         if not operation.id:
             raise InvalidInput("an operation needs an id; new_operation_id makes one")
-        time = stamp(operation.time)
+        time, pending = stamp(operation.time), OPERATION.row(replace(operation, done=False))
         with immediate(self._store.created()) as db:
             if db.first("SELECT 1 FROM operations WHERE id=?", (bindable(operation.id),)):
                 raise Conflict(f"the journal has an operation {operation.id!r} already; begin it with a new id")
-            tables.insert_operation(db, operation, patches)
+            seq = db.insert(f"INSERT INTO operations ({OPERATION}) VALUES ({OPERATION.marks})", pending)
+            for table, columns, values in (
+                ("changes", CHANGE, operation.changes),
+                ("discarded", DISCARDED, operation.discarded),
+                ("patches", PATCH, patches),
+            ):
+                rows = [(seq, n, *columns.row(value)) for n, value in enumerate(values)]
+                db.executemany(f"INSERT INTO {table} (operation, n, {columns}) VALUES (?, ?, {columns.marks})", rows)
             _bury(db, bury, operation.id, operation.kind, time)
-            tables.mark_memorized(db, operation.session or "", memorized, operation.id, time)
+            _mark_memorized(db, operation.session or "", memorized, operation.id, time)
 
     def done(self, operation: str, *, usage: Mapping[str, Any] | None = None) -> None:
         """Mark the operation (id) as carried out, with its LLM usage. Raises NotFound.
 
         Not forced to disk: after a power loss it may be pending again, and is found to be done.
         """
-        used = None if usage is None else as_json(usage)
-        with self._relaxed(operation) as db:
-            if not db.modify(
-                "UPDATE operations SET done=1, usage=coalesce(?, usage) WHERE id=?", (used, bindable(operation))
-            ):
-                raise _no_operation(operation)
+        db, used = self._store.existing(), as_json(usage)
+        if db is not None:
+            done = "UPDATE operations SET done=1, usage=coalesce(?, usage) WHERE id=?"
+            with unforced(db):
+                if db.modify(done, (used, bindable(operation))):
+                    return
+        raise _no_operation(operation)
 
     def discard(self, operation: str) -> None:
         """Take back an intention that wrote nothing. Raises NotFound, Conflict if it was carried out."""
-        with self._relaxed(operation) as db:
+        db = self._store.existing()
+        if db is None:
+            raise _no_operation(operation)
+        with unforced(db):
             row = db.first("SELECT seq, done FROM operations WHERE id=?", (bindable(operation),))
             if row is None:
                 raise _no_operation(operation)
@@ -137,7 +312,7 @@ class SqliteJournal(Tables):
         `target` is an entry id or a path. Raises InvalidInput for a limit below 0.
         """
         rows = row_limit(limit)
-        conditions, values = ["1"], list[str | bytes | int]()
+        conditions, values = ["1"], list[Value]()
         if target is not None:
             conditions.append("seq IN (SELECT operation FROM changes WHERE target=?)")
             values.append(bindable(target))
@@ -154,8 +329,8 @@ class SqliteJournal(Tables):
         row = self._first("SELECT seq FROM operations WHERE id=?", (bindable(operation),))
         if row is None:
             raise _no_operation(operation)
-        query = f"SELECT {tables.PATCH} FROM patches WHERE operation=? ORDER BY n"
-        return [Patch(**tables.PATCH.fields(patch)) for patch in self._rows(query, row)]
+        query = f"SELECT {PATCH} FROM patches WHERE operation=? ORDER BY n"
+        return [Patch(**PATCH.fields(patch)) for patch in self._rows(query, row)]
 
     def undone(self) -> Mapping[str, str]:
         """Return ids of the operations that are undone, and not redone since, with the id of what undid each."""
@@ -184,9 +359,17 @@ class SqliteJournal(Tables):
         db = self._store.existing()
         if db is None or not self.buries():
             return frozenset()
-        keyed = {key_of(each): each for each in digests} if (key_of := _keys(db)) is not None else {}
+        if db.first("SELECT 1 FROM tombstones_unkeyed LIMIT 1") is not None:  # of an older version
+            with immediate(db):
+                for row in db.execute("SELECT digest, operation, reason, time FROM tombstones_unkeyed"):
+                    digest, *rest = map(readable, row)
+                    _bury(db, [digest], *rest)
+                db.execute("DELETE FROM tombstones_unkeyed")
+        key_of = _keyed_with(db)
+        keyed = {key_of(each): each for each in digests}
         first = "" if since is None else stamp(since)
-        found = tables.among(db, "SELECT digest, operation, time FROM tombstones WHERE digest IN ({})", keyed)
+        keys = [(key,) for key in keyed]
+        found = db.executemany("SELECT digest, operation, time FROM tombstones WHERE digest=?", keys)
         rows = [(readable(digest), readable(operation)) for digest, operation, time in found if readable(time) >= first]
         undone = self.undone() if rows else {}
         return frozenset(
@@ -200,10 +383,20 @@ class SqliteJournal(Tables):
 
     def forgotten(self) -> Sequence[Sequence[Applied]]:
         """Return the changes, by operation, of what was forgotten by operations neither undone nor purged."""
-        db = self._store.existing()
-        if db is None or db.first(f"SELECT 1 FROM changes WHERE {tables.FORGOT} LIMIT 1") is None:
+        from memorybook.model import Applied
+
+        if self._first(f"SELECT 1 FROM changes WHERE {FORGOT} LIMIT 1") is None:
             return []
-        return tables.changes_that_forgot(db, self.undone())
+        undone, found = self.undone(), dict[str, list[Applied]]()
+        rows = self._rows(
+            f"SELECT operations.id, {', '.join(f'changes.{name}' for name in CHANGE)} FROM changes"
+            f" JOIN operations ON operations.seq=changes.operation WHERE {FORGOT.replace('reason', 'changes.reason')}"
+            " ORDER BY changes.operation, changes.n"
+        )
+        for operation, *row in rows:
+            if readable(operation) not in undone:
+                found.setdefault(readable(operation), []).append(Applied(**CHANGE.fields(row)))
+        return list(found.values())
 
     def purge(
         self,
@@ -218,7 +411,32 @@ class SqliteJournal(Tables):
         table lost something; `vacuum` overwrites what is left in the file.
         """
         db = self._store.existing()
-        return {} if db is None else tables.purge(db, targets, holds, operations, asks)
+        if db is None:
+            return {}
+        of = {*targets, *(target.removeprefix("session:") for target in targets)}
+        sessions = [(bindable(one.removeprefix("session:")),) for one in targets if one.startswith("session:")]
+        left_out = "DELETE FROM discarded WHERE operation IN (SELECT seq FROM operations WHERE session=?)"
+
+        def of_entries(table: str) -> int:
+            return sum(db.modify(f"DELETE FROM {table} WHERE entry=?", (bindable(target),)) for target in targets)
+
+        def proposes(text: str) -> bool:
+            return holds(text) or not of.isdisjoint(text.split("\n"))
+
+        with immediate(db):
+            ids = "SELECT seq FROM operations WHERE id=?"
+            numbers = {seq for id in operations for (seq,) in db.execute(ids, (id,))}
+            return {
+                "changes": _purge_changes(db, targets, holds, numbers),
+                "patches": _purge_patches(db, holds, numbers),
+                # what was left out of these sessions goes, whatever it says: it was said in them
+                "discarded": sum(db.modify(left_out, one) for one in sessions)
+                + _purge_rows(db, "discarded", "text, quote, reason", holds),
+                "parked": _purge_parked(db, holds),
+                "proposals": _purge_rows(db, "proposals", "changes, reason", proposes),
+                "prompts": _purge_rows(db, "prompts", "query", asks or holds) + of_entries("prompts"),
+                "access": of_entries("access"),
+            }
 
     # --- work to try again ---------------------------------------------------------------------
 
@@ -236,14 +454,14 @@ class SqliteJournal(Tables):
         """Park work that failed at `time` for a retry; on disk on return. A known id counts one more try."""
         from memorybook.model import Parked
 
-        row = (bindable(id), bindable(kind), maybe_bindable(session), as_json(payload), bindable(reason))
+        row = (bindable(id), bindable(kind), bindable(session), as_json(payload), bindable(reason))
         with immediate(self._store.created()) as db:
             db.execute(
                 "INSERT INTO parked (id, kind, session, payload, reason, tries, since, next)"
                 " VALUES (?, ?, ?, ?, ?, 1, ?, ?) ON CONFLICT (id) DO UPDATE SET kind=excluded.kind,"
                 " session=excluded.session, payload=excluded.payload, reason=excluded.reason,"
                 " tries=tries+1, next=excluded.next",
-                (*row, stamp(time), maybe_stamp(next)),
+                (*row, stamp(time), TIME.write(next)),
             )
             [found] = db.execute(f"SELECT {PARKED} FROM parked WHERE id=?", row[:1])
         return Parked(**PARKED.fields(found))
@@ -256,7 +474,7 @@ class SqliteJournal(Tables):
             f"SELECT {PARKED} FROM parked WHERE (?1 IS NULL OR kind=?1) AND (?2 IS NULL OR next IS NULL OR next<=?2)"
             " ORDER BY since, id"
         )
-        return [Parked(**PARKED.fields(row)) for row in self._rows(query, (maybe_bindable(kind), maybe_stamp(due)))]
+        return [Parked(**PARKED.fields(row)) for row in self._rows(query, (bindable(kind), TIME.write(due)))]
 
     def unpark(self, id: str) -> bool:
         """Forget what is parked under that id; whether there was something."""
@@ -292,7 +510,7 @@ class SqliteJournal(Tables):
             f"SELECT {PROPOSAL} FROM proposals WHERE (?1 IS NULL OR state=?1) AND (?2 IS NULL OR kind=?2)"
             " ORDER BY seq LIMIT ?3"
         )
-        rows = self._rows(query, (state, maybe_bindable(kind), row_limit(limit)))
+        rows = self._rows(query, (state, bindable(kind), row_limit(limit)))
         return [Proposal(**PROPOSAL.fields(row)) for row in rows]
 
     def decide(self, id: str, state: str, *, time: datetime, operation: str | None = None) -> None:
@@ -302,7 +520,7 @@ class SqliteJournal(Tables):
         with immediate(self._store.created()) as db:
             decided = db.modify(
                 "UPDATE proposals SET state=?, decided=?, operation=? WHERE id=? AND state='open'",
-                (state, stamp(time), maybe_bindable(operation), bindable(id)),
+                (state, stamp(time), bindable(operation), bindable(id)),
             )
             [(standing,)] = db.execute("SELECT state FROM proposals WHERE id=?", (bindable(id),))
         if not decided and standing != state:
@@ -323,8 +541,8 @@ class SqliteJournal(Tables):
 
     def mark_memorized(self, session: str, *digests: str, operation: str, time: datetime) -> None:
         """Record that these contents of the session were memorized. Not forced to disk."""
-        with tables.unforced(self._store.created()) as db:
-            tables.mark_memorized(db, session, digests, operation, stamp(time))
+        with unforced(self._store.created()) as db:
+            _mark_memorized(db, session, digests, operation, stamp(time))
 
     def reached(self, session: str) -> int:
         """Return the position of the turn up to which the session was memorized; -1 for nothing."""
@@ -346,7 +564,7 @@ class SqliteJournal(Tables):
         self, day: date, *, calls: int = 0, failed: int = 0, input_tokens: int = 0, output_tokens: int = 0
     ) -> None:
         """Add to what LLM calls used on that day. Not forced to disk."""
-        with tables.unforced(self._store.created()) as db:
+        with unforced(self._store.created()) as db:
             db.execute(
                 "INSERT INTO spent (day, calls, failed, input_tokens, output_tokens) VALUES (?, ?, ?, ?, ?)"
                 " ON CONFLICT (day) DO UPDATE SET calls=calls+excluded.calls, failed=failed+excluded.failed,"
@@ -369,10 +587,10 @@ class SqliteJournal(Tables):
 
         The newest 20 prompts of each are kept, `query` cut to 200 characters; mask secrets in it first.
         """
-        rows = [(bindable(id), stamp(time), maybe_bindable(session), bindable(query[:MOST_QUERY])) for id in ids]
+        rows = [(bindable(id), stamp(time), bindable(session), bindable(query[:MOST_QUERY])) for id in ids]
         if not rows:
             return
-        with tables.unforced(self._store.created()) as db:
+        with unforced(self._store.created()) as db:
             db.executemany(
                 "INSERT INTO access (entry, count) VALUES (?, 1) ON CONFLICT DO UPDATE SET count=count+1",
                 [row[:1] for row in rows],
@@ -386,7 +604,8 @@ class SqliteJournal(Tables):
 
     def access_counts(self, ids: Iterable[str]) -> Mapping[str, int]:
         """Return access count by id, 0 left out."""
-        rows = tables.among(self._store.existing(), "SELECT entry, count FROM access WHERE entry IN ({})", ids)
+        db, keys = self._store.existing(), [(bindable(id),) for id in dict.fromkeys(ids)]
+        rows = db.executemany("SELECT entry, count FROM access WHERE entry=?", keys) if db is not None else ()
         return {readable(entry): count for entry, count in rows}
 
     def prompts_of(self, id: str) -> Sequence[Shown]:
@@ -396,24 +615,25 @@ class SqliteJournal(Tables):
         query = f"SELECT {PROMPT} FROM prompts WHERE entry=? ORDER BY seq DESC LIMIT ?"
         return [Shown(**PROMPT.fields(row)) for row in self._rows(query, (bindable(id), PROMPTS_KEPT))]
 
-    @contextmanager
-    def _relaxed(self, operation: str) -> Iterator[Connection]:
-        """Begin a transaction about an operation that must be there, not forced to disk. Raises NotFound."""
-        db = self._store.existing()
-        if db is None:
-            raise _no_operation(operation)
-        with tables.unforced(db):
-            yield db
+    def _operations(self, which: str, values: Sequence[Value] = (), target: str | None = None) -> list[Operation]:
+        """Return operations with all their changes; with a target only with those to it."""
+        from memorybook.model import Applied, Discarded, Operation
 
-    def _operations(
-        self, which: str, values: Sequence[str | bytes | int] = (), target: str | None = None
-    ) -> list[Operation]:
         db = self._store.existing()
         if db is None:
             return []
+        of_it, to = ("", ()) if target is None else (" AND target=?", (bindable(target),))
+        changes = f"SELECT {CHANGE} FROM changes WHERE operation=?{of_it} ORDER BY n"
+        discarded = f"SELECT {DISCARDED} FROM discarded WHERE operation=? AND {target is None:d} ORDER BY n"
         with reading(db):
-            rows = db.execute(f"SELECT seq, {tables.OPERATION} FROM operations {which}", values)
-            return [tables.operation_of(db, row, target) for row in rows]
+            return [
+                Operation(
+                    **OPERATION.fields(columns),
+                    changes=tuple(Applied(**CHANGE.fields(row)) for row in db.execute(changes, (seq, *to))),
+                    discarded=tuple(Discarded(**DISCARDED.fields(row)) for row in db.execute(discarded, (seq,))),
+                )
+                for seq, *columns in db.execute(f"SELECT seq, {OPERATION} FROM operations {which}", values)
+            ]
 
 
 def _bury(db: Connection, digests: Iterable[str], operation: str, reason: str, time: str) -> None:
@@ -442,18 +662,132 @@ def _keyed_with(db: Connection) -> Callable[[str], str]:
     return keyed
 
 
-def _keys(db: Connection) -> Callable[[str], str] | None:
-    """Return `_keyed_with`, once the tombstones of an older version are keyed; None if there is none at all."""
-    if db.first("SELECT 1 FROM tombstones_unkeyed LIMIT 1") is not None:
-        with immediate(db):
-            rows = db.execute("SELECT digest, operation, reason, time FROM tombstones_unkeyed")
-            for digest, operation, reason, time in rows:
-                _bury(db, [readable(digest)], readable(operation), readable(reason), time)
-            db.execute("DELETE FROM tombstones_unkeyed")
-    return None if db.first("SELECT 1 FROM secret") is None else _keyed_with(db)
-
-
 def _no_operation(operation: str) -> NotFound:
     from memorybook import locale
 
     return locale.error(NotFound, "problems.no_operation", name=repr(operation))
+
+
+def _mark_memorized(db: Connection, session: str, digests: Iterable[str], operation: str, time: str) -> None:
+    """Mark what was memorized of a session, in the transaction that is open."""
+    rows = [(bindable(session), bindable(digest), bindable(operation), time) for digest in digests]
+    db.executemany("INSERT OR REPLACE INTO memorized (session, digest, operation, time) VALUES (?, ?, ?, ?)", rows)
+
+
+# --- purging -------------------------------------------------------------------------------------
+
+Holds = Callable[[str], bool]
+
+_PURGED = "(purged)"
+
+
+def _purge_changes(db: Connection, targets: Collection[str], holds: Holds, operations: Collection[int]) -> int:
+    """Empty the texts of changes, keeping their rows for the history.
+
+    A reason may quote what was said; that of a whole document says whose words it holds, and quotes nothing.
+    """
+    purged = 0
+    for rowid, operation, kind, target, before, after, reason in db.execute(
+        "SELECT rowid, operation, kind, target, before, after, reason FROM changes WHERE purged=0"
+    ):
+        texts = (before, after, reason)
+        if (
+            operation in operations
+            or readable(target) in targets
+            or any(text is not None and holds(_said(text)) for text in texts)
+        ):
+            document = readable(kind) == "put" and readable(target) not in targets
+            kept = document and after is not None and not holds(_said(after))
+            db.execute(
+                "UPDATE changes SET purged=1, reason=?, before=iif(before IS NULL, NULL, ''),"
+                " after=iif(after IS NULL OR ?, after, '') WHERE rowid=?",
+                (reason if document and not holds(readable(reason)) else _PURGED, kept, rowid),
+            )
+            purged += 1
+    return purged
+
+
+def _purge_patches(db: Connection, holds: Holds, operations: Collection[int]) -> int:
+    from memorybook.text.patch import unpack
+
+    purged = 0
+    for rowid, operation, hunks in db.execute("SELECT rowid, operation, hunks FROM patches WHERE hunks<>x''"):
+        lines = [
+            "\n".join(line for line in (hunk.above, *side, hunk.below) if line is not None)
+            for hunk in unpack(hunks)
+            for side in (hunk.old, hunk.new)
+        ]
+        if operation in operations or any(map(holds, lines)):
+            db.execute("UPDATE patches SET hunks=x'' WHERE rowid=?", (rowid,))
+            purged += 1
+    return purged
+
+
+_KEYS = {"discarded": ("operation", "n"), "proposals": ("seq",), "prompts": ("seq",)}
+
+
+def _purge_rows(db: Connection, table: str, columns: str, holds: Holds) -> int:
+    """Delete the rows that hold it: what waits for a word or was left out is not needed once it is forgotten."""
+    key = _KEYS[table]
+    gone = [
+        row[: len(key)]
+        for row in db.execute(f"SELECT {', '.join(key)}, {columns} FROM {table}")
+        if any(holds(_said(text)) for text in row[len(key) :])
+    ]
+    db.executemany(f"DELETE FROM {table} WHERE {' AND '.join(f'{name}=?' for name in key)}", gone)
+    return len(gone)
+
+
+def _purge_parked(db: Connection, holds: Holds) -> int:
+    """Empty what holds it of the work that waits, which is to be done all the same with what is left."""
+    import json
+
+    rows = [(row[0], _said(row[1]), row[1], row[2]) for row in db.execute("SELECT id, payload, reason FROM parked")]
+    purged = 0
+    for id, said, payload, reason in rows:
+        blames = holds(readable(reason))
+        if holds(said):
+            left = _without(json.loads(readable(payload)), holds)
+            db.execute("UPDATE parked SET payload=? WHERE id=?", (as_json(left), id))
+        if blames:
+            db.execute("UPDATE parked SET reason=? WHERE id=?", (_PURGED, id))
+        purged += blames or holds(said)
+    return purged
+
+
+def _without(value: Any, holds: Holds) -> Any:
+    """Return the JSON value without the members of lists that hold it; a text that holds it elsewhere is emptied."""
+    import json
+
+    if isinstance(value, list):
+        return [_without(each, holds) for each in value if not holds("\n".join(_texts(each)))]
+    if isinstance(value, dict):
+        return {name: _without(each, holds) for name, each in value.items()}
+    if not isinstance(value, str) or not holds(_said(value)):
+        return value
+    if _said(value) == value:
+        return ""
+    return json.dumps(_without(json.loads(value), holds), ensure_ascii=False, separators=(",", ":"))
+
+
+def _said(value: Any) -> str:
+    """Return the text in a column, or all the texts in the JSON that it is, a line each."""
+    return "\n".join(_texts(readable(value)))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield a text, or the texts in a JSON value; a text that is JSON itself is read, too."""
+    if isinstance(value, str) and value[:1] in ("{", "["):
+        import json
+
+        with suppress(ValueError):
+            value = json.loads(value)
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, each in value.items():
+            yield name
+            yield from _texts(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _texts(each)

@@ -23,145 +23,18 @@ from time import sleep
 import apsw
 
 from memorybook._light import (
-    TYPE_CHECKING,
     Any,
     Callable,
     Iterable,
     Iterator,
-    Mapping,
     NamedTuple,
     Sequence,
     contextmanager,
     suppress,
 )
-from memorybook.errors import Damaged as Damaged
-from memorybook.errors import InvalidInput, Unavailable
+from memorybook.errors import Damaged, Unavailable
+from memorybook.storage.columns import Value
 from memorybook.storage.safe_open import closing, create
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-
-Value = str | bytes | int | float | None
-"""What a column holds."""
-
-
-def bindable(text: str) -> str | bytes:
-    """Return the text as SQLite can hold it: as it is, or as bytes if it has surrogates, which UTF-8 cannot say."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogatepass")
-    return text
-
-
-def maybe_bindable(text: str | None) -> str | bytes | None:
-    """Do as `bindable`; None stays None."""
-    return None if text is None else bindable(text)
-
-
-def readable(value: Value) -> str:
-    """Return the text that `bindable` was given; "" for NULL."""
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "surrogatepass")
-    return "" if value is None else str(value)
-
-
-def maybe_readable(value: Value) -> str | None:
-    """Do as `readable`; NULL is None."""
-    return None if value is None else readable(value)
-
-
-def as_json(value: object) -> str | bytes:
-    """Return compact JSON that SQLite can hold. Raises InvalidInput for what JSON cannot say."""
-    import json
-
-    try:
-        return bindable(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain))
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"metadata, tool calls and usage must be JSON: {error}") from error
-
-
-def from_json(value: Value) -> Any:
-    """Return what `as_json` was given; most lists and objects in the columns are empty. Raises Damaged."""
-    text = readable(value)
-    if text in ("[]", "{}"):
-        return [] if text == "[]" else {}
-    import json
-
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise _foreign(text, "JSON") from error
-
-
-def object_of(value: Value) -> dict[str, Any]:
-    """Do as `from_json`, of an object. Raises Damaged for anything else."""
-    found = from_json(value)
-    if not isinstance(found, dict):
-        raise _foreign(readable(value), "an object")
-    return found
-
-
-def list_of(value: Value) -> list[Any]:
-    """Do as `from_json`, of a list. Raises Damaged for anything else."""
-    found = from_json(value)
-    if not isinstance(found, list):
-        raise _foreign(readable(value), "a list")
-    return found
-
-
-def _foreign(text: str, wanted: str) -> Damaged:
-    return Damaged(f"a database of the book has {text[:40]!r} where {wanted} stood: put a copy back that is whole")
-
-
-def _plain(value: object) -> dict[Any, Any]:
-    if isinstance(value, Mapping):
-        return dict(value)
-    raise TypeError(f"{value!r} is none of text, number, bool, null, list, object")
-
-
-def stamp(time: datetime) -> str:
-    """Return ISO 8601 in UTC with microseconds always, so that text order is time order.
-
-    Raises InvalidInput for a time without timezone.
-    """
-    from datetime import UTC
-
-    if time.tzinfo is None:
-        raise InvalidInput(f"the time {time.isoformat()} has no timezone; give it in UTC")
-    try:
-        return time.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-    except OverflowError as error:
-        raise InvalidInput(f"the time {time.isoformat()} is before year 1 or after 9999 in UTC") from error
-
-
-def maybe_stamp(time: datetime | None) -> str | None:
-    """Do as `stamp`; None stays None."""
-    return None if time is None else stamp(time)
-
-
-def time_of(value: str) -> datetime:
-    """Return what `stamp` was given, in UTC. Raises Damaged for what it cannot have made."""
-    from datetime import datetime
-
-    try:
-        return datetime.fromisoformat(value)
-    except (ValueError, TypeError) as error:
-        raise _foreign(str(value), "a time") from error
-
-
-def maybe_time_of(value: str | None) -> datetime | None:
-    """Do as `time_of`; NULL is None."""
-    return None if value is None else time_of(value)
-
-
-def row_limit(limit: int | None) -> int:
-    """Return the operand of LIMIT for "at most so many", None for all. Raises InvalidInput below 0."""
-    if limit is not None and limit < 0:
-        raise InvalidInput(f"limit {limit} is negative; give 0 or more, or none for all")
-    return -1 if limit is None else limit
-
 
 SEAL_TABLE = """
     CREATE TABLE seal (name TEXT NOT NULL, commits INTEGER NOT NULL);
@@ -462,6 +335,20 @@ def _end(connection: Connection, how: str) -> None:
         connection.execute(how)
 
 
+@contextmanager
+def unforced(connection: Connection) -> Iterator[Connection]:
+    """Begin a transaction that may be lost with the power, not with the process: it takes a tenth of the time."""
+    with connection.lock:
+        sealed, connection.sealed = connection.sealed, False
+        connection.execute("PRAGMA synchronous=NORMAL")
+        try:
+            with immediate(connection):
+                yield connection
+        finally:
+            connection.execute("PRAGMA synchronous=FULL")
+            connection.sealed = sealed
+
+
 def migrate(connection: Connection, migrations: Sequence[str]) -> None:
     """Bring the schema up to date: the n-th string makes version n (`user_version`) of version n - 1.
 
@@ -705,3 +592,139 @@ os.register_at_fork(
     after_in_parent=_after_fork_in_parent,
     after_in_child=_after_fork_in_child,
 )
+
+
+# --- what keeps its tables in a store --------------------------------------------------------------
+
+
+class Tables:
+    """Base of what keeps its tables in a `Store`."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def _rows(self, sql: str, values: Values = ()) -> list[Row]:
+        """Return the rows of a query; none while there is no database."""
+        db = self._store.existing()
+        return [] if db is None else db.execute(sql, values)
+
+    def _first(self, sql: str, values: Values = ()) -> Row | None:
+        """Return the first row of a query, if there is a database and a row."""
+        db = self._store.existing()
+        return None if db is None else db.first(sql, values)
+
+    @contextmanager
+    def copying(self, path: str) -> Iterator[bool]:
+        """Copy it as of the beginning of the block into `path`, which is not there or empty.
+
+        The file is whole when the block ends; not if it raises. Writers do not wait. False, and no file, if there is
+        nothing yet. Of a server's, the copy is made before the block begins. Raises Unavailable, Damaged.
+        """
+        store = self._store
+        found = store.existing()
+        if found is None or found.remote:
+            if found is not None:
+                _copy_rows(store, path)
+            yield found is not None
+            return
+        source = connect(store.path, durable=True, readonly=True)
+        try:
+            with reading(source):
+                source.first(_NOTICE)  # a transaction sees what stands at its first reading
+                yield True
+                _copy_pages(source, path)
+        finally:
+            source.close()
+
+    def check_copy(self, path: str) -> None:
+        """Raise Damaged unless the file is a sound copy as `copying` makes it, with just the tables of a version."""
+        from urllib.parse import quote
+
+        fresh = apsw.Connection(":memory:")
+        found = apsw.Connection(
+            f"file:{quote(path)}?immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        )
+        try:
+            [(version,)] = found.execute("PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA user_version")
+            if version > len(self._store.migrations):
+                raise Damaged("it is of a newer memorybook: update memorybook")
+            fresh.execute("; ".join(self._store.migrations[:version])).fetchall()
+            if version < 1 or _schema(found) != _schema(fresh):
+                raise Damaged("its tables are not those of a book")
+            if (wrong := found.execute("PRAGMA quick_check(1)").fetchall()) != [("ok",)]:
+                raise Damaged(str(wrong[0][0]))
+        except apsw.Error as error:
+            raise Damaged(str(error)) from error
+        finally:
+            found.close()
+            fresh.close()
+
+    def vacuum(self) -> bool:
+        """Write the database anew, so that no byte of what was deleted is left in its files.
+
+        Return False if another process still reads the write-ahead log: what it holds is gone when this is called again
+        after that, or the last connection closes. Of a server's files nothing is known. Raises Unavailable, Damaged.
+        """
+        connection = self._store.existing()
+        if connection is None or connection.remote:
+            return True
+        with connection.lock:
+            checkpoint(connection)
+            connection.execute("PRAGMA secure_delete=ON; VACUUM")
+            return checkpoint(connection)
+
+    def fault(self, *, thorough: bool = False) -> str:
+        """Return what is wrong with the database, see `Store.fault`; "" if nothing is."""
+        return self._store.fault(thorough=thorough)
+
+    def close(self) -> None:
+        """Release what is held; closing twice does nothing."""
+        self._store.close()
+
+
+def _copy_pages(source: Connection, path: str) -> None:
+    target = apsw.Connection(path)
+    try:
+        with translated(source), target.backup("main", source.raw, "main") as backing:
+            backing.step(-1)
+    finally:
+        target.close()
+
+
+def _copy_rows(store: Store, path: str) -> None:
+    """Copy the tables of a server's database, row by row."""
+    copied = Store(path, store.migrations)
+    source = store.snapshot()
+    try:
+        target = copied.created()
+        with immediate(target):
+            for (table,) in target.execute("SELECT name FROM sqlite_schema WHERE type='table'"):
+                names = [str(row[1]) for row in target.execute(f"PRAGMA table_info({table})")]
+                columns, marks = ", ".join(names), ", ".join("?" * len(names))
+                rows = source.stream(f"SELECT {columns} FROM {table}")
+                target.execute(f"DELETE FROM {table}")
+                target.executemany(f"INSERT INTO {table} ({columns}) VALUES ({marks})", rows)
+    finally:
+        source.close()
+        copied.close()
+
+
+def checkpoint(connection: Connection) -> bool:
+    """Move the write-ahead log into the database and empty it, so that deleted text is not left in it.
+
+    Returns False if a reader elsewhere still needs the log; the last connection to close does it then.
+    """
+    if connection.remote:
+        return True
+    with connection.lock:
+        raw = connection.raw
+        raw.set_busy_timeout(100)
+        try:
+            row = connection.first("PRAGMA wal_checkpoint(TRUNCATE)")
+        finally:
+            raw.set_busy_timeout(connection.timeout_milliseconds)
+        return row is not None and row[0] == 0
+
+
+def _schema(raw: apsw.Connection) -> set[tuple[Any, ...]]:
+    return {*raw.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_stat%'")}

@@ -5,26 +5,45 @@ from __future__ import annotations
 import os
 
 from memorybook._light import TYPE_CHECKING, Callable, Iterable, Iterator, Mapping, Sequence
-from memorybook.errors import ConfigError, Conflict, Damaged, NotFound
-from memorybook.storage import transcript_rows as tables
-from memorybook.storage.sqlite import (
-    Connection,
-    Store,
-    as_json,
-    bindable,
-    immediate,
-    readable,
-    reading,
-    row_limit,
-    stamp,
+from memorybook.errors import ConfigError, Conflict, Damaged, InvalidInput, NotFound
+from memorybook.storage.columns import Value, as_json, bindable, readable, row_limit, stamp
+from memorybook.storage.sqlite import Connection, Store, Tables, checkpoint, immediate, reading
+from memorybook.storage.transcript_rows import (
+    CHAT,
+    CHAT_MARKS,
+    EMBEDDING,
+    MIGRATIONS,
+    MOST_REPLIES,
+    MOST_REPLY_TEXT,
+    REPLIES,
+    SESSION,
+    as_embedding,
+    chat_row,
+    reply_of,
+    session_of,
+    set_embedding,
+    summarized,
+    times_of,
+    turns_of,
 )
-from memorybook.storage.transcript_rows import CHAT, EMBEDDING, MIGRATIONS, SESSION, Tables, checkpoint
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from memorybook.formats.document import SummaryEmbedding, SummaryState, SummaryUpdate, TurnChanges
     from memorybook.model import Session, Turn
+
+
+_OF_CHATS = ", ".join(f"chats.{column}" for column in CHAT.split(", "))
+_POSITION = CHAT.split(", ").index("position")
+_AT_ONCE = 200  # chats that are read at once
+
+SHORTEST = 8
+"""Characters of a UUID that a short name keeps at least."""
+
+_HYPHENS = (8, 13, 18, 23)
+_DIGITS = frozenset("0123456789abcdef-")
+_LAST = "g"  # sorts after whatever continues the beginning of a UUID
 
 
 class SqliteTranscripts(Tables):
@@ -53,16 +72,22 @@ class SqliteTranscripts(Tables):
         return len(self._add(session, turns, back=True))
 
     def _add(self, session: Session, turns: Sequence[Turn], *, back: bool) -> tuple[Turn, ...]:
-        tables.check(session, turns)
+        if not session.uuid:
+            raise InvalidInput("a session needs a uuid")
+        for turn in turns:
+            if not turn.id:
+                raise InvalidInput(f"a turn of session {session.uuid!r} has no id; make one from its content")
+            if turn.session != session.uuid:
+                raise InvalidInput(f"turn {turn.id!r} belongs to session {turn.session!r}, not to {session.uuid!r}")
         with immediate(self._store.created()) as db:
             row = _session_id(db, session.uuid)
             created = row is None
             insert = f"INSERT INTO sessions ({SESSION}) VALUES ({SESSION.marks})"
             number = db.insert(insert, SESSION.row(session)) if row is None else row
-            fresh = tables.placed(db, number, turns, back=back)
+            fresh = _placed(db, number, turns, back=back)
             if fresh or created:
                 revision = _next_revision(db)
-                tables.store(db, number, fresh, revision)
+                _store(db, number, fresh, revision)
                 _touch(db, number, session.uuid, fresh)
             if created or back or db.first("SELECT 1 FROM sessions WHERE id=? AND turn_ids IS NULL", (number,)):
                 _keep_turn_ids(db, number)
@@ -73,17 +98,21 @@ class SqliteTranscripts(Tables):
 
         Another name or path counts as a change of all its turns; another summary drops the vector of the old one.
         """
+        from dataclasses import replace
+
         with immediate(self._of(session.uuid)) as db:
             number = _known(db, session.uuid)
             before = _read_session(db, number, turn_ids=False)
-            after = tables.widened(before, session)
+            created = min(filter(None, (before.created, session.created)), default=None)
+            updated = max(filter(None, (before.updated, session.updated)), default=None)
+            after = replace(session, created=created, updated=updated, turn_ids=before.turn_ids)
             if after == before:
                 return
             revision = _next_revision(db)
             db.execute(f"UPDATE sessions SET ({SESSION}) = ({SESSION.marks}) WHERE id=?", (*SESSION.row(after), number))
             _keep_turn_ids(db, number)
             if after.summary != before.summary:
-                tables.set_embedding(db, "sessions", number, None)
+                set_embedding(db, "sessions", number, None)
                 db.execute("UPDATE sessions SET summary_by='' WHERE id=?", (number,))
             if (after.name, after.path) != (before.name, before.path):
                 db.execute("UPDATE turns SET revision=? WHERE session=?", (revision, number))
@@ -128,14 +157,13 @@ class SqliteTranscripts(Tables):
             number = _session_id(db, then.uuid)
             if number is None:
                 return 0
-            known = {turn.id: turn for turn in old}
-            changed = tables.rewritten(db, number, known, {turn.id: turn for turn in new}, _next_revision(db))
+            changed = _rewrite_turns(db, number, {turn.id: turn for turn in old}, {turn.id: turn for turn in new})
             standing = _read_session(db, number, turn_ids=False)
             if standing.title == then.title:
                 db.execute("UPDATE sessions SET title=? WHERE id=?", (bindable(now.title), number))
             if standing.summary == then.summary != now.summary:
                 db.execute("UPDATE sessions SET summary=? WHERE id=?", (bindable(now.summary), number))
-                tables.set_embedding(db, "sessions", number, None)
+                set_embedding(db, "sessions", number, None)
         checkpoint(db)
         return changed
 
@@ -149,16 +177,16 @@ class SqliteTranscripts(Tables):
         from memorybook.formats.document import SummaryEmbedding
 
         with immediate(self._of(session)) as db:
-            table, number = tables.summarized(db, _known(db, session), session, turn_id)
-            tables.set_embedding(db, table, number, SummaryEmbedding(model, dimensions, vector))
+            table, number = summarized(db, _known(db, session), session, turn_id)
+            set_embedding(db, table, number, SummaryEmbedding(model, dimensions, vector))
             _next_revision(db)
 
     def set_chat_summary(self, session: str, turn_id: str, summary: str) -> None:
         """Store a summary of the chat that holds the turn; drop the vector of the old one. Raises NotFound."""
         with immediate(self._of(session)) as db:
-            table, number = tables.summarized(db, _known(db, session), session, turn_id)
+            table, number = summarized(db, _known(db, session), session, turn_id)
             db.execute("UPDATE chats SET summary=? WHERE id=?", (bindable(summary), number))
-            tables.set_embedding(db, table, number, None)
+            set_embedding(db, table, number, None)
             _next_revision(db)
 
     def tell(self, telling: SummaryUpdate) -> bool:
@@ -167,11 +195,33 @@ class SqliteTranscripts(Tables):
         Return False, storing nothing, if turns were removed or edited since `told`, or if the session got another
         summary meanwhile. Raises NotFound; InvalidInput if a vector is not as long as it says.
         """
-        session = telling.told.session.uuid
+        before, session = telling.told, telling.told.session.uuid
+        gone = "SELECT 1 FROM removed WHERE session=? AND revision>? LIMIT 1"
+        edited = "SELECT 1 FROM turns WHERE session=? AND position<=? AND revision>? LIMIT 1"
         with immediate(self._of(session)) as db:
-            if kept := tables.store_summaries(db, _known(db, session), telling):
-                _next_revision(db)
-        return kept
+            number = _known(db, session)
+            [(standing,)] = db.execute("SELECT summary FROM sessions WHERE id=?", (number,))
+            if (
+                readable(standing) != before.session.summary
+                or db.first(gone, (bindable(session), before.revision))
+                or db.first(edited, (number, before.last, before.revision))
+            ):
+                return False
+            for chat in telling.chats:
+                found = db.first(
+                    "SELECT chat FROM turns WHERE turn_id=? AND session=?", (bindable(chat.turn_id), number)
+                )
+                if found is not None:
+                    db.execute("UPDATE chats SET summary=? WHERE id=?", (bindable(chat.summary), found[0]))
+                    set_embedding(db, "chats", found[0], chat.embedding)
+            reach = "UPDATE sessions SET chats_through=?, summary_through=? WHERE id=?"
+            db.execute(reach, (before.last, telling.through, number))
+            if telling.summary is not None:
+                summary = (bindable(telling.summary), bindable(telling.title), telling.by, number)
+                db.execute("UPDATE sessions SET summary=?, title=?, summary_by=? WHERE id=?", summary)
+                set_embedding(db, "sessions", number, telling.embedding)
+            _next_revision(db)
+        return True
 
     # --- reading ---
 
@@ -182,7 +232,21 @@ class SqliteTranscripts(Tables):
             raise _no_session(name)
         with reading(db):
             number = _session_id(db, name)
-            return _read_session(db, _only_one_named(db, name) if number is None else number)
+            if number is None:
+                rows = db.execute(
+                    "SELECT id, uuid FROM sessions WHERE name=? AND name<>'' ORDER BY id", (bindable(name),)
+                )
+                if not rows:
+                    raise _no_session(name, db)
+                if len(rows) > 1:
+                    from memorybook import locale
+
+                    uuids = ", ".join(readable(uuid) for _, uuid in rows[:5])
+                    raise locale.error(
+                        Conflict, "problems.sessions_called", count=len(rows), name=repr(name), uuids=uuids
+                    )
+                number = int(rows[0][0])
+            return _read_session(db, number)
 
     def sessions(self, *, limit: int | None = None, turn_ids: bool = True) -> Sequence[Session]:
         """Return sessions, newest last turn first, those without times last. Raises InvalidInput for a limit below 0.
@@ -195,7 +259,7 @@ class SqliteTranscripts(Tables):
             return []
         newest = "FROM sessions ORDER BY updated DESC, id DESC LIMIT ?"
         if not turn_ids:
-            return [tables.session_of(row) for row in db.execute(f"SELECT {SESSION} {newest}", (rows,))]
+            return [session_of(row) for row in db.execute(f"SELECT {SESSION} {newest}", (rows,))]
         with reading(db):
             return [_read_session(db, number) for (number,) in db.execute(f"SELECT id {newest}", (rows,))]
 
@@ -214,7 +278,7 @@ class SqliteTranscripts(Tables):
             " ORDER BY updated DESC, id DESC",
             [*map(bindable, (source, channel, chat_id))],
         )
-        return [tables.session_of(row) for row in rows]
+        return [session_of(row) for row in rows]
 
     def running(self, *, limit: int) -> Sequence[tuple[Session, SummaryEmbedding | None]]:
         """Return open sessions that have a stored summary, with its vector, newest first.
@@ -226,9 +290,7 @@ class SqliteTranscripts(Tables):
             " ORDER BY updated DESC, id DESC LIMIT ?",
             (limit,),
         )
-        return [
-            (tables.session_of(row), tables.as_embedding(model, size, vector)) for model, size, vector, *row in rows
-        ]
+        return [(session_of(row), as_embedding(model, size, vector)) for model, size, vector, *row in rows]
 
     def turns(self, session: str, *, last: int | None = None) -> Sequence[Turn]:
         """Return all turns of a session (uuid) in order, or the last so many, at least 1; none if it is unknown."""
@@ -236,7 +298,7 @@ class SqliteTranscripts(Tables):
         if last is not None:
             chosen = f"id IN (SELECT chat FROM turns WHERE {chosen} ORDER BY position DESC LIMIT {int(last)})"
         chats = self._rows(f"SELECT {CHAT} FROM chats WHERE {chosen}", (bindable(session),))
-        found = [turn for chat in chats for turn in tables.turns_of(session, chat)]
+        found = [turn for chat in chats for turn in turns_of(session, chat)]
         found.sort(key=lambda turn: turn.position)  # turns put back stand in chats of their own
         return found if last is None else found[-last:]
 
@@ -253,7 +315,7 @@ class SqliteTranscripts(Tables):
                 read = row[_POSITION]
                 yield from (turn for turn in waiting if turn.position < read)
                 waiting = [turn for turn in waiting if turn.position > read]
-                waiting += tables.turns_of(session, row)
+                waiting += turns_of(session, row)
                 waiting.sort(key=lambda turn: turn.position)
         yield from waiting
 
@@ -265,7 +327,7 @@ class SqliteTranscripts(Tables):
             f" JOIN sessions ON sessions.id=turns.session WHERE turns.turn_id=?{of_it} ORDER BY turns.id",
             (bindable(turn_id), *values),
         )
-        return [turn for uuid, *chat in rows for turn in tables.turns_of(readable(uuid), chat) if turn.id == turn_id]
+        return [turn for uuid, *chat in rows for turn in turns_of(readable(uuid), chat) if turn.id == turn_id]
 
     def shared(self, turn_ids: Iterable[str]) -> frozenset[str]:
         """Return those of these ids that turns of several sessions have; one index lookup each."""
@@ -300,7 +362,7 @@ class SqliteTranscripts(Tables):
     def beginning_with(self, turn: str, session: str = "") -> Sequence[tuple[str, str]]:
         """Return (session, id) of at most 6 turns whose id is `turn` or a UUID that begins so; session likewise."""
         wanted: list[str] = []
-        values: list[str | bytes] = []
+        values: list[Value] = []
         for column, name in (("turns.turn_id", turn), ("sessions.uuid", session)):
             if _may_begin_uuid(name):
                 wanted.append(f"({column}=? OR ({column}>? AND {column}<? AND length({column})=36))")
@@ -355,14 +417,20 @@ class SqliteTranscripts(Tables):
     def summary_embedding(self, session: str, *, turn_id: str | None = None) -> SummaryEmbedding | None:
         """Return the vector of a session's summary, or of the chat's that holds `turn_id`, if any. Raises NotFound."""
         with reading(self._of(session)) as db:
-            table, number = tables.summarized(db, _known(db, session), session, turn_id)
+            table, number = summarized(db, _known(db, session), session, turn_id)
             [row] = db.execute(f"SELECT {EMBEDDING} FROM {table} WHERE id=?", (number,))
-            return tables.as_embedding(*row)
+            return as_embedding(*row)
 
     def told(self, session: str) -> SummaryState:
         """Return how far the summaries of a session (uuid) reach; constant cost. Raises NotFound."""
+        from memorybook.formats.document import SummaryState
+
         with reading(self._of(session)) as db:
-            return tables.summary_state(db, _known(db, session))
+            number, columns = _known(db, session), f"{SESSION}, summary_by, summary_through, chats_through"
+            [(*row, by, through, chats)] = db.execute(f"SELECT {columns} FROM sessions WHERE id=?", (number,))
+            [(last,)] = db.execute("SELECT max(position) FROM turns WHERE session=?", (number,))
+            last = -1 if last is None else last
+            return SummaryState(session_of(row), readable(by), through, chats, last, _revision(db))
 
     def chats(self, session: str, *, after: int = -1) -> Sequence[tuple[Turn, ...]]:
         """Return the turns of each chat of a session (uuid) that has one after that position, in order."""
@@ -371,7 +439,7 @@ class SqliteTranscripts(Tables):
             " session=(SELECT id FROM sessions WHERE uuid=?)) ORDER BY position",
             (after, bindable(session)),
         )
-        return [tuple(tables.turns_of(session, row)) for row in rows]
+        return [tuple(turns_of(session, row)) for row in rows]
 
     def chat_summaries(self, session: str) -> Mapping[str, str]:
         """Return summaries of a session's chats, by the id of the turn each begins with; those without are left out."""
@@ -438,21 +506,9 @@ def _known(db: Connection, uuid: str) -> int:
     return number
 
 
-def _only_one_named(db: Connection, name: str) -> int:
-    rows = db.execute("SELECT id, uuid FROM sessions WHERE name=? AND name<>'' ORDER BY id", (bindable(name),))
-    if not rows:
-        raise _no_session(name, db)
-    if len(rows) > 1:
-        uuids = ", ".join(readable(uuid) for _, uuid in rows[:5])
-        from memorybook import locale
-
-        raise locale.error(Conflict, "problems.sessions_called", count=len(rows), name=repr(name), uuids=uuids)
-    return int(rows[0][0])
-
-
 def _read_session(db: Connection, number: int, *, turn_ids: bool = True) -> Session:
     [row] = db.execute(f"SELECT {SESSION} FROM sessions WHERE id=?", (number,))
-    return tables.session_of(row, _turn_ids(db, number) if turn_ids else ())
+    return session_of(row, _turn_ids(db, number) if turn_ids else ())
 
 
 def _turn_ids(db: Connection, number: int) -> tuple[str, ...]:
@@ -470,7 +526,7 @@ def _touch(db: Connection, number: int, uuid: str, fresh: Sequence[Turn]) -> Non
 
     `turn_ids` is NULL afterwards where it cannot simply grow: its text is not one that SQLite reads as such.
     """
-    times = tables.times_of(fresh)
+    times = times_of(fresh)
     first, last = min(times, default=None), max(times, default=None)
     db.execute(
         "UPDATE sessions SET turn_ids=CASE WHEN typeof(turn_ids)='text' AND typeof(?4)='text' THEN CASE turn_ids"
@@ -481,32 +537,6 @@ def _touch(db: Connection, number: int, uuid: str, fresh: Sequence[Turn]) -> Non
     if db.first("SELECT 1 FROM removed WHERE session=? LIMIT 1", (bindable(uuid),)):
         rows = [(bindable(uuid), bindable(turn.id)) for turn in fresh]
         db.executemany("DELETE FROM removed WHERE session=? AND turn_id=?", rows)
-
-
-# --- removing ---
-
-
-def _remove_turns(db: Connection, number: int, turn_ids: Iterable[str]) -> list[str]:
-    gone: dict[str, int] = {}
-    first = None
-    for turn_id in dict.fromkeys(turn_ids):
-        sql = "DELETE FROM turns WHERE turn_id=? AND session=? RETURNING chat, position"
-        row = db.first(sql, (bindable(turn_id), number))
-        if row is not None:
-            gone[turn_id] = row[0]
-            first = row[1] if first is None else min(first, row[1])
-    if first is not None:
-        tables.unsaid(db, number, first)
-        for chat in set(gone.values()):
-            tables.take_out(db, chat, gone)
-    _keep_turn_ids(db, number)
-    return list(gone)
-
-
-_AT_ONCE = 200  # chats that are read at once
-_OF_CHATS = ", ".join(f"chats.{column}" for column in CHAT.split(", "))
-
-_POSITION = CHAT.split(", ").index("position")
 
 
 def changed(snapshot: Connection, after: int) -> Iterator[tuple[Session, Turn]]:
@@ -522,9 +552,9 @@ def changed(snapshot: Connection, after: int) -> Iterator[tuple[Session, Turn]]:
         for number, chat, turn_id, *row in snapshot.stream(query, (after,)):
             if number not in sessions:
                 [columns_of_it] = snapshot.execute(f"SELECT {SESSION} FROM sessions WHERE id=?", (number,))
-                sessions[number] = tables.session_of(columns_of_it)
+                sessions[number] = session_of(columns_of_it)
             if chat != current:
-                current, turns = chat, {turn.id: turn for turn in tables.turns_of(sessions[number].uuid, row)}
+                current, turns = chat, {turn.id: turn for turn in turns_of(sessions[number].uuid, row)}
             if (turn := turns.get(readable(turn_id))) is None:
                 raise Damaged(f"a database of the book has no text of turn {readable(turn_id)!r}: put a whole one back")
             yield sessions[number], turn
@@ -532,16 +562,147 @@ def changed(snapshot: Connection, after: int) -> Iterator[tuple[Session, Turn]]:
         snapshot.close()
 
 
-SHORTEST = 8
-"""Characters of a UUID that a short name keeps at least."""
-
-_HYPHENS = (8, 13, 18, 23)
-_DIGITS = frozenset("0123456789abcdef-")
-_LAST = "g"  # sorts after whatever continues the beginning of a UUID
-
-
 def _may_begin_uuid(text: str) -> bool:
     """Return whether a text is the beginning of a UUID in lower case, long enough for a short name."""
     return SHORTEST <= len(text) <= 36 and all(
         (char == "-") == (place in _HYPHENS) and char in _DIGITS for place, char in enumerate(text)
     )
+
+
+# --- turns as rows ---
+
+
+def _placed(db: Connection, number: int, turns: Sequence[Turn], *, back: bool) -> list[Turn]:
+    """Return the turns that are not in the session, at its end; with `back`, at their own free positions."""
+    from dataclasses import replace
+
+    first: dict[str, Turn] = {}
+    for turn in turns:
+        first.setdefault(turn.id, turn)
+    known = "SELECT 1 FROM turns WHERE turn_id=? AND session=?"
+    fresh = [turn for turn in first.values() if db.first(known, (bindable(turn.id), number)) is None]
+    start = _end(db, number)
+    if not back:
+        return [replace(turn, position=start + n) for n, turn in enumerate(fresh)]
+    free = max([start, *(turn.position + 1 for turn in fresh)])
+    taken = {position for (position,) in db.execute("SELECT position FROM turns WHERE session=?", (number,))}
+    found = []
+    for turn in sorted(fresh, key=lambda turn: turn.position):
+        if turn.position < 0 or turn.position in taken:
+            turn = replace(turn, position=free)
+            free += 1
+        taken.add(turn.position)
+        found.append(turn)
+    return found
+
+
+def _end(db: Connection, number: int) -> int:
+    """Return the position after the session's last turn."""
+    [(end,)] = db.execute("SELECT coalesce(max(position) + 1, 0) FROM turns WHERE session=?", (number,))
+    return int(end)
+
+
+def _store(db: Connection, number: int, fresh: Sequence[Turn], revision: int) -> None:
+    """Store placed turns: replies go on with the last chat while it has room, others begin one.
+
+    Turns that belong between those that stand are a chat each.
+    """
+    last, count, size = None, MOST_REPLIES, 0
+    between = bool(fresh) and fresh[0].position < _end(db, number)
+    if fresh and not between and fresh[0].role in REPLIES:
+        query = "SELECT id, position, ai_replies FROM chats WHERE session=? ORDER BY position DESC LIMIT 1"
+        last = db.first(query, (number,))
+    if last is not None:
+        count, size = fresh[0].position - last[1] - 1, len(last[2])
+    chats: list[list[Turn]] = [[]]  # the first goes on with the last one that stands
+    for turn in fresh:
+        reply = turn.role in REPLIES
+        if between or not reply or count >= MOST_REPLIES or size >= MOST_REPLY_TEXT:
+            chats.append([])
+            count = size = 0
+        count, size = count + reply, size + len(turn.text) * reply
+        chats[-1].append(turn)
+    places: list[tuple[Turn, int]] = []
+    if last is not None and chats[0]:
+        chat, _, replies = last
+        added, before = readable(as_json([reply_of(turn) for turn in chats[0]])), readable(replies)
+        joined = bindable(added if before == "[]" else f"{before[:-1]},{added[1:]}")
+        times = "updated=coalesce(max(updated, ?2), updated, ?2)"
+        values = (joined, max(times_of(chats[0]), default=None), revision, chat)
+        db.execute(f"UPDATE chats SET ai_replies=?1, {times}, revision=?3 WHERE id=?4", values)
+        places = [(turn, chat) for turn in chats[0]]
+    begin = f"INSERT INTO chats ({CHAT}, updated, session, revision) VALUES ({CHAT_MARKS}, ?, ?, ?)"
+    for turns in chats[1:]:
+        begun = db.insert(begin, (*chat_row(turns), max(times_of(turns), default=None), number, revision))
+        places += [(turn, begun) for turn in turns]
+    db.executemany(
+        "INSERT INTO turns (session, turn_id, chat, position, revision) VALUES (?, ?, ?, ?, ?)",
+        [(number, bindable(turn.id), chat_id, turn.position, revision) for turn, chat_id in places],
+    )
+
+
+def _put(db: Connection, chat: int, turns: Sequence[Turn]) -> None:
+    """Give a chat other turns, without the summary that told of the old ones."""
+    db.execute(
+        f"UPDATE chats SET ({CHAT}, updated, summary, {EMBEDDING}) = ({CHAT_MARKS}, ?, '', NULL, NULL, NULL)"
+        " WHERE id=?",
+        (*chat_row(turns), max(times_of(turns), default=None), chat),
+    )
+
+
+def _remove_turns(db: Connection, number: int, turn_ids: Iterable[str]) -> list[str]:
+    gone: dict[str, int] = {}
+    first = None
+    for turn_id in dict.fromkeys(turn_ids):
+        sql = "DELETE FROM turns WHERE turn_id=? AND session=? RETURNING chat, position"
+        row = db.first(sql, (bindable(turn_id), number))
+        if row is not None:
+            gone[turn_id] = row[0]
+            first = row[1] if first is None else min(first, row[1])
+    if first is not None:
+        # a summary that was made of turns, some of which are removed now, goes; so does a chat without turns
+        if db.first("SELECT 1 FROM sessions WHERE id=? AND summary_by<>''", (number,)):
+            nothing = "UPDATE sessions SET summary='', title='', summary_by='', summary_through=-1 WHERE id=?"
+            db.execute(nothing, (number,))
+            set_embedding(db, "sessions", number, None)
+        db.execute("UPDATE sessions SET chats_through=min(chats_through, ?) WHERE id=?", (first - 1, number))
+        for chat in set(gone.values()):
+            [row] = db.execute(f"SELECT {CHAT} FROM chats WHERE id=?", (chat,))
+            if left := [turn for turn in turns_of("", row) if turn.id not in gone]:
+                _put(db, chat, left)
+            else:
+                db.execute("DELETE FROM chats WHERE id=?", (chat,))
+    _keep_turn_ids(db, number)
+    return list(gone)
+
+
+def _rewrite_turns(db: Connection, number: int, old: Mapping[str, Turn], new: Mapping[str, Turn]) -> int:
+    """Give turns of a session that are as in `old` the content in `new`; returns how many were."""
+    from dataclasses import replace
+
+    def content(turn: Turn) -> object:
+        return turn.text, as_json(turn.tool_calls), as_json(turn.metadata)
+
+    revision = _next_revision(db)
+    marked = ", ".join("?" * len(new))
+    found = db.execute(
+        f"SELECT DISTINCT chat FROM turns WHERE session=? AND turn_id IN ({marked})", (number, *map(bindable, new))
+    )
+    changed: list[Turn] = []
+    for (chat,) in list(found):
+        [row] = db.execute(f"SELECT {CHAT} FROM chats WHERE id=?", (chat,))
+        turns = []
+        for turn in turns_of("", row):
+            was, will = old.get(turn.id), new.get(turn.id)
+            if was is not None and will is not None and content(turn) == content(was):
+                turn = replace(turn, text=will.text, tool_calls=will.tool_calls, metadata=will.metadata)
+                changed.append(turn)
+            turns.append(turn)
+        _put(db, chat, turns)
+        db.execute("UPDATE chats SET revision=? WHERE id=?", (revision, chat))
+    ids = [(revision, number, bindable(turn.id)) for turn in changed]
+    db.executemany("UPDATE turns SET revision=? WHERE session=? AND turn_id=?", ids)
+    if changed:
+        first = min(turn.position for turn in changed) - 1
+        db.execute("UPDATE sessions SET chats_through=min(chats_through, ?) WHERE id=?", (first, number))
+    return len(changed)

@@ -15,7 +15,8 @@ from memorybook._light import TYPE_CHECKING, Any, Callable, Iterable, Iterator, 
 from memorybook.errors import Unavailable
 from memorybook.inference.arrays import vectors_of
 from memorybook.search.types import Passage
-from memorybook.storage.sqlite import Connection, Row, Value, bindable, connect, immediate, readable
+from memorybook.storage.columns import Value, bindable, readable
+from memorybook.storage.sqlite import Connection, Row, connect, immediate
 from memorybook.text.tokens import without_names
 
 if TYPE_CHECKING:
@@ -321,11 +322,11 @@ def admits(query: Query, passage: Passage, session_name: str) -> bool:
     )
 
 
-def filters(query: Query) -> tuple[str, list[str | bytes]]:
+def filters(query: Query) -> tuple[str, list[Value]]:
     """Return `admits` as SQL over `passages AS p`, with its values; "" if the query admits everything."""
     simple = (("p.category=?", query.category), ("p.date>=?", query.since), ("p.date<=?", query.until))
     parts = [condition for condition, value in simple if value is not None]
-    values = [bindable(value) for _, value in simple if value is not None]
+    values: list[Value] = [bindable(value) for _, value in simple if value is not None]
     if query.session is not None:
         parts.append("(p.session=? OR p.session IN (SELECT uuid FROM sessions WHERE name=?))")
         values += [bindable(query.session)] * 2

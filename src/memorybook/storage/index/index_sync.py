@@ -16,10 +16,11 @@ from operator import is_not
 from memorybook._light import TYPE_CHECKING, Callable, Iterable, Iterator, NamedTuple, once, suppress
 from memorybook.errors import MemoryBookError, MissingDocument
 from memorybook.search.types import SyncReport
+from memorybook.storage.columns import Value, bindable, readable
 from memorybook.storage.index import bm25
 from memorybook.storage.index import index_schema as schema
 from memorybook.storage.index.index_schema import listed, passages
-from memorybook.storage.sqlite import Connection, Row, Value, bindable, immediate, readable
+from memorybook.storage.sqlite import Connection, Row, immediate
 from memorybook.text.tokens import text_digest
 
 if TYPE_CHECKING:

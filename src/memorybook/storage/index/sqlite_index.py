@@ -13,11 +13,12 @@ import apsw
 from memorybook._light import TYPE_CHECKING, Any, Callable, Iterable, Mapping, NamedTuple, Sequence, suppress
 from memorybook.errors import EmbedderFailed, Unavailable
 from memorybook.search.types import Candidate, Candidates, Passage, Query, SyncReport
+from memorybook.storage.columns import Value, bindable, readable
 from memorybook.storage.index import bm25, vector_files
 from memorybook.storage.index import index_schema as schema
 from memorybook.storage.index.index_sync import LEFT, ROUNDS, TURN, Table, bring_up_to_date, is_whole
 from memorybook.storage.index.vectors import Question, discard, stamp_of
-from memorybook.storage.sqlite import Connection, Value, bindable, connect, immediate, readable, reading
+from memorybook.storage.sqlite import Connection, connect, immediate, reading
 from memorybook.text.tokens import query_words
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ class SqliteIndex:
 
     def vacuum(self) -> bool:
         """Let no byte of before the last `rebuild` be left; False if another process still needs some."""
-        from memorybook.storage.transcript_rows import checkpoint
+        from memorybook.storage.sqlite import checkpoint
 
         return self._mended(checkpoint)
 

@@ -15,9 +15,10 @@ from time import time
 from memorybook._light import TYPE_CHECKING, Iterable, Iterator, NamedTuple, Sequence
 from memorybook.errors import EmbedderFailed
 from memorybook.inference.arrays import vectors_of
+from memorybook.storage.columns import Value, readable
 from memorybook.storage.index import vectors
 from memorybook.storage.index.index_schema import PAUSE, born, counted_up, inline, listed, noted
-from memorybook.storage.sqlite import Connection, Value, immediate, readable, reading
+from memorybook.storage.sqlite import Connection, immediate, reading
 
 if TYPE_CHECKING:
     from memorybook.protocols import Embedder, Progress
