@@ -14,7 +14,7 @@ where it fails, by likeness:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -27,13 +27,16 @@ from memorybook.entries.read_reply import (
     Language,
     Mask,
     Step,
+    aliases_of,
     ask,
     choice_of,
     items_of,
     line_of,
     list_of,
     object_of,
+    prompt_language,
     shown,
+    tags_of,
 )
 from memorybook.entries.replaces import replaces
 from memorybook.entries.same import (
@@ -54,7 +57,6 @@ from memorybook.entries.same import (
 from memorybook.errors import LLMFailed
 from memorybook.model import Entry
 from memorybook.text.screen import screen
-from memorybook.text.sentences import is_chinese
 from memorybook.text.tokens import count_tokens
 
 if TYPE_CHECKING:
@@ -67,6 +69,15 @@ ABOUT = 0.4
 
 MOST_LINKS = 3
 """Neighbours that a new entry is linked to by likeness."""
+
+PROMPT_TOKENS = 6_000
+"""Tokens of candidates and neighbours together; fewer neighbours are shown where they are too many."""
+
+WIDTH = 500
+"""Characters that are shown of a text, and that an answer's text may have."""
+
+MOST_PATCHES = 3
+"""Neighbours that one decision may patch."""
 
 
 def evolve(
@@ -117,9 +128,8 @@ def _asked(
     Read strictly: whatever is named and not shown is refused, so that the model is asked again. If it says so again,
     all that can be used is taken.
     """
-    if language == "auto":
-        language = "zh" if is_chinese(" ".join(doubt.candidate.content for doubt in doubts)) else "en"
-    text, near = question(doubts, language, mask)
+    chosen = prompt_language(language, " ".join(doubt.candidate.content for doubt in doubts))
+    text, near = question(doubts, chosen, mask)
     last: dict[str, Choice] = {}
 
     def strictly(value: Any) -> Mapping[str, Choice]:
@@ -132,7 +142,7 @@ def _asked(
         return found
 
     try:
-        choices, usage = ask(llm, _DECIDE, language, text, strictly)
+        choices, usage = ask(llm, _DECIDE, chosen, text, strictly)
     except LLMFailed as error:
         how = "only part of the language model's answer can be used" if last else "likeness decided, not a model"
         return last, error.usage, f"{how}: {error}"
@@ -156,20 +166,16 @@ class _Step:
         ledger = self._ledger
         if settled(ledger, candidate, self._neighbours, self._similarity):
             return None
+        said = forms(candidate.content) - self._common
         near = tuple(ledger.around(candidate, self._neighbours))
-        if any(self._concerns(candidate, one) for one in near):
-            return Doubt(candidate, tuple(one for one in near if one.id not in ledger.fresh))
+        for one in near:  # it has a telling word of it, is like it, or may make it untrue
+            shared = any(is_held(unit, said) for unit in units(one.text))
+            cosine = self._similarity(candidate.content, one.text) or 0.0
+            alike = shared or cosine >= ABOUT or self._like(candidate, one) >= RELATED
+            if alike or replaces(candidate, one) is not None:
+                return Doubt(candidate, tuple(one for one in near if one.id not in ledger.fresh))
         ledger.create(candidate, "near nothing that is known")
         return None
-
-    def _concerns(self, candidate: Candidate, one: Entry) -> bool:
-        """Whether a neighbour has to do with a candidate: it is like it, has a telling word of it, or may be untrue."""
-        cosine = self._similarity(candidate.content, one.text) or 0.0
-        said = forms(candidate.content) - self._common
-        shared = any(is_held(unit, said) for unit in units(one.text))
-        return (
-            shared or cosine >= ABOUT or self._like(candidate, one) >= RELATED or replaces(candidate, one) is not None
-        )
 
     def _like(self, candidate: Candidate, one: Entry) -> float:
         return likeness(candidate.content, one.text, self._similarity(candidate.content, one.text))
@@ -181,7 +187,7 @@ class _Step:
         if choice is None:
             self._by_likeness(doubt)
         else:
-            _Chosen(self._ledger, doubt, choice, self._mask).carry_out()
+            self._by_choice(doubt, choice)
 
     # --- without a model -------------------------------------------------------------------------
 
@@ -193,11 +199,14 @@ class _Step:
             ledger.replace(candidate, [one for one, _ in changed], changed[0][1])
             return
         near.sort(key=lambda one: -self._like(candidate, one))
+        said = words(candidate.content)
         for one in near:
             if self._repeats(candidate, one):
                 repeat(ledger, candidate, one, "much the same, by likeness")
                 return
-            if self._extends(candidate, one):
+            more = words(one.text) < said and overlap(candidate.content, one.text) >= REPEATED_WORDS
+            extends = more and not ledger.unmergeable(candidate, one, candidate.content)
+            if extends and turned(candidate.content, one.text) is None:
                 ledger.merge(candidate, one, candidate.content, "says the same and more, by likeness")
                 return
         links = [one.id for one in near if self._like(candidate, one) >= RELATED][:MOST_LINKS]
@@ -205,108 +214,85 @@ class _Step:
 
     def _repeats(self, candidate: Candidate, one: Entry) -> bool:
         content = candidate.content
-        cosine = self._similarity(content, one.text) or 0.0
         common = overlap(content, one.text)
         if words(content) <= words(one.text) and common >= REPEATED_WORDS:
             return not missing([candidate], one.text) and turned(content, one.text) is None
         if words(one.text) < words(content):
             return False
+        cosine = self._similarity(content, one.text) or 0.0
         return (cosine >= REPEATED or common >= REPEATED_WORDS) and differs(content, one.text) is None
 
-    def _extends(self, candidate: Candidate, one: Entry) -> bool:
-        """Whether the new wording has every word of the known one, few more, and contradicts nothing of it."""
-        content = candidate.content
-        near = overlap(content, one.text) >= REPEATED_WORDS and words(one.text) < words(content)
-        return near and not self._ledger.unmergeable(candidate, one, content) and turned(content, one.text) is None
+    # --- by the model's choice -------------------------------------------------------------------
 
-
-# --- by the model's choice -----------------------------------------------------------------------
-
-
-class _Chosen:
-    """A model's choice carried out as far as it loses nothing: what it may not do becomes a new, linked entry."""
-
-    def __init__(self, ledger: Ledger, doubt: Doubt, choice: Choice, mask: Mask) -> None:
-        self._ledger = ledger
-        self._mask = mask
-        self._candidate = doubt.candidate
-        self._near = {one.id for one in doubt.near}
-        self._choice = choice
-        self._reason = choice.reason or "decided by the model"
-        self._links = [id for id in choice.links if id in self._near]
-        self._target = ledger.current(choice.target) if choice.target in self._near and choice.target else None
-
-    def carry_out(self) -> None:
-        """Carry out the choice, then patch the neighbours."""
-        action, target = self._choice.action, self._target
-        if action == "discarded" and not self._candidate.told:
-            self._ledger.discard(self._candidate, self._reason)
+    def _by_choice(self, doubt: Doubt, choice: Choice) -> None:
+        """Carry out a choice as far as it loses nothing: what it may not do becomes a new, linked entry."""
+        ledger, candidate = self._ledger, doubt.candidate
+        near = {one.id for one in doubt.near}
+        reason = choice.reason or "decided by the model"
+        links = [id for id in choice.links if id in near]
+        if choice.action == "discarded":
+            if candidate.told:
+                self._create(doubt, choice, reason, links, why="the user asked to remember it")
+            else:
+                ledger.discard(candidate, reason)
             return
-        if action == "created":
-            self._create()
-        elif action == "discarded":
-            self._create("the user asked to remember it")
-            return
+        target = ledger.current(choice.target) if choice.target in near and choice.target else None
+        if choice.action == "created":
+            self._create(doubt, choice, reason, links)
         elif target is None:
-            named = self._choice.target
-            self._create(f"entry {named} is no longer held true" if named else f"{action} without a target")
-        elif action == "strengthened":
-            repeat(self._ledger, self._candidate, target, self._reason, links=self._links)
-        elif action == "merged":
-            self._merge(target)
+            named = f"entry {choice.target} is no longer held true" if choice.target else ""
+            self._create(doubt, choice, reason, links, why=named or f"{choice.action} without a target")
+        elif choice.action == "strengthened":
+            repeat(ledger, candidate, target, reason, links=links)
+        elif wrong := self._unfit(candidate, choice, target):
+            verb = "not merged with" if choice.action == "merged" else "does not replace"
+            self._create(doubt, choice, reason, links, why=f"{verb} {target.id}: {wrong}")
+        elif choice.action == "merged":
+            ledger.merge(candidate, target, choice.text, reason, links=links)
         else:
-            self._replace(target)
-        for patch in self._choice.patches if self._candidate.trust != "suspect" else ():
-            if patch.id in self._near and self._ledger.current(patch.id) is not None:
-                self._patch(patch)
+            now = replace(candidate, content=choice.text or candidate.content)
+            ledger.replace(now, [target], reason, links=links)
+        for patch in choice.patches if candidate.trust != "suspect" else ():
+            if patch.id in near and ledger.current(patch.id) is not None:
+                self._patch(patch, f"seen anew by what was said: {reason}")
 
-    def _create(self, why: str = "") -> None:
+    def _create(self, doubt: Doubt, choice: Choice, reason: str, links: Sequence[str], *, why: str = "") -> None:
         """Add an entry with the model's words if these are sound, else with the candidate's."""
-        text = self._choice.text if self._choice.action == "created" else ""
-        sound = text and not self._unsound(text, ()) and not missing([self._candidate], text)
+        candidate, text = doubt.candidate, choice.text if choice.action == "created" else ""
+        sound = text and not self._unsound(candidate, text, ()) and not missing([candidate], text)
         sound = sound and self._ledger.saying(text) is None  # what is known already, the candidate did not say
-        unresolved = f"unresolved: {', '.join(self._choice.unresolved)}" if self._choice.unresolved else ""
+        unresolved = f"unresolved: {', '.join(choice.unresolved)}" if choice.unresolved else ""
+        near = {one.id for one in doubt.near}
         self._ledger.create(
-            replace(self._candidate, content=text) if sound else self._candidate,
-            self._reason,
-            links=[*self._links, *([self._choice.target] if self._choice.target and why else [])],
-            contradicts=[id for id in self._choice.contradicts if id in self._near],
+            replace(candidate, content=text) if sound else candidate,
+            reason,
+            links=[*links, *([choice.target] if choice.target and why else [])],
+            contradicts=[id for id in choice.contradicts if id in near],
             detail="; ".join(filter(None, (why, unresolved))),
         )
 
-    def _merge(self, target: Entry) -> None:
-        text = self._choice.text
-        wrong = self._unsound(text, [target.text]) if text else "it has no text"
-        if not wrong and (len(target.text) > WIDTH or self._mask(target.text) != target.text):
-            wrong = f"entry {target.id} was not shown whole"
-        if wrong:
-            self._create(f"not merged with {target.id}: {wrong}")
-        else:
-            self._ledger.merge(self._candidate, target, text, self._reason, links=self._links)
+    def _unfit(self, candidate: Candidate, choice: Choice, target: Entry) -> str:
+        """Return why a text may not be merged with the target or replace it; "" if it may."""
+        if choice.action == "merged":
+            wrong = self._unsound(candidate, choice.text, [target.text]) if choice.text else "it has no text"
+            whole = len(target.text) <= WIDTH and self._mask(target.text) == target.text
+            return wrong or ("" if whole else f"entry {target.id} was not shown whole")
+        text = choice.text or candidate.content
+        lost = missing([candidate], text)
+        return self._unsound(candidate, text, [target.text]) or (f"{lost[0]} would be lost" if lost else "")
 
-    def _replace(self, target: Entry) -> None:
-        """Let what is true now supersede the target."""
-        text = self._choice.text or self._candidate.content
-        lost = missing([self._candidate], text)
-        wrong = self._unsound(text, [target.text]) or (f"{lost[0]} would be lost" if lost else "")
-        if wrong:
-            self._create(f"does not replace {target.id}: {wrong}")
-        else:
-            now = replace(self._candidate, content=text)
-            self._ledger.replace(now, [target], self._reason, links=self._links)
-
-    def _unsound(self, text: str, sources: Sequence[str]) -> str:
+    def _unsound(self, candidate: Candidate, text: str, sources: Sequence[str]) -> str:
         """Return why a text that the model wrote cannot be stored; "" if it can."""
         if len(text) > WIDTH:
             return f"its text has more than {WIDTH} characters"
         reason = screen(text)
         if reason is not None:
             return reason
-        grounds = [self._candidate.content, self._candidate.quote, *sources]
-        invented = unfounded(text, grounds, entities=self._candidate.entities, now=self._ledger.talk.now)
+        grounds = [candidate.content, candidate.quote, *sources]
+        invented = unfounded(text, grounds, entities=candidate.entities, now=self._ledger.talk.now)
         return f"{invented} is in neither" if invented else ""
 
-    def _patch(self, patch: NearPatch) -> None:
+    def _patch(self, patch: NearPatch, reason: str) -> None:
         """Set tags and context of a neighbour, never its text."""
         entry = self._ledger.entries[patch.id]
         fields: dict[str, object] = {}
@@ -315,19 +301,10 @@ class _Chosen:
             fields["tags"] = tags
         if patch.context and patch.context != entry.metadata.get("context") and screen(patch.context) is None:
             fields["metadata"] = {**entry.metadata, "context": patch.context}
-        self._ledger.update(patch.id, fields, f"seen anew by what was said: {self._reason}")
+        self._ledger.update(patch.id, fields, reason)
 
 
-# --- decide -----------------------------------------------------------------------------------------
-
-PROMPT_TOKENS = 6_000
-"""Tokens of candidates and neighbours together; fewer neighbours are shown where they are too many."""
-
-WIDTH = 500
-"""Characters that are shown of a text, and that an answer's text may have."""
-
-MOST_PATCHES = 3
-"""Neighbours that one decision may patch."""
+# --- asking --------------------------------------------------------------------------------------
 
 _SYSTEM: Mapping[Language, str] = {
     "en": """\
@@ -426,9 +403,6 @@ class Choice(NamedTuple):
     unresolved: tuple[str, ...] = ()
 
 
-# --- asking --------------------------------------------------------------------------------------
-
-
 Shown = Mapping[str, Mapping[str, Entry]]
 """By the alias of each statement that is shown, the entries shown beside it, by theirs."""
 
@@ -439,36 +413,32 @@ def question(doubts: Sequence[Doubt], language: Language, mask: Mask = str) -> t
     All candidates, each with as many neighbours as there is room for; what does not fit is left to rules. Texts pass
     through `mask`.
     """
-    lines: list[str] = []
-    near: Shown = {}
-    for most in (8, 5, 3, 1):
-        lines, near = _shown(doubts, most, language, mask)
-        if count_tokens("\n".join(lines)) <= PROMPT_TOKENS:
-            break
-    while near and count_tokens("\n".join(lines)) > PROMPT_TOKENS:
-        doubts = doubts[: len(doubts) // 2]
-        lines, near = _shown(doubts, 1, language, mask)
-    return "\n".join(["<memories>", *lines, "</memories>"]), near
 
-
-def _shown(
-    doubts: Sequence[Doubt], most: int, language: Language, mask: Mask
-) -> tuple[list[str], dict[str, dict[str, Entry]]]:
-    aliases: dict[str, str] = {}
-    lines: list[str] = []
-    near: dict[str, dict[str, Entry]] = {}
-    for doubt in doubts:
-        for entry in doubt.near[:most]:
+    def show(doubts: Sequence[Doubt], most: int) -> tuple[list[str], Shown]:
+        aliases: dict[str, str] = {}
+        lines: list[str] = []
+        near: dict[str, dict[str, Entry]] = {}
+        for entry in (entry for doubt in doubts for entry in doubt.near[:most]):
             if entry.id not in aliases:
                 aliases[entry.id] = f"n{len(aliases) + 1}"
                 tags = "".join(f" #{shown(tag, 40, mask)}" for tag in entry.tags[:8])
                 lines.append(f"{aliases[entry.id]} [{entry.category}{tags}] {shown(entry.text, WIDTH, mask)}")
-    for place, doubt in enumerate(doubts, 1):
-        near[f"c{place}"] = {aliases[entry.id]: entry for entry in doubt.near[:most]}
-        beside = f"{'near' if language == 'en' else '相近'} {', '.join(near[f'c{place}']) or '-'}"
-        said = shown(doubt.candidate.content, WIDTH, mask)
-        lines.append(f"c{place} [{doubt.candidate.category}; {beside}] {said}")
-    return lines, near
+        for place, doubt in enumerate(doubts, 1):
+            near[f"c{place}"] = {aliases[entry.id]: entry for entry in doubt.near[:most]}
+            beside = f"{'near' if language == 'en' else '相近'} {', '.join(near[f'c{place}']) or '-'}"
+            said = shown(doubt.candidate.content, WIDTH, mask)
+            lines.append(f"c{place} [{doubt.candidate.category}; {beside}] {said}")
+        return lines, near
+
+    most, *fewer = 8, 5, 3, 1
+    lines, near = show(doubts, most)
+    while near and count_tokens("\n".join(lines)) > PROMPT_TOKENS:
+        if fewer:
+            most = fewer.pop(0)
+        else:
+            doubts = doubts[: len(doubts) // 2]
+        lines, near = show(doubts, most)
+    return "\n".join(["<memories>", *lines, "</memories>"]), near
 
 
 # --- reading -------------------------------------------------------------------------------------
@@ -485,67 +455,60 @@ def read(value: Any, near: Shown) -> tuple[dict[str, Choice], list[str]]:
     problems: list[str] = []
     taken: set[str | None] = set()
     for item in items:
-        alias = _alias(item.get("c"), "c") if isinstance(item, dict) else ""
+        alias = ", ".join(aliases_of(item.get("c"), "c")) if isinstance(item, dict) else ""
         if alias not in near:
             problems.append(f"{alias or 'a decision'!r} is no statement that was shown")
-        elif alias in found:
+            continue
+        if alias in found:
             problems.append(f"{alias} has two decisions")
-        else:
-            choice = _choice(item, near[alias])
-            problems += _problems(alias, choice, taken)
-            taken |= {choice.target} if choice.action in ("merged", "updated") else set()
-            found[alias] = choice
+            continue
+        found[alias] = choice = _choice(item, near[alias])
+        replacing = choice.action in ("merged", "updated")
+        problems += [f"{alias} names {name}, which is not near it" for name in choice.unresolved]
+        if (replacing or choice.action == "strengthened") and choice.target is None and not choice.unresolved:
+            problems.append(f"{alias} is {choice.action} and names no target")
+        if choice.action == "merged" and not choice.text:
+            problems.append(f"{alias} is merged and has no text")
+        if replacing and choice.target is not None and choice.target in taken:
+            problems.append(f"{alias} has a target that another decision has")
+        taken |= {choice.target} if replacing else set()
     problems += [f"{alias} has no decision" for alias in near if alias not in found]
     return found, problems
-
-
-def _problems(alias: str, choice: Choice, taken: Container[str | None]) -> list[str]:
-    problems = [f"{alias} names {name}, which is not near it" for name in choice.unresolved]
-    if choice.action in ("merged", "updated", "strengthened") and choice.target is None and not problems:
-        problems.append(f"{alias} is {choice.action} and names no target")
-    if choice.action == "merged" and not choice.text:
-        problems.append(f"{alias} is merged and has no text")
-    if choice.action in ("merged", "updated") and choice.target is not None and choice.target in taken:
-        problems.append(f"{alias} has a target that another decision has")
-    return problems
 
 
 def _choice(item: Mapping[str, Any], near: Mapping[str, Entry]) -> Choice:
     unresolved: dict[str, None] = {}
 
     def resolved(value: Any) -> str | None:
-        alias = _alias(value, "n")
+        alias = ", ".join(aliases_of(value, "n"))
         if alias and alias not in near:
             unresolved[alias] = None
         return near[alias].id if alias in near else None
 
     target = resolved(item.get("target"))
-    named = [(resolved(_field(each, "to")), _field(each, "type")) for each in items_of(item.get("links"))]
-    links = {to: kind for to, kind in named if to is not None}
-    patches = item.get("patches", item.get("neighbor_patches"))
+    links: dict[str, Any] = {}
+    for each in items_of(item.get("links")):
+        to, kind = (each.get("to"), each.get("type")) if isinstance(each, dict) else (each, None)
+        if (id := resolved(to)) is not None:
+            links[id] = kind
+    patches: dict[str, NearPatch] = {}
+    for each in items_of(item.get("patches", item.get("neighbor_patches"))):
+        id = resolved(each.get("n")) if isinstance(each, dict) else None
+        if id is not None:
+            context, add, remove = line_of(each.get("context"), 300), each.get("add_tags"), each.get("remove_tags")
+            patch = NearPatch(id, context, tags_of(add), tags_of(remove))
+            if any(patch[1:]):
+                patches.setdefault(id, patch)
     return Choice(
         action=_ACTIONS.get(line_of(item.get("action"), 40).lower(), "created"),
         target=target,
         text=line_of(item.get("text"), WIDTH + 1),
         links=tuple(links),
         contradicts=tuple(to for to, kind in links.items() if kind == "contradicts"),
-        patches=tuple(_patches(items_of(patches), resolved)),
+        patches=tuple(patches.values())[:MOST_PATCHES],
         reason=line_of(item.get("reason"), 200),
         unresolved=tuple(unresolved),
     )
-
-
-def _patches(items: Iterable[Any], resolved: Callable[[Any], str | None]) -> list[NearPatch]:
-    found: list[NearPatch] = []
-    for item in items:
-        id = resolved(item.get("n")) if isinstance(item, dict) else None
-        if id is not None:
-            patch = NearPatch(
-                id, line_of(item.get("context"), 300), _words(item.get("add_tags")), _words(item.get("remove_tags"))
-            )
-            if any(patch[1:]) and all(id != one.id for one in found):
-                found.append(patch)
-    return found[:MOST_PATCHES]
 
 
 _ACTIONS: Mapping[str, Action] = {
@@ -555,23 +518,3 @@ _ACTIONS: Mapping[str, Action] = {
     **dict.fromkeys(("discarded", "discard", "skip", "ignore", "丢弃"), "discarded"),
 }
 """The action meant; whatever is none of these creates, which loses nothing."""
-
-
-def _alias(value: Any, letter: str) -> str:
-    """Return an alias as it was shown: `n3`; a bare number is one too. "" for none."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{letter}{value}" if 0 < value < 1_000_000 else "a number"
-    if not isinstance(value, str) or value.strip().lower() in ("", "null", "none", "-"):
-        return ""
-    word = value.strip().strip("[]()").lower()
-    return f"{letter}{word}" if word.isascii() and word.isdigit() else line_of(word, 40)
-
-
-def _field(item: Any, name: str) -> Any:
-    """Return a field of a link; a bare alias is a link `to` it."""
-    return item.get(name) if isinstance(item, dict) else item if name == "to" else None
-
-
-def _words(value: Any) -> tuple[str, ...]:
-    words = [line_of(one, 41).strip("# ") for one in items_of(value)]
-    return tuple(dict.fromkeys(word for word in words if 0 < len(word) <= 40))[:8]

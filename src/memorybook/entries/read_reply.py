@@ -306,9 +306,9 @@ def read_reply(value: Any, aliases: Aliases, *, most: int = MOST) -> Reading:
     requests = []
     for item in items_of(fields.get("forget")):
         text = line_of(_first(item, "text"), 500)
-        turns = [turn for name in _names(_first(item, "turn"), "t") for turn in aliases.turns.get(name, ())]
+        turns = [turn for name in aliases_of(_first(item, "turn"), "t") for turn in aliases.turns.get(name, ())]
         if text and turns:
-            meant = (aliases.known.get(name) for name in _names(_first(item, "known"), "m"))
+            meant = (aliases.known.get(name) for name in aliases_of(_first(item, "known"), "m"))
             ids = dict.fromkeys(entry.id for entry in meant if entry is not None)
             requests.append(ForgetRequest(text=text, turn_id=turns[0].id, ids=tuple(ids)))
     if discarded and not (candidates or requests):
@@ -364,7 +364,7 @@ def _candidate(item: Any, aliases: Aliases) -> Candidate:
         importance=_importance(_first(item, "importance", "score")),
         turn_ids=tuple(dict.fromkeys(turn.id for turn in turns)),
         quote=quote,
-        tags=tuple(dict.fromkeys(tag for one in _lines(item.get("tags"), 8, 40) if (tag := one.strip("# ")))),
+        tags=tags_of(item.get("tags")),
         entities=_lines(item.get("entities"), 8, 80),
         group=_group(item.get("group")),
         expires=_day(_first(item, "expires_at", "expires")),
@@ -380,30 +380,30 @@ def _first(item: Any, *names: str) -> Any:
 
 def _turns(value: Any, quote: str, aliases: Aliases) -> tuple[Turn, ...]:
     """Find the turns named; where none is, those that hold the quote."""
-    found = {turn.id: turn for name in _names(value, "t") for turn in aliases.turns.get(name, ())}
+    found = {turn.id: turn for name in aliases_of(value, "t") for turn in aliases.turns.get(name, ())}
     if not found and len(quote) >= 6:
         wanted = normalise(quote)
         for turns in aliases.turns.values():
             found.update((turn.id, turn) for turn in turns if wanted in normalise(turn.text))
     if not found:
-        named = ", ".join(_names(value, "t"))
+        named = ", ".join(aliases_of(value, "t"))
         raise _Bad(f"rests on {named}, which is no turn of the talk" if named else "rests on no turn of the talk")
     return tuple(found.values())
 
 
 def _known(value: Any, aliases: Aliases) -> dict[str, str]:
     """Return the texts of the entries named, all of which were shown, by id."""
-    names = _names(value, "m")
+    names = aliases_of(value, "m")
     for name in names:
         if name not in aliases.known:
             raise _Bad(f"names {name}, which is no known memory")
     return {aliases.known[name].id: aliases.known[name].text for name in names}
 
 
-def _names(value: Any, letter: str) -> list[str]:
+def aliases_of(value: Any, letter: str) -> list[str]:
     """Read the aliases in a list, a text such as `t1, t2`, or a number."""
     if isinstance(value, list):
-        return [name for one in value if not isinstance(one, list) for name in _names(one, letter)]
+        return [name for one in value if not isinstance(one, list) for name in aliases_of(one, letter)]
     if isinstance(value, int) and not isinstance(value, bool):
         return [f"{letter}{value}"] if 0 < value < 1_000_000 else ["a number"]
     if not isinstance(value, str) or _is_nothing(value):
@@ -498,6 +498,11 @@ def _day(value: Any) -> date | None:
         return date.fromisoformat(value.strip()[:10])
     except ValueError:
         return None
+
+
+def tags_of(value: Any) -> tuple[str, ...]:
+    """Read at most 8 tags, without their #."""
+    return tuple(dict.fromkeys(tag for one in _lines(value, 8, 40) if (tag := one.strip("# "))))
 
 
 # --- the rest ------------------------------------------------------------------------------------

@@ -32,6 +32,7 @@ from memorybook.entries.read_reply import (
     Candidate,
     Language,
     Step,
+    aliases_of,
     ask,
     choice_of,
     line_of,
@@ -743,8 +744,7 @@ def read(value: Any, asked: Sequence[Pair]) -> list[Judged]:
     by_alias = {f"p{place}": pair for place, pair in enumerate(asked, 1)}
     found: dict[str, Judged] = {}
     for item in items:
-        alias = str(item.get("p", "")).strip().lower() if isinstance(item, Mapping) else ""
-        alias = alias if alias.startswith("p") else f"p{alias}"
+        alias = ", ".join(aliases_of(item.get("p"), "p")) if isinstance(item, Mapping) else ""
         if alias not in by_alias:
             raise ValueError(f"{alias!r} is no pair that was shown: use p1 to p{len(asked)}")
         relation = str(item.get("relation", "")).strip().lower()
