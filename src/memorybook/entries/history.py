@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields
 from datetime import UTC, datetime
+from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from memorybook import locale
 from memorybook.book.book import together
 from memorybook.book.transaction import MEMORY
 from memorybook.entries.read import known, turns_of
+from memorybook.entries.review import line
 from memorybook.errors import Conflict, InvalidInput, MemoryBookError, MissingDocument, NotFound, Unavailable
 from memorybook.forget.tombstones import remembered
 from memorybook.formats import memory_md
@@ -22,7 +24,8 @@ from memorybook.formats.document import IGNORED, gitignore_of
 from memorybook.formats.sections import without_header
 from memorybook.model import Applied, Entry, Operation, Put, Turn
 from memorybook.results import Ground, Happened, History, Undone, Why
-from memorybook.sessions.memorize import BY_IMPORT
+from memorybook.sessions.ingest import set_aside
+from memorybook.sessions.memorize import BY_IMPORT, parked, waiting
 from memorybook.sessions.recall_block import short
 from memorybook.text.merge import merge_text
 from memorybook.validate import count_of, read_place, text_of
@@ -36,13 +39,9 @@ if TYPE_CHECKING:
     from memorybook.model import Operation
 
 
-MOST_TEXT = 300
-"""Characters of a text that an account of a change shows."""
-
 _TURN = re.compile(r"turn:([^\s,;]+)")
 _OF_LINES = ("append", "drop", "put", "item", "turns", "edit")
 _QUIET = frozenset({"scored", "last_activated", "unknown", "id"})
-_SAID = "said: "
 
 
 def history(context: Context, id: str | None = None, *, limit: int | None = 20) -> History:
@@ -94,23 +93,25 @@ def _happened(operation: Operation, target: str | None, undone: Mapping[str, str
 
 def told(change: Applied) -> str:
     """Describe a change in one line such as `e7d2k1: score 0.6 → 0.68, hits 1 → 2 (remembered)`."""
-    why = f" ({_cut(change.reason)})" if change.reason and change.reason != "(purged)" else ""
+    why = f" ({line(change.reason)})" if change.reason and change.reason != "(purged)" else ""
     if change.purged:
         return f"{change.kind} {change.target}: purged{why}"
     if change.kind in _OF_LINES:
-        return f"{_line_told(change)}{why}"
+        return f"{_of_document(change)}{why}"
     before, after = _entry(change.before), _entry(change.after)
     if before is None and after is not None:
-        return f"+ {change.target}: {_cut(after.text)}{why}"
+        return f"+ {change.target}: {line(after.text)}{why}"
     if before is not None and after is None:
-        return f"- {change.target}: {_cut(before.text)}{why}"
+        return f"- {change.target}: {line(before.text)}{why}"
     if before is None or after is None:
         return f"{change.kind} {change.target}{why}"
-    differing = ", ".join(_differences(before, after)) or "unchanged"
-    return f"~ {change.target}: {differing}{why}"
+    names = (field.name for field in fields(Entry) if field.name not in _QUIET)
+    values = ((name.replace("_", " "), getattr(before, name), getattr(after, name)) for name in names)
+    differing = (f"{name} {_value(old)} → {_value(new)}" for name, old, new in values if old != new)
+    return f"~ {change.target}: {', '.join(differing) or 'unchanged'}{why}"
 
 
-def _line_told(change: Applied) -> str:
+def _of_document(change: Applied) -> str:
     before, after = change.before, change.after
     if change.kind in ("turns", "edit"):
         count = (before or after or "").count('"position":')
@@ -119,28 +120,21 @@ def _line_told(change: Applied) -> str:
         return f"{sign} {what} of session {short(change.target.removeprefix('session:'))}"
     if change.kind == "item":
         section, _, text = (after or before or "").partition("\n")
-        return f"{'-' if after is None else '+'} {change.target}, {section}: {_cut(text)}"
+        return f"{'-' if after is None else '+'} {change.target}, {section}: {line(text)}"
     if change.kind == "append":
-        return f"+ {change.target}: {_cut(after or '')}"
+        return f"+ {change.target}: {line(after or '')}"
     if change.kind == "drop":
         if after:
-            return f"~ {change.target}: {_cut(before or '')} -> {_cut(after)}"
-        return f"- {change.target}: {_cut(before or '')}" if after is not None else f"- {change.target}, all of it"
+            return f"~ {change.target}: {line(before or '')} -> {line(after)}"
+        return f"- {change.target}: {line(before or '')}" if after is not None else f"- {change.target}, all of it"
     return f"+ {change.target}, written" if before is None else f"~ {change.target}, rewritten"
-
-
-def _differences(before: Entry, after: Entry) -> Iterator[str]:
-    for field in fields(Entry):
-        old, new = getattr(before, field.name), getattr(after, field.name)
-        if old != new and field.name not in _QUIET:
-            yield f"{field.name.replace('_', ' ')} {_value(old)} → {_value(new)}"
 
 
 def _value(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.2f}"
     if isinstance(value, str):
-        return repr(_cut(value, 100))
+        return repr(line(value, 100))
     if isinstance(value, tuple):
         return "[" + ", ".join(map(str, value)) + "]"
     if value is None:
@@ -155,11 +149,6 @@ def _entry(text: str | None) -> Entry | None:
     with suppress(ValueError):
         return memory_md.parse_entry(text, modified=datetime(1970, 1, 1, tzinfo=UTC)) if text else None
     return None
-
-
-def _cut(text: str, most: int = MOST_TEXT) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= most else line[: most - 1] + "…"
 
 
 # --- why -----------------------------------------------------------------------------------------
@@ -209,7 +198,8 @@ def _grounds(book: Book, id: str, entry: Entry | None, operations: Iterable[Oper
                 sources = _sources(change.reason) + (
                     _sources(after.source or "") if change.kind == "add" and after else []
                 )
-                quote = _quote(change.reason)
+                said = change.reason.removeprefix("said: ")  # the words, and the turns named after them
+                quote = re.sub(r"(?: turn:\S+)+$", "", said) if said != change.reason else ""
                 for source in sources or ([""] if quote else []):
                     key = (source, operation.session or "")
                     grounds[key] = grounds.get(key) or quote
@@ -218,11 +208,6 @@ def _grounds(book: Book, id: str, entry: Entry | None, operations: Iterable[Oper
             grounds[source, (entry and entry.session) or ""] = ""
     for (source, session), quote in grounds.items():
         yield _ground(book, source, session, quote)
-
-
-def _quote(reason: str) -> str:
-    """Return the words that a reason quotes, without the turns named after them; "" for none."""
-    return re.sub(r"(?: turn:\S+)+$", "", reason.removeprefix(_SAID)) if reason.startswith(_SAID) else ""
 
 
 def _sources(text: str) -> list[str]:
@@ -234,7 +219,12 @@ def _sources(text: str) -> list[str]:
 def _ground(book: Book, source: str, session: str, quote: str) -> Ground:
     place = read_place(source)
     if place is not None:
-        return Ground(source, _standing(book, *place), quote)
+        path, start, end = place
+        standing = None
+        with suppress(NotFound, InvalidInput):
+            lines = book.documents.read(path).text.split("\n")
+            standing = "\n".join(lines[start - 1 : end]) or None
+        return Ground(source, standing, quote)
     found = _turn(book, source.removeprefix("turn:"), session) if source else None
     name = ""
     if session or found is not None:
@@ -254,14 +244,6 @@ def _turn(book: Book, name: str, session: str) -> Turn | None:
         of_session = [turn for turn in turns if turn.session == session]
         return next(iter(of_session or (turns if len(turns) == 1 else ())), None)
     return None
-
-
-def _standing(book: Book, path: str, start: int, end: int) -> str | None:
-    try:
-        lines = book.documents.read(path).text.split("\n")
-    except (NotFound, InvalidInput):
-        return None
-    return "\n".join(lines[start - 1 : end]) or None
 
 
 # --- operations -------------------------------------------------------------------------------------
@@ -361,7 +343,7 @@ def _remains(context: Context, undone: Operation) -> Iterator[str]:
 
 
 def init(context: Context) -> dict[str, Any]:
-    """See `Memory.init`."""
+    """See `Memory.init`; the hint is for who keeps the book under git."""
     documents = context.book.documents
     created = []
     with documents.lock():
@@ -370,20 +352,14 @@ def init(context: Context) -> dict[str, Any]:
         except MissingDocument:
             documents.write(MEMORY, memory_md.template(), expect=None)
             created.append(MEMORY)
-    return {"root": documents.root, "created": created, "hint": _git_hint(documents.root)}
-
-
-def _git_hint(root: str) -> str:
-    """Return a hint for who keeps the book under git; "" outside a checkout."""
-    folder = root
-    while not os.path.lexists(os.path.join(folder, ".git")):
-        folder, child = os.path.dirname(folder), folder
-        if folder == child:
-            return ""
-    told = gitignore_of(root)
-    if told is not None and IGNORED.strip() not in told.split():
-        return "machine state ignores itself; to keep the back-up copy out of git too, add '*.md.bak' to .gitignore"
-    return "machine state and the back-up copy are kept out of git"
+    hint, root = "", Path(documents.root)
+    if any(os.path.lexists(folder / ".git") for folder in (root, *root.parents)):
+        ignored = gitignore_of(documents.root)
+        if ignored is None or IGNORED.strip() in ignored.split():
+            hint = "machine state and the back-up copy are kept out of git"
+        else:
+            hint = "machine state ignores itself; to keep the back-up copy out of git too, add '*.md.bak' to .gitignore"
+    return {"root": documents.root, "created": created, "hint": hint}
 
 
 def status(context: Context, *, failures: Collection[str] = ()) -> dict[str, Any]:
@@ -397,7 +373,7 @@ def status(context: Context, *, failures: Collection[str] = ()) -> dict[str, Any
         "provider": config.provider,
         "documents": {"count": 0, "bytes": 0, "notes": 0, "summaries": 0},
         "entries": {"active": 0, "archived": 0, "superseded": 0},
-        "transcripts": _transcripts(context),
+        "transcripts": {},
         "pending_operations": book.pending_operations(),
         "waiting": {"sessions": 0, "proposals": 0},
         "index": {},
@@ -405,20 +381,14 @@ def status(context: Context, *, failures: Collection[str] = ()) -> dict[str, Any
         "warnings": [*config.warnings, *failures],
         "settings": dict(config.sources),
     }
+    with suppress(Unavailable):  # for which the index's sync gives the reason
+        shown["transcripts"] = dict(book.transcripts.counts())
     if exists:
         _count(context, shown)
     elif context.absent and not context.missing_ok:
         shown["degraded"].append(context.absent)
     shown["degraded"] = list(together(shown["degraded"], (*book.faults(thorough=True), *book.documents.faults())))
     return shown
-
-
-def _transcripts(context: Context) -> dict[str, int]:
-    """Counts; empty if they cannot be read, for which the index's sync gives the reason."""
-    try:
-        return dict(context.book.transcripts.counts())
-    except Unavailable:
-        return {}
 
 
 def _count(context: Context, shown: dict[str, Any]) -> None:
@@ -434,33 +404,21 @@ def _count(context: Context, shown: dict[str, Any]) -> None:
         shown["entries"][entry.state] += 1
     shown["warnings"] += book.warnings()
     shown["degraded"] += book.degraded
-    _queue(context, shown)
+    shown["degraded"] += set_aside(context)
+    with suppress(Unavailable):  # the book says that its journal does not answer
+        shown["waiting"] = {"sessions": len(parked(context)), "proposals": len(book.journal.proposals())}
+        shown["degraded"] += filter(None, [waiting(context)])
     try:
         report = book.index.sync(book.documents, book.transcripts)
         shown["degraded"] += report.degraded
-        waiting = report.pending_vectors
-        failure, by = (book.embedding.failure, book.embedding.by) if waiting else ("", "")
+        pending = report.pending_vectors
+        failure, by = (book.embedding.failure, book.embedding.by) if pending else ("", "")
         if failure and not any(failure in reason for reason in report.degraded):
             shown["degraded"].append(failure)
-        shown["index"] = {"fresh": True, **book.index.stats(), "pending_vectors": waiting, "embedded_by": by}
+        shown["index"] = {"fresh": True, **book.index.stats(), "pending_vectors": pending, "embedded_by": by}
     except MemoryBookError as error:
         shown["degraded"].append(str(error))
         shown["index"] = {"fresh": False}
-
-
-def _queue(context: Context, shown: dict[str, Any]) -> None:
-    """Count what waits: sessions that could not be remembered, with the reason, and proposals."""
-    from memorybook.sessions.ingest import set_aside
-    from memorybook.sessions.memorize import parked, waiting
-
-    shown["degraded"] += set_aside(context)
-    try:
-        shown["waiting"] = {"sessions": len(parked(context)), "proposals": len(context.book.journal.proposals())}
-    except Unavailable:  # the book says that its journal does not answer
-        return
-    sentence = waiting(context)
-    if sentence:
-        shown["degraded"].append(sentence)
 
 
 def watch(context: Context, on_change: Callable[[dict[str, Any]], None], *, stop: threading.Event | None) -> None:

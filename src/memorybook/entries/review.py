@@ -242,7 +242,14 @@ def accept(context: Context, ids: Sequence[str] = (), *, kind: str | None = None
     outdated: list[tuple[Proposal, str]] = []
     while chosen:
         entries = {entry.id: entry for entry in context.book.entries()}
-        batch, chosen = _apart(chosen)
+        batch: list[Proposal] = []  # these share no entry or document; the rest must see what they did
+        rest: list[Proposal] = []
+        named: set[str] = set()
+        for proposal in chosen:
+            mine = {str(change[name]) for change in proposal.changes for name in ("id", "by", "path") if name in change}
+            (rest if mine & named else batch).append(proposal)
+            named |= mine
+        chosen = rest
         reasons = {each.id: stale(context.book, each, entries) or overruled(each, forgets) for each in batch}
         outdated += [(proposal, reasons[proposal.id]) for proposal in batch if reasons[proposal.id]]
         done, failed = _carried_out(context, [each for each in batch if not reasons[each.id]], entries)
@@ -252,23 +259,11 @@ def accept(context: Context, ids: Sequence[str] = (), *, kind: str | None = None
     return Reviewed(tuple(accepted), (), tuple((proposal.id, why) for proposal, why in outdated), anew)
 
 
-def _apart(proposals: Iterable[Proposal]) -> tuple[list[Proposal], list[Proposal]]:
-    """Part proposals that share no entry or document from the rest, which must see what those did."""
-    apart: list[Proposal] = []
-    rest: list[Proposal] = []
-    named: set[str] = set()
-    for proposal in proposals:
-        mine = {str(change[name]) for change in proposal.changes for name in ("id", "by", "path") if name in change}
-        (rest if mine & named else apart).append(proposal)
-        named |= mine
-    return apart, rest
-
-
 def _carried_out(
     context: Context, proposals: Sequence[Proposal], entries: Mapping[str, Entry]
 ) -> tuple[list[tuple[str, str | None]], list[tuple[Proposal, str]]]:
     """Carry out proposals, each as an operation; return ids with operations, and what failed, with why."""
-    book = context.book
+    book, done, failed = context.book, [], []
     groups = [
         Group(_session(each), list(map(changes_json.parse, each.changes)), bury=tombstones(context, each, entries))
         for each in proposals
@@ -278,14 +273,16 @@ def _carried_out(
     except (NotFound, Conflict, InvalidInput) as error:  # somebody changed something in this very moment
         if len(proposals) == 1:
             return [], [(proposals[0], str(error))]
-        each_alone = [_carried_out(context, [proposal], entries) for proposal in proposals]
-        return [one for done, _ in each_alone for one in done], [one for _, failed in each_alone for one in failed]
-    done = []
+        for proposal in proposals:
+            one_done, one_failed = _carried_out(context, [proposal], entries)
+            done += one_done
+            failed += one_failed
+        return done, failed
     for proposal, result in zip(proposals, results, strict=True):
         operation = result.operation.id if result.operation else None
         book.journal.decide(proposal.id, "accepted", time=book.now(), operation=operation)
         done.append((proposal.id, operation))
-    return done, []
+    return done, failed
 
 
 def _session(proposal: Proposal) -> str | None:
@@ -392,23 +389,23 @@ def key(changes: Iterable[Change], entries: Mapping[str, Entry]) -> str:
 def key_of(changes: Sequence[Mapping[str, Any]]) -> str:
     """Return the key of a proposal: equal ones do the same to unchanged entries, or add the same text."""
     named = {change["entry"]["id"]: digest(change["entry"]["text"]) for change in changes if change.get("do") == "add"}
-    return text_digest(repr(sorted(_key(change, named) for change in changes)))
 
+    def key_of_change(change: Mapping[str, Any]) -> str:
+        kind = change.get("do")
+        if kind == "add":
+            return f"add {digest(change['entry']['text'])}"
+        if kind == "append":
+            return f"append {digest(statement(change['line']))}"
+        if kind == "put":
+            return f"put {change['path']} {text_digest(change['text'])}"
+        fields = {name: value for name, value in change.get("fields", {}).items() if name not in _PASSING}
+        fields = {name: named.get(each, each) if isinstance(each, str) else each for name, each in fields.items()}
+        by = change.get("by", "")
+        turns = (change.get("session"), sorted(change.get("turn_ids") or ())) if kind == "removeturns" else None
+        where = (change.get("path"), change.get("line"), turns)
+        return f"{kind} {change.get('id')} {named.get(by, by)} {change.get('seen')} {where} {sorted(fields.items())}"
 
-def _key(change: Mapping[str, Any], named: Mapping[str, str]) -> str:
-    kind = change.get("do")
-    if kind == "add":
-        return f"add {digest(change['entry']['text'])}"
-    if kind == "append":
-        return f"append {digest(statement(change['line']))}"
-    if kind == "put":
-        return f"put {change['path']} {text_digest(change['text'])}"
-    fields = {name: value for name, value in change.get("fields", {}).items() if name not in _PASSING}
-    fields = {name: named.get(value, value) if isinstance(value, str) else value for name, value in fields.items()}
-    by = change.get("by", "")
-    turns = (change.get("session"), sorted(change.get("turn_ids") or ())) if kind == "removeturns" else None
-    where = (change.get("path"), change.get("line"), turns)
-    return f"{kind} {change.get('id')} {named.get(by, by)} {change.get('seen')} {where} {sorted(fields.items())}"
+    return text_digest(repr(sorted(map(key_of_change, changes))))
 
 
 def kept(change: Change, entries: Mapping[str, Entry], session: str | None, kind: str = "") -> dict[str, Any]:
@@ -432,22 +429,17 @@ def _stamp(change: Change, entry: Entry, kind: str) -> str:
 
 
 def proposals_of(changes: Iterable[Change], verb: str) -> Iterator[Proposed]:
-    """Yield a proposal for each group of changes that belong together."""
-    for group in _together(changes):
-        kind = next((name for name, of in _KINDS if any(isinstance(change, of) for change in group)), "forget")
-        reasons = "; ".join(dict.fromkeys(change.reason for change in group if change.reason))
-        yield Proposed(kind, tuple(group), f"{verb}: {reasons}" if reasons else verb)
-
-
-def _together(changes: Iterable[Change]) -> list[list[Change]]:
-    """Group changes that name the same entries, each group in order."""
+    """Yield a proposal for each group of changes that name the same entries, in order."""
     groups: list[tuple[set[str], list[Change]]] = []
     for change in changes:
         ids = _ids(change)
         joined = [group for group in groups if group[0] & ids]
         groups = [group for group in groups if not group[0] & ids]
         groups.append((ids.union(*(group[0] for group in joined)), [*(c for _, mine in joined for c in mine), change]))
-    return [group for _, group in groups]
+    for _, group in groups:
+        kind = next((name for name, of in _KINDS if any(isinstance(change, of) for change in group)), "forget")
+        reasons = "; ".join(dict.fromkeys(change.reason for change in group if change.reason))
+        yield Proposed(kind, tuple(group), f"{verb}: {reasons}" if reasons else verb)
 
 
 def _ids(change: Change) -> set[str]:
@@ -456,10 +448,8 @@ def _ids(change: Change) -> set[str]:
         return {change.entry.id}
     if not isinstance(change, _ABOUT_ENTRIES):
         return set()
-    by = change.by if isinstance(change, Supersede) else None
-    if isinstance(change, Update):
-        by = change.fields.get("superseded_by")
-    return {change.id} | ({by} if by else set())
+    by = change.fields.get("superseded_by") if isinstance(change, Update) else getattr(change, "by", None)
+    return {change.id, by or change.id}
 
 
 def tombstones(context: Context, proposal: Proposal, entries: Mapping[str, Entry]) -> set[str]:
@@ -490,33 +480,33 @@ def told(
     said |= {change["entry"]["id"]: change["entry"]["text"] for change in changes if change.get("do") == "add"}
     for change in changes:
         kind, id = change.get("do"), str(change.get("id", ""))
-        text = _line(said.get(id, "(gone)"))
+        text = line(said.get(id, "(gone)"))
         if kind == "add":
-            yield f"+ {_line(change['entry']['text'])}"
+            yield f"+ {line(change['entry']['text'])}"
         elif kind == "append":
-            yield f"+ {change['path']}: {_line(change['line'])}"
+            yield f"+ {change['path']}: {line(change['line'])}"
         elif kind == "supersede":
-            yield f"{id} is no longer true: {text} (now: {_line(said.get(change['by'], '(gone)'))})"
+            yield f"{id} is no longer true: {text} (now: {line(said.get(change['by'], '(gone)'))})"
         elif kind == "update":
             fields = {name.replace("_", " "): value for name, value in change["fields"].items() if name not in _PASSING}
             yield f"{id}, {', '.join(f'{name} → {_value(value)}' for name, value in fields.items())}: {text}"
         elif kind in ("archive", "remove", "reinforce"):
             yield f"{kind} {id}: {text}"
         elif kind == "drop":
-            yield f"- {change['path']}" + (f": {_line(change['line'])}" if change.get("line") else ", all of it")
-            yield from [f"+ {change['path']}: {_line(change['left'])}"] if change.get("left") else []
+            yield f"- {change['path']}" + (f": {line(change['line'])}" if change.get("line") else ", all of it")
+            yield from [f"+ {change['path']}: {line(change['left'])}"] if change.get("left") else []
         elif kind == "removeturns":
             ids = change.get("turn_ids")
             count = f"{len(ids)} turn{'s' * (len(ids) != 1)}" if ids else "all turns"
             yield f"- {count} of session {short(change['session'])}"
-            yield from _turns_told(change, transcripts)
+            yield from _quoted(change, transcripts)
         elif kind == "put":
             yield "\n".join(_page_told(change["path"], change.get("made_from") or "", change["text"]))
         else:
             yield f"{kind}, which this version does not know"
 
 
-def _turns_told(change: Mapping[str, Any], transcripts: Transcripts | None) -> Iterator[str]:
+def _quoted(change: Mapping[str, Any], transcripts: Transcripts | None) -> Iterator[str]:
     """Quote the first of the turns that would go, and count the rest."""
     session, ids = change["session"], change.get("turn_ids")
     try:
@@ -527,7 +517,7 @@ def _turns_told(change: Mapping[str, Any], transcripts: Transcripts | None) -> I
         return
     for turn in turns[:_TURNS_TOLD]:
         if screen(turn.text) is None:
-            yield f"  turn:{turn.id}: {_line(turn.text, 120)}"
+            yield f"  turn:{turn.id}: {line(turn.text, 120)}"
         else:
             yield f"  turn:{turn.id}: (it tries to instruct whoever reads it)"
     if len(turns) > _TURNS_TOLD:
@@ -537,7 +527,7 @@ def _turns_told(change: Mapping[str, Any], transcripts: Transcripts | None) -> I
 def _page_told(path: str, before: str, after: str) -> Iterator[str]:
     """Describe a page that is written; of a summary its title, and what it no longer says and says now."""
     if not path.startswith("sessions/"):
-        yield f"write {path}: {_line(after)}"
+        yield f"write {path}: {line(after)}"
         return
     old, new = session_md.parse(before), session_md.parse(after)
     was, says = (
@@ -550,9 +540,9 @@ def _page_told(path: str, before: str, after: str) -> Iterator[str]:
         )
         for page in (old, new)
     )
-    yield f"{'change' if before else 'write'} {path}: {_line(new.title or new.name)}"
-    yield from (f"- {_line(row)}" for row in was if row not in says)
-    yield from (f"+ {_line(row)}" for row in says if row not in was)
+    yield f"{'change' if before else 'write'} {path}: {line(new.title or new.name)}"
+    yield from (f"- {line(row)}" for row in was if row not in says)
+    yield from (f"+ {line(row)}" for row in says if row not in was)
 
 
 def _value(value: Any) -> str:
@@ -563,9 +553,10 @@ def _value(value: Any) -> str:
     return "nothing" if value is None else str(value)
 
 
-def _line(text: str, most: int = 300) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= most else line[: most - 1] + "…"
+def line(text: str, most: int = 300) -> str:
+    """Return a text in one line, cut."""
+    text = " ".join(text.split())
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 # --- whether they fit -----------------------------------------------------------------------------
@@ -582,17 +573,16 @@ def says_forgotten(book: Book, proposal: Proposal) -> bool:
     """Whether a proposal says what was forgotten since it was made, in any words: it is told no more."""
     if proposal.kind == FORGET or not book.journal.buries():
         return False
-    marks = {mark for text in _texts(proposal.changes) for mark in repeat_marks(text)}
+
+    def texts(value: Any) -> Iterator[str]:
+        if isinstance(value, Mapping):
+            yield from (value[name] for name in ("text", "line", "quote") if isinstance(value.get(name), str))
+            value = list(value.values())
+        if isinstance(value, list | tuple):
+            yield from (text for each in value for text in texts(each))
+
+    marks = {mark for text in texts(proposal.changes) for mark in repeat_marks(text)}
     return _forgotten_since(book, tuple(marks), proposal.time)
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """What entries and lines say anywhere in the JSON of changes."""
-    if isinstance(value, Mapping):
-        yield from (value[name] for name in ("text", "line", "quote") if isinstance(value.get(name), str))
-        value = list(value.values())
-    if isinstance(value, list | tuple):
-        yield from (text for each in value for text in _texts(each))
 
 
 def overruled(proposal: Proposal, forgets: Iterable[tuple[Proposal, set[str]]]) -> str:
