@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from memorybook.config.settings import Config
     from memorybook.entries.background_tasks import Finished, Keeper, Running
     from memorybook.entries.documents import Written
+    from memorybook.entries.remember import Revised
     from memorybook.entries.review import Review, Reviewed
-    from memorybook.entries.revise import Revised
     from memorybook.entries.store_task import Log, Stored
     from memorybook.entries.tidy import Tidied
     from memorybook.exchange.backup import Backup, Restored
@@ -790,9 +790,9 @@ class Memory:
             LLMFailed: The model gave no usable text; the entry is unchanged.
             Conflict: The entry was changed meanwhile.
         """
-        from memorybook.entries import revise
+        from memorybook.entries import remember
 
-        return revise.revise(self._on, id, instruction)
+        return remember.revise(self._on, id, instruction)
 
     # --- upkeep --------------------------------------------------------------------------------
 

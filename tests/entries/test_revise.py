@@ -7,7 +7,7 @@ from typing import Any, Literal
 import pytest
 
 from books import NOW, Reopen, entry, files
-from memorybook.entries.revise import LONGEST, read_answer, revise, rewritten
+from memorybook.entries.remember import LONGEST, read_answer, revise, rewritten
 from memorybook.errors import Conflict, InvalidInput, LLMFailed, NotFound, Unavailable
 from memorybook.memory import Memory
 from memorybook.testing import ScriptedLLM

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import inspect
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Mapping
@@ -134,8 +135,6 @@ class Keeper:
 
 def warn(line: str) -> None:
     """Write a warning into the log `memorybook`."""
-    import logging
-
     logging.getLogger("memorybook").warning(line)
 
 
@@ -148,23 +147,20 @@ class Kept(Storing, Protocol):
 
 def keeper_of(memory: Kept) -> Keeper:
     """Return the keeper of a memory; it is made when its first task is finished."""
+    from memorybook.entries.store_task import store_if_worthwhile
     from memorybook.prompt.recall import masked
+
+    def store(task: Finished) -> None:
+        goal, result, log, metadata, session, error = task
+        store_if_worthwhile(memory.context, goal, result, log, metadata, session_id=session, error=error)
 
     with _making:
         if memory.keeper is None:
-            memory.keeper = Keeper(partial(_stored, memory), partial(masked, memory.context.config))
+            memory.keeper = Keeper(store, partial(masked, memory.context.config))
         return memory.keeper
 
 
 _making = threading.Lock()
-
-
-def _stored(memory: Kept, task: Finished) -> None:
-    from memorybook.entries.store_task import store_if_worthwhile
-
-    store_if_worthwhile(
-        memory.context, task.goal, task.result, task.log, task.metadata, session_id=task.session, error=task.error
-    )
 
 
 # --- one task ------------------------------------------------------------------------------------
@@ -214,10 +210,8 @@ class Running:
         if self._token is not None:
             with suppress(ValueError):  # a generator may be ended in another context
                 _current.reset(self._token)
-        if error is None or isinstance(error, Exception):
-            self._hand_over(error)
-
-    def _hand_over(self, error: Exception | None) -> None:
+        if error is not None and not isinstance(error, Exception):
+            return
         try:
             memory = self._memory() if callable(self._memory) else self._memory
             said = "" if error is None else told(error)
@@ -285,6 +279,8 @@ def remembering(
     """
 
     def decorate(function: Function) -> Function:
+        if inspect.isasyncgenfunction(function):
+            raise InvalidInput(f"{function!r} is an asynchronous generator: use `with memory.task(…)` inside of it")
         template = goal
         if template is None:  # braces in it are none to fill in
             first = (inspect.getdoc(function) or "").partition("\n")[0].strip()
@@ -295,35 +291,26 @@ def remembering(
             filled = _filled(template, function, args, kwargs)
             return Running(memory, filled, session=session, metadata=metadata)
 
-        return cast("Function", wraps(function)(_wrapper(function, task)))
+        async def coroutine(*args: Any, **kwargs: Any) -> Any:
+            with task(args, kwargs) as running:
+                running.result = value = await function(*args, **kwargs)
+                return value
+
+        def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+            with task(args, kwargs) as running:
+                running.result = value = yield from function(*args, **kwargs)
+                return value
+
+        def plain(*args: Any, **kwargs: Any) -> Any:
+            with task(args, kwargs) as running:
+                running.result = value = function(*args, **kwargs)
+                return value
+
+        is_coroutine, is_generator = inspect.iscoroutinefunction(function), inspect.isgeneratorfunction(function)
+        wrapper = coroutine if is_coroutine else generator if is_generator else plain
+        return cast("Function", wraps(function)(wrapper))
 
     return decorate
-
-
-def _wrapper(
-    function: Callable[..., Any], task: Callable[[tuple[Any, ...], Mapping[str, Any]], Running]
-) -> Callable[..., Any]:
-    if inspect.isasyncgenfunction(function):
-        raise InvalidInput(f"{function!r} is an asynchronous generator: use `with memory.task(…)` inside of it")
-
-    async def coroutine(*args: Any, **kwargs: Any) -> Any:
-        with task(args, kwargs) as running:
-            running.result = value = await function(*args, **kwargs)
-            return value
-
-    def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-        with task(args, kwargs) as running:
-            running.result = value = yield from function(*args, **kwargs)
-            return value
-
-    def plain(*args: Any, **kwargs: Any) -> Any:
-        with task(args, kwargs) as running:
-            running.result = value = function(*args, **kwargs)
-            return value
-
-    if inspect.iscoroutinefunction(function):
-        return coroutine
-    return generator if inspect.isgeneratorfunction(function) else plain
 
 
 def _filled(template: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from memorybook.book.fade import importance_score
 from memorybook.book.transaction import MEMORY
+from memorybook.book.undo import retried
 from memorybook.entries.read import Mask
 from memorybook.entries.same import lowest
 from memorybook.errors import Conflict, InvalidInput, MissingDocument
@@ -20,9 +20,6 @@ from memorybook.text.screen import screen
 if TYPE_CHECKING:
     from memorybook.book.transaction import Result
     from memorybook.context import Context
-
-_TRIES = 5
-"""How often a document that somebody writes all the while is made anew, where its revision does not matter."""
 
 _Done = TypeVar("_Done")
 
@@ -113,30 +110,27 @@ def remove_documents(context: Context, paths: Sequence[str]) -> None:
 
 def _anew(do: Callable[[], _Done], expect: str | None = None) -> _Done:
     """Do it, and do it anew where somebody wrote a document meanwhile whose revision does not matter."""
-    for _ in range(_TRIES - 1 if expect is None else 0):
-        with suppress(Conflict):
-            return do()
-    return do()
+    return retried(do, Conflict, times=5 if expect is None else 1)
 
 
 def _moved(context: Context, path: str, to: str, expect: str | None) -> tuple[Put, Drop]:
-    before = _standing(context, path, expect)
-    if before is None:
-        raise MissingDocument(f"no document {path!r} to rename")
     if path == to:
         raise InvalidInput(f"document {path!r} is called so already: give another path")
-    _check_may_go(context, path, before)
+    drop = _removed(context, path, expect, f"is {to}", act="rename")
     _check_name(context, to)
     _standing(context, to, "")
-    put = Put(path=to, text=_stamped(context, to, before, None), reason=f"was {path}", made_from="")
-    return put, Drop(path=path, reason=f"is {to}", made_from=before)
+    before = drop.made_from or ""
+    return Put(path=to, text=_stamped(context, to, before, None), reason=f"was {path}", made_from=""), drop
 
 
-def _removed(context: Context, path: str, expect: str | None, reason: str) -> Drop:
+def _removed(context: Context, path: str, expect: str | None, reason: str, *, act: str = "remove") -> Drop:
+    """Raises InvalidInput where an agent would take away MEMORY.md, or an archive with entries in it."""
     before = _standing(context, path, expect)
     if before is None:
-        raise MissingDocument(f"no document {path!r} to remove")
-    _check_may_go(context, path, before)
+        raise MissingDocument(f"no document {path!r} to {act}")
+    kept = context.actor != "user" and _holds_entries(path)
+    if kept and (path == MEMORY or memory_md.parse(before, modified=context.book.now()).entries):
+        raise InvalidInput(f"document {path!r} holds what is remembered, it stays: forget entries one by one")
     return Drop(path=path, reason=reason, made_from=before)
 
 
@@ -210,14 +204,6 @@ def _stamped(context: Context, path: str, text: str, before: str | None) -> str:
     return written.render(now=now)
 
 
-def _check_may_go(context: Context, path: str, text: str) -> None:
-    """Raises InvalidInput where an agent would take away MEMORY.md, or an archive with entries in it."""
-    if context.actor == "user" or not _holds_entries(path):
-        return
-    if path == MEMORY or memory_md.parse(text, modified=context.book.now()).entries:
-        raise InvalidInput(f"document {path!r} holds what is remembered, it stays: forget entries one by one")
-
-
 def _holds_entries(path: str) -> bool:
     return path == MEMORY or path.startswith("archive/")
 
@@ -241,14 +227,15 @@ def _held(context: Context, entry: Entry, known: Entry | None) -> Entry:
             contradicts=(),
             pinned=False,
         )
+    lasting = known if known.trust == "user" else entry
     return replace(
         known,
         text=entry.text,
         category=entry.category,
         tags=entry.tags,
         group=entry.group,
-        expires=known.expires if known.trust == "user" else entry.expires,
-        pinned=known.pinned if known.trust == "user" else entry.pinned,
+        expires=lasting.expires,
+        pinned=lasting.pinned,
         archived=entry.archived,
         trust=known.trust if entry.text == known.text else lowest(known.trust, trust),
     )

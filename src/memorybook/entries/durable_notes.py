@@ -14,6 +14,7 @@ from memorybook.forget.order_patterns import PRIVATE
 from memorybook.forget.order_text import ASKED
 from memorybook.model import Note, Turn
 from memorybook.sessions.summarize import cut_at_sentence
+from memorybook.text.screen import screen
 from memorybook.text.sentences import compiled, is_chinese, is_question, without_recalled
 from memorybook.text.tokens import normalise
 
@@ -78,8 +79,16 @@ def notes_of(
         text = _screened(" ".join(piece.text.split()), skipped)
         if not text and piece.text.strip():
             continue
-        reason = _refused(text, seen, len(notes), limit) or (None if every or _is_worth(text, piece.kind) else _UNFIT)
-        if reason is not None:
+        reason = ""
+        if not re.search(r"\w", text):
+            reason = "empty"
+        elif normalise(text) in seen:
+            reason = "duplicate"
+        elif len(notes) >= limit:
+            reason = f"over {limit} notes"
+        elif not every and not _is_worth(text, piece.kind):
+            reason = _UNFIT
+        if reason:
             skipped.append(Skipped(text, reason))
             continue
         if len(text) > width:
@@ -99,18 +108,13 @@ def clean(turn: Turn, skipped: list[Skipped]) -> Turn:
 
 
 def _screened(text: str, skipped: list[Skipped]) -> str:
-    from memorybook.text.screen import screen
-
+    """Return a text without the sentences that try to instruct their reader, which are skipped."""
     reason = screen(text)
     if reason is None:
         return text
-    kept = []
-    for sentence in re.findall(_SENTENCE, text):
-        if screen(sentence) is None:
-            kept.append(sentence)
-        else:
-            skipped.append(Skipped(sentence.strip(), screen(sentence) or reason))
-    left = "".join(kept).strip()
+    reasons = [(sentence, screen(sentence)) for sentence in re.findall(_SENTENCE, text)]
+    skipped += [Skipped(sentence.strip(), why) for sentence, why in reasons if why is not None]
+    left = "".join(sentence for sentence, why in reasons if why is None).strip()
     if left and screen(left) is not None:  # what instructs is none of its sentences alone
         skipped.append(Skipped(left, reason))
         return ""
@@ -118,15 +122,6 @@ def _screened(text: str, skipped: list[Skipped]) -> str:
 
 
 _SENTENCE = r"(?s).+?(?:[。！？!?；;]+[”」』)）]*|\.(?=\s)|\n|$)\s*"
-
-
-def _refused(text: str, seen: set[str], written: int, limit: int) -> str | None:
-    """Why a text is not written; None if it is."""
-    if not re.search(r"\w", text):
-        return "empty"
-    if normalise(text) in seen:
-        return "duplicate"
-    return f"over {limit} notes" if written >= limit else None
 
 
 _UNFIT = "not to be kept"
@@ -181,9 +176,8 @@ def _blocks(text: str) -> Iterator[str]:
 
 
 def _kind(heading: str) -> str | None:
-    return next(
-        (kind for kind, pattern in _HEADINGS.items() if re.search(rf"(?i)\b(?:{pattern})\b|{pattern}", heading)), None
-    )
+    named = (kind for kind, words in _HEADINGS.items() if re.search(rf"(?i)\b(?:{words})\b|{words}", heading))
+    return next(named, None)
 
 
 def _labelled(text: str) -> tuple[str | None, str]:
@@ -194,12 +188,8 @@ def _labelled(text: str) -> tuple[str | None, str]:
     if found is None:
         return None, text
     word = found[1].lower()
-    kind = (
-        word
-        if word in (*KINDS.values(), *_HEADINGS)
-        else KINDS.get(word)
-        or next((kind for kind, pattern in _HEADINGS.items() if re.fullmatch(pattern, word, re.I)), None)
-    )
+    kind = word if word in (*KINDS.values(), *_HEADINGS) else KINDS.get(word)
+    kind = kind or next((kind for kind, words in _HEADINGS.items() if re.fullmatch(words, word, re.I)), None)
     return (kind, found[2]) if kind is not None else (None, text)
 
 
@@ -220,7 +210,7 @@ def _grouped(text: str, width: int) -> Iterator[str]:
         yield text
         return
     group = ""
-    for sentence in re.findall(r"(?s).+?(?:[。！？!?；]+[”」』)）]*|\.(?=\s)|\n|$)\s*", text):
+    for sentence in re.findall(_SENTENCE, text):
         if group and len(group) + len(sentence.rstrip()) > width:
             yield group.rstrip()
             group = ""
@@ -240,12 +230,7 @@ def _of_talk(found: Extraction, now: datetime, skipped: list[Skipped]) -> Iterat
     for candidate in found.candidates:
         yield _Piece(candidate.content, KINDS[candidate.category], candidate.tags)
     for note in found.notes:
-        yield _Piece(_dated(note.text, note.time, now), note.kind, ())
-
-
-def _dated(text: str, said: datetime, now: datetime) -> str:
-    """`text` with the day on which it was said, unless that is the day of the note."""
-    if abs(now - said) < timedelta(hours=12):
-        return text
-    day = said.astimezone(now.tzinfo).date().isoformat()
-    return f"{text}（{day} 说）" if is_chinese(text) else f"{text} (said {day})"
+        text, day = note.text, note.time.astimezone(now.tzinfo).date().isoformat()
+        if abs(now - note.time) >= timedelta(hours=12):
+            text = f"{text}（{day} 说）" if is_chinese(text) else f"{text} (said {day})"
+        yield _Piece(text, note.kind, ())

@@ -26,7 +26,9 @@ STATES = ("active", "archived", "superseded")
 def get(book: Book, target: str, *, start: int, lines: int | None) -> Known | Lines | Said:
     """See `Memory.get`."""
     if target.startswith("turn:"):
-        return _turn(book, target.removeprefix("turn:"))
+        turn = turn_of(book, target.removeprefix("turn:"))
+        session = book.transcripts.session(turn.session)
+        return Said(turn, session.path, session.name)
     target, start, lines = lines_of(target, start, lines)
     if "/" in target or target.endswith(".md"):
         return _lines(book, target, start, lines)
@@ -49,42 +51,35 @@ def _lines(book: Book, path: str, start: int, count: int | None) -> Lines:
     return Lines(path, start, len(shown), len(lines), "\n".join(line.removesuffix("\r") for line in shown))
 
 
-def _turn(book: Book, name: str) -> Said:
-    turn = turn_of(book, name)
-    session = book.transcripts.session(turn.session)
-    return Said(turn, session.path, session.name)
-
-
 def turn_of(book: Book, name: str) -> Turn:
     """Return the one turn that `ID` or `SESSION/ID` names, UUIDs by their beginning too. Raises NotFound, Conflict."""
+    unknown: NotFound | None = None
     try:
-        found = turns_of(book, name) or _by_beginning(book, name)
-    except NotFound:
-        found = _by_beginning(book, name)
-        if not found:
-            raise
+        found = turns_of(book, name)
+    except NotFound as error:
+        found, unknown = (), error
+    if not found:  # a short name, see `Transcripts.short_names`
+        parts = [("", name), *((name[:cut], name[cut + 1 :]) for cut in _cuts(name))]
+        places = [place for session, turn in parts for place in book.transcripts.beginning_with(turn, session)]
+        found = [turn for session, id in places for turn in book.transcripts.find(id, session)]
     if not found:
         from memorybook import locale
 
-        raise locale.error(NotFound, "problems.no_turn", name=repr(name))
+        raise unknown or locale.error(NotFound, "problems.no_turn", name=repr(name))
     if len(found) > 1:
         where = ", ".join(f"turn:{turn.session}/{turn.id}" for turn in found[:5])
         raise Conflict(f"{len(found)} sessions have a turn {name!r}: name one, such as {where}")
     return found[0]
 
 
-def _by_beginning(book: Book, name: str) -> Sequence[Turn]:
-    """Find the turns of a short name, see `Transcripts.short_names`."""
-    cuts = [place for place, char in enumerate(name) if char == "/"]
-    parts = [("", name), *((name[:cut], name[cut + 1 :]) for cut in cuts)]
-    places = [place for session, turn in parts for place in book.transcripts.beginning_with(turn, session)]
-    return [turn for session, id in places for turn in book.transcripts.find(id, session)]
+def _cuts(name: str) -> list[int]:
+    return [place for place, char in enumerate(name) if char == "/"]
 
 
 def turns_of(book: Book, name: str) -> Sequence[Turn]:
     """Find the turns, one per session, that `ID` or `SESSION/ID` names. Raises NotFound for an unknown session."""
     found = book.transcripts.find(name)
-    cuts = [place for place, char in enumerate(name) if char == "/"]
+    cuts = _cuts(name)
     unknown = []
     for cut in cuts:
         if found:
