@@ -19,6 +19,7 @@ from memorybook.entries.tidy import Tidied, after_session, heartbeat, is_idle, t
 from memorybook.errors import Conflict, InvalidInput, LLMFailed, NotFound
 from memorybook.memory import Memory
 from memorybook.model import Change, Reinforce, Remove, Update
+from memorybook.sessions import memorize
 from memorybook.testing import FailingEmbedder, HashEmbedder, ScriptedLLM
 
 
@@ -441,7 +442,7 @@ def test_the_end_of_a_session_tells_what_it_tidied(memory: Memory, monkeypatch: 
     def locked(*_: Any) -> None:
         raise Conflict("somebody saves it all the while")
 
-    monkeypatch.setattr(verb, "after_session", locked)
+    monkeypatch.setattr(memorize, "after_session", locked)
     said = [{"role": "user", "content": "We decided to meet at the harbour on Saturday."}]
     assert memory.process_session_end(said, "s2").degraded[-1].startswith("the book was not tidied: somebody")
 

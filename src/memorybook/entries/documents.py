@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from memorybook.book.book import retried
 from memorybook.book.fade import importance_score
 from memorybook.book.transaction import MEMORY
-from memorybook.book.undo import retried
 from memorybook.entries.read import Mask
 from memorybook.entries.same import lowest
 from memorybook.errors import Conflict, InvalidInput, MissingDocument
