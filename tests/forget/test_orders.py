@@ -15,7 +15,7 @@ from memorybook.entries.review import propose
 from memorybook.memory import Memory
 from memorybook.model import Add, Entry, Session, Turn
 from memorybook.sessions.user_commands import obey
-from memorybook.text.utterances import PLACEHOLDERS, says_something
+from memorybook.text.tokens import PLACEHOLDERS, says_something
 
 # --- what goes, and what stays ---------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from huggingface_hub import constants
 
 from inference import hub_server, tiny_model
 from memorybook.errors import EmbedderFailed
-from memorybook.inference import model_files
+from memorybook.inference import local
 from memorybook.inference.local import LocalEmbedder
 
 NAME = "tiny/english"
@@ -102,7 +102,7 @@ def test_weights_that_lie_beside_the_model_are_fetched_before_it(monkeypatch: py
 
     monkeypatch.setattr("huggingface_hub.HfApi", Api)
     monkeypatch.setattr("huggingface_hub.snapshot_download", download)
-    assert model_files.fetch(NAME) == "the folder"
+    assert local.fetch(NAME) == "the folder"
     assert fetched == [["config.json", "onnx/model.onnx_data", "tokenizer.json"], ["onnx/model.onnx"]]
 
 
@@ -122,25 +122,20 @@ def cache(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 
 def test_a_cached_model_is_found_by_name_and_by_revision(cache: Path) -> None:
     snapshot = str(cache / "snapshots" / hub_server.COMMIT)
-    assert (
-        model_files.cached(NAME)
-        == model_files.cached(f"{NAME}@main")
-        == model_files.cached(f"{NAME}@{hub_server.COMMIT}")
-        == snapshot
-    )
-    assert model_files.cached(f"{NAME}@v2") is None
-    assert model_files.cached("tiny/other") is None
+    assert local.cached(NAME) == local.cached(f"{NAME}@main") == local.cached(f"{NAME}@{hub_server.COMMIT}") == snapshot
+    assert local.cached(f"{NAME}@v2") is None
+    assert local.cached("tiny/other") is None
     assert LocalEmbedder(f"{NAME}@main").name == f"local/{NAME}@main"
 
 
 def test_half_a_model_is_not_a_cached_one(cache: Path) -> None:
     shutil.rmtree(cache / "snapshots" / hub_server.COMMIT / "onnx")
-    assert model_files.cached(NAME) is None
+    assert local.cached(NAME) is None
 
 
 def test_without_the_library_a_name_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    for work in (model_files.cached, model_files.fetch):
+    for work in (local.cached, local.fetch):
         with pytest.raises(
             EmbedderFailed, match=r"'huggingface_hub': pip install 'memorybook\[local\]', or give a folder"
         ):
@@ -161,4 +156,4 @@ def test_without_the_library_a_name_says_what_to_install(monkeypatch: pytest.Mon
     ],
 )
 def test_names_are_told_from_what_cannot_be_one(text: str, fine: bool) -> None:
-    assert model_files.is_name(text) is fine
+    assert local.is_name(text) is fine

@@ -20,7 +20,7 @@ from conformance.embedder import TEXTS, EmbedderConformance, rows
 from inference import tiny_model
 from inference.tiny_model import DIMENSIONS, make, save_json, save_onnx
 from memorybook.errors import ConfigError, EmbedderFailed
-from memorybook.inference import local, model_files
+from memorybook.inference import local
 from memorybook.inference.local import LocalEmbedder
 from memorybook.protocols import Embedder
 
@@ -105,7 +105,7 @@ def test_an_int8_model_made_for_another_processor_is_passed_over(
     system = os.uname()
     monkeypatch.setattr(os, "uname", lambda: type(system)((*system[:4], machine)))
     files = ["model.onnx", "model_quint8_avx2.onnx", "model_qint8_arm64.onnx"]
-    assert model_files.choose(files) == taken
+    assert local.choose(files) == taken
 
 
 def test_what_is_no_model_is_a_setting_that_cannot_be_used(folder: Path, tmp_path: Path) -> None:
@@ -214,14 +214,14 @@ def test_questions_and_passages_get_the_prompts_that_the_model_wants(
         ("tokenizer_config.json", {"model_max_length": 20}, 20),
         ("tokenizer_config.json", {"model_max_length": 1e30}, 512),
         ("config.json", {"model_type": "xlm-roberta", "max_position_embeddings": 514}, 512),
-        ("config.json", {"model_type": "bert", "max_position_embeddings": 8192}, model_files.LONGEST),
+        ("config.json", {"model_type": "bert", "max_position_embeddings": 8192}, local.LONGEST),
     ],
 )
 def test_no_more_of_a_text_is_read_than_the_model_takes(
     name: str, settings: dict[str, Any], longest: int, folder: Path
 ) -> None:
     save_json(folder, name, settings)
-    assert model_files.read(str(folder)).longest == longest
+    assert local.read(str(folder)).longest == longest
     tokens = longest - 2
     row, same, other = embedded(
         folder, "river " * tokens + "apples", "river " * tokens, "river " * (tokens - 1) + "apples"
@@ -372,9 +372,9 @@ def test_without_the_extra_it_says_what_to_install(
 
 def test_without_the_extra_nothing_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    monkeypatch.setattr(model_files, "cached", lambda model: None)
+    monkeypatch.setattr(local, "cached", lambda model: None)
     fetched: list[str] = []
-    monkeypatch.setattr(model_files, "fetch", fetched.append)
+    monkeypatch.setattr(local, "fetch", fetched.append)
     with pytest.raises(EmbedderFailed, match="needs the package 'onnxruntime'"):
         LocalEmbedder("tiny/english").embed(["apples"])
     assert fetched == []
@@ -521,8 +521,8 @@ def test_questions_never_wait_while_the_model_is_made(
 
     monkeypatch.setattr(local, "_make", slowly)
     if work == "fetched":
-        monkeypatch.setattr(model_files, "cached", lambda model: None)
-        monkeypatch.setattr(model_files, "fetch", slowly)
+        monkeypatch.setattr(local, "cached", lambda model: None)
+        monkeypatch.setattr(local, "fetch", slowly)
     cache = None if work == "fetched" else str(tmp_path / "cache")
     embedder = LocalEmbedder("tiny/english" if work == "fetched" else str(english), cache_dir=cache)
     with ThreadPoolExecutor(2) as threads:

@@ -20,8 +20,7 @@ from memorybook.search.evidence import (
     words_as_written,
 )
 from memorybook.search.types import Candidate, Candidates, Passage
-from memorybook.text.tokens import is_question, tokens
-from memorybook.text.utterances import only_asks
+from memorybook.text.tokens import is_question, only_asks, tokens
 
 WEIGHTS = Weights(words=0.6, vector=0.4, speaker=1.0, answer=0.5, neighbour=0.3, session=0.6, recency=0.2)
 

@@ -8,8 +8,7 @@ import pytest
 from memorybook.search.evidence import Weights, pool_of, weights_for
 from memorybook.search.search import READ, Ranked, echoes, rank, repeated, says_nothing
 from memorybook.search.types import Candidate, Candidates, Passage
-from memorybook.text.tokens import is_question, query_words, tokens
-from memorybook.text.utterances import only_asks
+from memorybook.text.tokens import is_question, only_asks, query_words, tokens
 
 WORDS_ONLY = weights_for(None)
 HYBRID = weights_for("static/x")

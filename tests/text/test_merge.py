@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.text.merge import merge, merge_text, union
+from memorybook.text.patch import merge, merge_text, union
 
 WORDS = st.lists(st.sampled_from("abcdefgh"), max_size=12)
 LINES = st.lists(

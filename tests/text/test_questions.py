@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from memorybook.text.utterances import only_asks
+from memorybook.text.tokens import only_asks
 from tables import table
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.text.times import parse_time
+from memorybook.formats.messages_json import parse_time
 from tables import table
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")

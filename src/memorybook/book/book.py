@@ -23,7 +23,7 @@ from memorybook.errors import Conflict, InvalidInput, MissingDocument, Unavailab
 from memorybook.search.evidence import weights_for
 from memorybook.search.search import find
 from memorybook.search.types import Answer, Passage, Query, SyncReport
-from memorybook.text.utterances import says_something
+from memorybook.text.tokens import says_something
 
 if TYPE_CHECKING:
     from typing import TypeVar

@@ -21,13 +21,13 @@ from memorybook.errors import Conflict, InvalidInput, MemoryBookError, MissingDo
 from memorybook.forget.tombstones import remembered
 from memorybook.formats import memory_md
 from memorybook.formats.document import IGNORED, gitignore_of
-from memorybook.formats.sections import without_header
+from memorybook.formats.memory_md import without_header
 from memorybook.model import Applied, Entry, Operation, Put, Turn
 from memorybook.results import Ground, Happened, History, Undone, Why
 from memorybook.sessions.ingest import set_aside
 from memorybook.sessions.memorize import BY_IMPORT, parked, waiting
 from memorybook.sessions.recall_block import short
-from memorybook.text.merge import merge_text
+from memorybook.text.patch import merge_text
 from memorybook.validate import count_of, read_place, text_of
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from memorybook.entries.read_reply import TEXT, Language, Step, ask, line_of, ob
 from memorybook.entries.same import lowest, missing
 from memorybook.errors import Conflict, InvalidInput, NotFound, Unavailable
 from memorybook.formats import memory_md, session_md
-from memorybook.formats.sections import BY_AGENT
+from memorybook.formats.memory_md import BY_AGENT
 from memorybook.model import CATEGORY_ALIASES, Add, Append, Category, Entry, Note, Update
 from memorybook.results import NAMED, Appended, Known, Remembered
 from memorybook.text.screen import screen

@@ -20,8 +20,7 @@ from memorybook.entries.same import arrivals, denies, sequence, speaker_of, sque
 from memorybook.model import Entry
 from memorybook.text.days.readers import named
 from memorybook.text.sentences import compiled, is_chinese
-from memorybook.text.tokens import is_question, is_telling, query_words
-from memorybook.text.utterances import correction
+from memorybook.text.tokens import correction, is_question, is_telling, query_words
 
 
 class Claim(NamedTuple):

@@ -51,8 +51,7 @@ from memorybook.text.sentences import (
     sentences,
     statement_in,
 )
-from memorybook.text.tokens import normalise, query_words
-from memorybook.text.utterances import correction, undated
+from memorybook.text.tokens import correction, normalise, query_words, undated
 
 _Found = Candidate | NoteCandidate | ForgetRequest
 

@@ -20,9 +20,8 @@ from memorybook.entries.read_reply import category_of
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.exchange import export, importers
 from memorybook.exchange.collect import fit_session, texts_still_told, without_instructions
-from memorybook.exchange.importers import Page, Statement
+from memorybook.exchange.importers import CountingFile, Page, Source, Statement, archive_errors, sources
 from memorybook.exchange.importers.records import several
-from memorybook.exchange.importers.sources import CountingFile, Source, archive_errors, sources
 from memorybook.forget.tombstones import FORGOTTEN, remembered, turn_key, unnamed
 from memorybook.formats import memory_md, session_md
 from memorybook.formats.messages_json import CAME_IN, ImportedSession

@@ -44,8 +44,7 @@ from memorybook.forget.units import (
 from memorybook.formats import session_md
 from memorybook.search.types import Query
 from memorybook.text.sentences import content_size, is_question
-from memorybook.text.tokens import normalise, tokens
-from memorybook.text.utterances import says_something
+from memorybook.text.tokens import normalise, says_something, tokens
 
 if TYPE_CHECKING:
     from datetime import date

@@ -27,7 +27,7 @@ from memorybook.forget.tombstones import sifted
 from memorybook.forget.units import Found, TurnKey, queries, sentences_in, together, topic_of, words_of
 from memorybook.model import Change, Discarded, Entry, SessionSummary, Turn
 from memorybook.text.sentences import is_chinese, sentences
-from memorybook.text.utterances import PLACEHOLDERS
+from memorybook.text.tokens import PLACEHOLDERS
 
 if TYPE_CHECKING:
     from datetime import datetime

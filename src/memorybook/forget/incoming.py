@@ -25,8 +25,7 @@ from memorybook.forget.units import (
 from memorybook.formats import changes_json
 from memorybook.model import SessionSummary
 from memorybook.text.sentences import sentences
-from memorybook.text.tokens import normalise, tokens
-from memorybook.text.utterances import only_asks, says_something
+from memorybook.text.tokens import normalise, only_asks, says_something, tokens
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -10,8 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook.text.sentences import compiled
-from memorybook.text.tokens import query_words, tokens
-from memorybook.text.utterances import says_something
+from memorybook.text.tokens import query_words, says_something, tokens
 
 if TYPE_CHECKING:
     from memorybook.model import Entry, Turn

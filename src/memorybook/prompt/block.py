@@ -6,8 +6,7 @@ from memorybook._light import AbstractSet, Iterable, Mapping, NamedTuple, Sequen
 from memorybook.search.evidence import spoken
 from memorybook.search.tool_results import CLOSE, OPEN, fenced
 from memorybook.search.types import Hit, Passage, place_of
-from memorybook.text.tokens import count_tokens, is_telling, normalise, query_words
-from memorybook.text.utterances import undated
+from memorybook.text.tokens import count_tokens, is_telling, normalise, query_words, undated
 
 SHARE = 5
 """Standing entries, and hand-written text, get one part in so many of a block; the rest belongs to the question."""

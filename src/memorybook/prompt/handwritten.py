@@ -8,7 +8,7 @@ from memorybook._light import TYPE_CHECKING, Iterable, Iterator, Mapping, NamedT
 from memorybook.book import fade
 from memorybook.entries.read import known
 from memorybook.errors import InvalidInput
-from memorybook.formats.sections import by_people
+from memorybook.formats.memory_md import by_people
 from memorybook.model import CATEGORIES
 from memorybook.prompt.block import plain
 from memorybook.search.tool_results import fenced

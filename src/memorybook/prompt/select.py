@@ -10,8 +10,7 @@ from memorybook.search.evidence import spoken
 from memorybook.search.search import SNIPPET, says_nothing, snippet
 from memorybook.search.types import Hit, Passage
 from memorybook.text.screen import instructs
-from memorybook.text.tokens import count_tokens, han_share, is_telling, normalise, query_words
-from memorybook.text.utterances import takes_back, undated
+from memorybook.text.tokens import count_tokens, han_share, is_telling, normalise, query_words, takes_back, undated
 
 if TYPE_CHECKING:
     from typing import TypeVar

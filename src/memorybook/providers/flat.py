@@ -25,8 +25,7 @@ from memorybook.formats import memory_md
 from memorybook.formats.entry_block import HANDMADE_SCORE, read_entry, render_entry
 from memorybook.formats.escape import Fences, unescape
 from memorybook.formats.llm_messages import ToolSchema
-from memorybook.formats.memory_md import MemoryDocument
-from memorybook.formats.sections import Section
+from memorybook.formats.memory_md import MemoryDocument, Section
 from memorybook.model import (
     TRUST_ORDER,
     Add,

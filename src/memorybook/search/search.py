@@ -19,8 +19,7 @@ from memorybook.search.evidence import (
     words_as_written,
 )
 from memorybook.search.types import Candidate, Candidates, Hit, Passage
-from memorybook.text.tokens import normalise, query_words, tokens
-from memorybook.text.utterances import says_something
+from memorybook.text.tokens import normalise, query_words, says_something, tokens
 
 RELEVANT = 0.45
 """Relevance from which an answer counts as being about the question, when the caller sets no threshold."""

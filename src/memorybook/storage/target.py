@@ -42,7 +42,7 @@ from memorybook.storage.safe_open import (
     rights_in,
     stamp,
 )
-from memorybook.text.merge import merge_text
+from memorybook.text.patch import merge_text
 
 KEPT = 48
 """Versions kept of a document, as long as they take less than `KEPT_BYTES`."""

@@ -1,9 +1,8 @@
 """Secrets are masked on every way in, so that a book never holds one.
 
-Rules of five kinds: for keys and pictures in base64 (`blocks`), for shapes that a provider prints
-(`redact_rules`), for values that a sentence or an assignment gives away (`redact_context`), for numbers with check
-digits (`redact`), and patterns from the settings. Nothing finds every secret; what is found is replaced by
-`[REDACTED:kind]` and reported, without its value.
+Rules of five kinds: for keys and pictures in base64 (`blocks`), for shapes that a provider prints and for values that a
+sentence or an assignment gives away (`redact_rules`), for numbers with check digits (`find`), and patterns from the
+settings. Nothing finds every secret; what is found is replaced by `[REDACTED:kind]` and reported, without its value.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from memorybook.errors import ConfigError
-from memorybook.text import redact_context, redact_rules
+from memorybook.text import redact_rules
 
 _LENGTHS = (  # of an IBAN, by country
     "AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BR29 BY28 CH21 CR22 CY28 CZ24 DE22 DK18 DO28 EE20 EG29 ES24 FI18 "
@@ -252,7 +251,7 @@ def redact_json(value: Any, patterns: Sequence[str] = ()) -> RedactedJson:
 
 
 def _field(key: object, text: str, patterns: Sequence[str], masked: list[Masked]) -> str:
-    named = isinstance(key, str) and len(text) >= 4 and len(text.split()) == 1 and redact_context.names_secret(key)
+    named = isinstance(key, str) and len(text) >= 4 and len(text.split()) == 1 and redact_rules.names_secret(key)
     if named and not redact_rules.is_stand_in(text) and not _MARK.fullmatch(text):  # a secret, not a sentence about it
         masked.append(Masked("secret", _preview("secret", text)))
         return "[REDACTED:secret]"
@@ -298,16 +297,16 @@ def _mask(text: str, own: Sequence[re.Pattern[str]], masked: list[Masked]) -> st
 def _spans(text: str, own: Iterable[re.Pattern[str]]) -> Iterator[Span]:
     for pattern in own:
         yield from ((*match.span(), "pattern") for match in pattern.finditer(text) if match.group())
-    lower = redact_context.folded(text)
+    lower = redact_rules.folded(text)
     for rule in (
         (*redact_rules.SHORT_RULES, *redact_rules.RULES) if _LONG_RUN.search(text) else redact_rules.SHORT_RULES
     ):
-        if redact_context.holds(lower, rule.hints):
+        if redact_rules.holds(lower, rule.hints):
             pattern = redact_rules.compiled(rule.pattern)
             group = "secret" if "secret" in pattern.groupindex else 0
             fitting = (match for match in pattern.finditer(text) if _CHECKS[rule.check](match[group]))
             yield from ((*match.span(group), rule.kind) for match in fitting)
-    yield from redact_context.find(text, lower)
+    yield from redact_rules.find(text, lower)
     yield from find(text)
 
 

@@ -10,10 +10,9 @@ from functools import lru_cache
 from memorybook._light import TYPE_CHECKING, Iterator, NamedTuple, Sequence, lazily
 from memorybook.formats import item_md, memory_md, session_md
 from memorybook.formats.escape import Fences, fences
-from memorybook.formats.sections import BY_AGENT, raw
+from memorybook.formats.memory_md import BY_AGENT, raw
 from memorybook.search.types import Passage
-from memorybook.text.tokens import count_tokens, is_question
-from memorybook.text.utterances import only_asks
+from memorybook.text.tokens import count_tokens, is_question, only_asks
 
 if TYPE_CHECKING:
     from memorybook.formats.memory_md import Located
