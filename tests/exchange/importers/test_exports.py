@@ -296,7 +296,7 @@ def test_a_circle_in_a_tree_is_cut_and_a_tree_without_an_end_is_read_to_its_newe
 def test_what_is_too_large_to_be_held_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str, said: str
 ) -> None:
-    for module in ("records.MOST", "memory_files._MOST"):
+    for module in ("records.MOST", "foreign_formats._MOST"):
         monkeypatch.setattr(f"memorybook.exchange.importers.{module}", 200)
     monkeypatch.setattr("memorybook.exchange.importers.records._CHUNK", 64)
     path = tmp_path / name
