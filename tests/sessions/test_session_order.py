@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.sessions.session_order import Listed, pick
+from memorybook.model import Session
+from memorybook.sessions.session_list import pick
 from tables import table
 
 TODAY = date(2023, 5, 12)  # a Friday
 SESSIONS = [
-    Listed(uuid, "", datetime.fromisoformat(began), None)
+    Session(uuid=uuid, created=datetime.fromisoformat(began))
     for uuid, began in (
         ("today", "2023-05-12T08:00"),
         ("evening", "2023-05-11T21:00"),
@@ -24,7 +25,8 @@ SESSIONS = [
 
 
 def picked(words: str) -> str | None:
-    return pick(words, SESSIONS, TODAY)[0]
+    session, _ = pick(words, SESSIONS, TODAY)
+    return session.uuid if session else None
 
 
 @pytest.mark.parametrize(
@@ -82,15 +84,15 @@ def test_the_reason_says_how_the_words_were_read() -> None:
 
 
 def test_a_session_that_lasted_over_midnight_is_of_both_days() -> None:
-    late = Listed("late", "", datetime(2023, 5, 9, 23), datetime(2023, 5, 10, 1))
-    unknown = Listed("unknown", "", None, None)
+    late = Session(uuid="late", created=datetime(2023, 5, 9, 23), updated=datetime(2023, 5, 10, 1))
+    unknown = Session(uuid="unknown")
     for words in ("last Tuesday", "on Wednesday"):
-        assert pick(words, [unknown, late], TODAY)[0] == "late"
+        assert pick(words, [unknown, late], TODAY)[0] == late
     assert pick("last time", [], TODAY) == (None, "")
 
 
 @given(st.text(st.sampled_from("上次一二第前最早个回 lastfirsecondthe0123456789号周末昨天")), st.dates())
 def test_any_words_name_a_known_session_or_none(words: str, today: date) -> None:
-    uuid, reason = pick(words, SESSIONS, today)
-    assert (uuid is None) == (reason == "")
-    assert uuid is None or uuid in {one.uuid for one in SESSIONS}
+    session, reason = pick(words, SESSIONS, today)
+    assert (session is None) == (reason == "")
+    assert session is None or session in SESSIONS

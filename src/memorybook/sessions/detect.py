@@ -8,13 +8,20 @@ from __future__ import annotations
 
 import math
 import os
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from unicodedata import normalize
 
-from memorybook._light import TYPE_CHECKING, Mapping, NamedTuple, Sequence, date, lazily, once
+from memorybook._light import lazily
+from memorybook.text.days.readers import days_of, without_days
+from memorybook.text.tokens import number
 
 if TYPE_CHECKING:
     import re
 
-    from memorybook._light import Any, Iterable, Literal, Mapping
     from memorybook.text.days.readers import Span
 
     Scene = Literal["history", "topic", "session", "within"]
@@ -47,11 +54,15 @@ _HAN = lazily("[\u3400-\u9fff]")
 
 
 _SEVERAL = lazily(
-    r"(?i)\b(?:last|past|previous|latest|recent)\s+(?:\w+\s+){1,2}"
-    r"(?:conversations|chats|sessions|discussions|talks)\b(?!\s+(?:with|between)\s+(?!(?:you|me|us)\b))"
-    r"|(?:最近|最后|过去|近|前)的?这?[0-9二两三四五六七八九十几]{1,3}(?:[次场轮回段]|个)(?:我们|咱们)?的?"
-    r"(?:(?:对话|会话|聊天|谈话|讨论|交谈|交流)(?![室软框群])|[^，。？！]{0,3}[聊谈]了?[些点]?(?:什么|啥|哪))"
+    r"(?i)\b(?:last|past|previous|latest|recent)\s+(?P<en>\d{1,3}|one|two|three|four|five|six|seven|eight|nine|ten|few"
+    r"|couple(?:\s+of)?|several)\s+(?:conversations|chats|sessions|discussions|talks)\b"
+    r"(?!\s+(?:with|between)\s+(?!(?:you|me|us)\b))"
+    r"|(?:最近|最后|过去|近|前)的?这?(?P<zh>[0-9]{1,2}|几|[二两三四五六七八九十]{1,3})"
+    r"(?:[次场轮回段](?:我们|咱们)?的?(?:(?:对话|会话|聊天|谈话|讨论|交谈|交流)(?![室软框群])"
+    r"|[^，。？！]{0,3}[聊谈]了?[些点]?(?:什么|啥|哪))|个(?:我们|咱们)?的?(?:对话|会话|聊天|谈话|讨论)(?![室软框群]))"
 )
+_SOME = {"couple": 2, "few": 3, "several": 5, "几": 3}
+"""How many sessions words mean that give no number."""
 
 
 class Recall(NamedTuple):
@@ -127,8 +138,6 @@ def resembles(best: float, threshold: float, text: str, *, today: date | None = 
 
 def subject(text: str) -> str:
     """The text without days and the words that ask for a recall, of both languages; "" if nothing else is there."""
-    from memorybook.text.days.readers import without_days
-
     text = without_days(text, _ANY_DAY)
     for language in _languages(text):
         text = rules(language).subject(rules(language).plain(text))
@@ -183,10 +192,6 @@ def _said(text: str) -> str:
 
 def _plain(text: str) -> str:
     """In letters and digits of the usual width."""
-    if text.isascii():
-        return text
-    from unicodedata import normalize
-
     return normalize("NFKC", text).replace("’", "'")
 
 
@@ -215,18 +220,13 @@ def _several(said: str) -> Recall | None:
     found = _SEVERAL.search(said)
     if found is None or subject(f"{said[: found.start()]} {said[found.end() :]}"):
         return None
-    from memorybook.sessions.session_order import counted
-
-    limit = counted(found[0])
-    return None if limit is None else Recall("history", found[0].strip(), 0.9, "", None, limit)
+    told = (found["en"] or found["zh"]).lower().split()[0]
+    limit = max(1, _SOME.get(told) or number(told))
+    return Recall("history", found[0].strip(), 0.9, "", None, limit)
 
 
 def _span(text: str, today: date | None) -> Span | None:
-    if today is None:
-        return None
-    from memorybook.text.days.readers import days_of
-
-    return days_of(text, today)
+    return None if today is None else days_of(text, today)
 
 
 # --- recall cues ------------------------------------------------------------------------------------
@@ -265,8 +265,6 @@ class Rules:
     """The table of one language."""
 
     def __init__(self, language: Language) -> None:
-        import tomllib
-
         with open(os.path.join(os.path.dirname(__file__), f"asking_{language}.toml"), "rb") as file:
             table = tomllib.load(file)
         self._same = {word: same for same, words in table["same"].items() for word in words.split()}
@@ -313,14 +311,10 @@ class Rules:
         return _BREAK.sub("", spelled)
 
 
-_TABLES: dict[Language, Rules] = {}
-
-
+@cache
 def rules(language: Language) -> Rules:
     """The table of a language, read when it is first asked for."""
-    if language not in _TABLES:
-        _TABLES[language] = Rules(language)
-    return _TABLES[language]
+    return Rules(language)
 
 
 # --- likeness ---------------------------------------------------------------------------------------
@@ -353,7 +347,7 @@ def runs(text: str, language: Language) -> set[str]:
     Figures are `0`, Latin words in Chinese `a`.
 
     >>> sorted(runs("Where were we?", "en"))[:4]
-    ['$', '? $', '^', '^ where']
+    ['$', '?', '? $', '^']
     """
     pattern, read = (_ENGLISH, _english) if language == "en" else (_CHINESE, _han)
     words = ["^", *map(read, pattern.findall(text.lower())), "$"]
@@ -392,7 +386,7 @@ def _han(word: str) -> str:
     return "0" if word.isdecimal() else "a" if word[0].isalpha() else word
 
 
-@once
+@cache
 def _weights() -> dict[str, dict[str, tuple[int, ...]]]:
     read: dict[str, dict[str, tuple[int, ...]]] = {}
     with open(os.path.join(os.path.dirname(__file__), "likeness.tsv"), encoding="utf-8") as lines:

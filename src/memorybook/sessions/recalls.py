@@ -5,19 +5,20 @@ from __future__ import annotations
 from itertools import chain, islice
 from operator import mul
 from struct import unpack
+from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook import validate as given
-from memorybook._light import TYPE_CHECKING, NamedTuple, Sequence
-from memorybook.errors import Conflict, EmbedderFailed, NotFound
-from memorybook.formats.document import SummaryEmbedding
-from memorybook.inference.arrays import vectors_of
+from memorybook.errors import Conflict, NotFound
 from memorybook.prompt.recall import WORTH_A_LOOK
 from memorybook.search.evidence import relevance, weights_for
 from memorybook.search.search import RELEVANT
 from memorybook.search.types import Candidate, Hit, Passage, Query
+from memorybook.sessions import detect as cues
 from memorybook.sessions import session_list
+from memorybook.sessions.dialogue import asks_of_own_words, asks_of_talks, is_small
 from memorybook.sessions.recall_block import FoundSession, FoundTurn, PastSession, Recollection, Said, Talks, block
-from memorybook.sessions.session_order import end_of, names_place, without_end
+from memorybook.sessions.session_list import end_of, names_place, without_end
+from memorybook.sessions.summary import embedded
 from memorybook.text.screen import screen
 from memorybook.text.tokens import language_of, normalise, query_words, tokens
 
@@ -27,13 +28,12 @@ if TYPE_CHECKING:
     from datetime import date
 
     from memorybook.context import Context
+    from memorybook.formats.document import SummaryEmbedding
     from memorybook.model import Session
-    from memorybook.search.types import Hit, Passage
+    from memorybook.search.types import Hit
     from memorybook.sessions.detect import Recall
     from memorybook.sessions.session_list import Days
     from memorybook.text.days.readers import Span
-
-    Within = tuple[Sequence[Hit], Sequence[str], bool]
 
 
 LOOKED_AT = 100
@@ -53,9 +53,6 @@ ALWAYS: Days = (None, None)
 
 ELSEWHEN = ": all days were searched"
 """How the reason ends where nothing about a question was said on the days that it names."""
-
-NOTHING: Within = ((), (), False)
-"""What is found where nothing is looked for."""
 
 
 def sessions(context: Context, *, limit: int | None, since: str | date | None, until: str | date | None) -> Talks:
@@ -113,11 +110,15 @@ def recall_topic(
         return Recollection("topic", disabled=True)
     named = session_list.days_in(context, text) if days == ALWAYS else ()
     without = session_list.uuid_of(context, current)
-    if named and not _tells(_subject(text)):
+    if named and not _tells(cues.subject(text)):
         return _shown(context, _period(context, named, without)._replace(scene="topic"), text, budget)
     echo = text if text.rstrip().endswith(("?", "？")) else ""
     asked = _Topic(text, most, days, named, without, echo=normalise(echo))
     return _shown(context, _topic(context, asked), text, budget)
+
+
+def _top(context: Context, top: int | None) -> int:
+    return given.size_of(top, context.config.recall.max_search_results, "top")
 
 
 class _Topic(NamedTuple):
@@ -257,10 +258,14 @@ def _within(context: Context, name: str, text: str, top: int, *, echo: str = "")
     """
     one, reason = session_list.chosen(context, name)
     end = end_of(text)
-    query = _subject(without_end(text)) if end else text
-    hits, degraded, relevant = (
-        NOTHING if end and not _tells(query) else _hits_within(context, one.uuid, query, top, echo)
-    )
+    query = cues.subject(without_end(text)) if end else text
+    hits: Sequence[Hit] = ()
+    degraded: Sequence[str] = ()
+    relevant = False
+    if not end or _tells(query):
+        wanted = Query(query, pool=max(LOOKED_AT, 2 * top), session=one.uuid, sources=frozenset({"turn"}))
+        answer = context.book.search(wanted, limit=top, keep=lambda passage: not echo or passage.text.strip() != echo)
+        hits, degraded, relevant = answer.hits, answer.state["degraded"], answer.has_relevant
     most = top if relevant or not end else top // 2
     turns = session_list.turns_at(context, [(one.uuid, hit.passage.turn or "", hit.score) for hit in hits[:most]])
     if end:
@@ -275,12 +280,6 @@ def _within(context: Context, name: str, text: str, top: int, *, echo: str = "")
         has_relevant=(relevant or bool(end)) and bool(turns),
         reason=reason or (f"the {end} of this session" if end else ""),
     )
-
-
-def _hits_within(context: Context, session: str, text: str, top: int, echo: str) -> Within:
-    query = Query(text, pool=max(LOOKED_AT, 2 * top), session=session, sources=frozenset({"turn"}))
-    answer = context.book.search(query, limit=top, keep=lambda passage: not echo or passage.text.strip() != echo)
-    return answer.hits, answer.state["degraded"], answer.has_relevant
 
 
 def earlier(
@@ -308,9 +307,7 @@ def earlier(
 
 def detect(context: Context, text: str) -> Recall | None:
     """See `Memory.detect`."""
-    from memorybook.sessions import detect as rules
-
-    return rules.detect(text, context.config.recall.keywords, today=context.book.day(context.book.now()))
+    return cues.detect(text, context.config.recall.keywords, today=context.book.day(context.book.now()))
 
 
 def recollect(context: Context, text: str, *, current: str | None, max_tokens: int | None) -> Recollection | None:
@@ -328,8 +325,6 @@ def recollect(context: Context, text: str, *, current: str | None, max_tokens: i
 
 def of_talks(context: Context, text: str, *, current: str | None, max_tokens: int) -> Recollection | None:
     """The same, of a text that asks for earlier talks as such, on no subject; None for any other."""
-    from memorybook.sessions.dialogue import asks_of_talks
-
     return recollect(context, text, current=current, max_tokens=max_tokens) if asks_of_talks(text) else None
 
 
@@ -369,8 +364,6 @@ def _own_words(context: Context, text: str, days: Sequence[Span], current: str |
 
     Questions about earlier talks are no answer to another.
     """
-    from memorybook.sessions.dialogue import asks_of_own_words, asks_of_talks, is_small
-
     if not asks_of_own_words(text):
         return None
 
@@ -420,12 +413,6 @@ def _sessions(context: Context, text: str, about: str, current: str | None) -> R
     return Recollection("history", told, span=days, has_relevant=True, reason=f"{len(told)} of {len(known)} sessions")
 
 
-def _subject(text: str) -> str:
-    from memorybook.sessions.detect import subject
-
-    return subject(text)
-
-
 def _tells(words: str) -> bool:
     """Whether the words name a subject: more than what is left of a day."""
     return any(len(word) > 1 and not word.isdecimal() for word in query_words(words))
@@ -436,13 +423,11 @@ def _alike(context: Context, text: str, without: str | None) -> Recollection | N
     least = context.config.recall.similarity_threshold
     if least <= 0:
         return None
-    from memorybook.sessions.detect import resembles
-
     query = Query(text, sources=frozenset({"turn", "summary"}))
     answer = context.book.search(
         query, limit=1, min_score=least, keep=lambda passage: without is None or passage.session != without
     )
-    like = resembles(max((hit.relevance for hit in answer.hits), default=0.0), least, text)
+    like = cues.resembles(max((hit.relevance for hit in answer.hits), default=0.0), least, text)
     if like is None:
         return None
     found = _topic(context, _Topic(text, context.config.recall.max_search_results, without=without))
@@ -455,7 +440,8 @@ def _alike(context: Context, text: str, without: str | None) -> Recollection | N
 def _shown(context: Context, found: Recollection, text: str, max_tokens: int) -> Recollection:
     """The recollection with places of its turns, and its block, in the language of the question or of what was said."""
     shared = context.book.transcripts.shared({turn.id for turn in found.turns})
-    found = found._replace(turns=tuple(_placed(turn, turn.id in shared) for turn in found.turns))
+    places = (f"turn:{one.session}/{one.id}" if one.id in shared else f"turn:{one.id}" for one in found.turns)
+    found = found._replace(turns=tuple(one._replace(place=at) for one, at in zip(found.turns, places, strict=True)))
     texts = [text] if text else [*(one.summary for one in found.sessions), *(turn.text for turn in found.turns[:20])]
     made = block(
         [_told(context, one, found) for one in found.sessions],
@@ -472,30 +458,16 @@ def _shown(context: Context, found: Recollection, text: str, max_tokens: int) ->
     return found._replace(text=made.text, tokens=made.tokens, degraded=degraded)
 
 
-def _placed(turn: FoundTurn, shared: bool) -> FoundTurn:
-    return turn._replace(place=f"turn:{turn.session}/{turn.id}" if shared else f"turn:{turn.id}")
-
-
 def _told(context: Context, one: FoundSession, found: Recollection) -> PastSession:
     of_it = sorted((turn for turn in found.turns if turn.session == one.uuid), key=lambda turn: turn.position)
+    dated = [context.book.day(turn.time).isoformat() if turn.time is not None else "" for turn in of_it]
     said = [
-        Said(turn.speaker, turn.text, _day(context, turn), turn.place, turn.score or float(place))
-        for place, turn in enumerate(of_it)
+        Said(turn.speaker, turn.text, day, turn.place, turn.score or float(place))
+        for place, (turn, day) in enumerate(zip(of_it, dated, strict=True))
     ]
     begun = one.started or one.updated
     day = context.book.day(begun).isoformat() if begun is not None else ""
     return PastSession(day, one.title, one.turns, one.open, one.summary, said)
-
-
-def _day(context: Context, turn: FoundTurn) -> str:
-    return context.book.day(turn.time).isoformat() if turn.time is not None else ""
-
-
-# --- what callers give -----------------------------------------------------------------------------
-
-
-def _top(context: Context, top: int | None) -> int:
-    return given.size_of(top, context.config.recall.max_search_results, "top")
 
 
 # --- group by session -------------------------------------------------------------------------------
@@ -522,7 +494,10 @@ Down to 0.7 it cost no session that was asked for on any set that was measured; 
 
 
 TELLING = 4
-"""Words below which a turn says nothing that has nothing in common with the question: `Sure, got it.`, 明白."""
+"""Words below which a turn says nothing that has nothing in common with the question: `Sure, got it.`, 明白.
+
+A single Han character is none.
+"""
 
 
 class Spoken(NamedTuple):
@@ -586,20 +561,19 @@ def best_turns(found: Sequence[Spoken], most: int) -> list[tuple[str, str, float
     says next to nothing.
     """
     clear = max((hit.relevance for one in found for hit in one.hits), default=0.0) >= CLEAR
+
+    def tells(text: str) -> bool:
+        return sum(1 for word in tokens(text) if len(word) > 1 or word.isascii()) >= TELLING
+
     scores: dict[tuple[str, str], float] = {}
     for one in found:
         for hit in one.hits:
-            near = hit.relevance > 0 or (not clear and _has_words(hit.passage.text))
+            near = hit.relevance > 0 or (not clear and tells(hit.passage.text))
             if near and hit.passage.turn is not None and hit.passage.session is not None:
                 place = (hit.passage.session, hit.passage.turn)
                 scores.setdefault(place, hit.score + LEANING * one.score)
     best = sorted(scores, key=lambda place: -scores[place])
     return [(*place, scores[place]) for place in best[:most]]
-
-
-def _has_words(text: str) -> bool:
-    """Whether a text has words enough; a single Han character is none."""
-    return sum(1 for word in tokens(text) if len(word) > 1 or word.isascii()) >= TELLING
 
 
 # --- open session search ----------------------------------------------------------------------------
@@ -619,7 +593,8 @@ def alike(context: Context, text: str, *, without: str | None) -> list[tuple[Ses
     asked = query_words(text)
     embedder = context.embedder
     judge = relevance(dict.fromkeys(asked, 1.0), weights_for(embedder.name if embedder is not None else None))
-    question = _embedded(context, text) if any(vector is not None for _, vector in told) else None
+    wanted = [text if any(vector is not None for _, vector in told) else ""]
+    [question], _ = embedded(context, wanted)  # that the embedder failed the search tells
     found = []
     for session, vector in told:
         words = frozenset(tokens(session.summary))
@@ -629,24 +604,8 @@ def alike(context: Context, text: str, *, without: str | None) -> list[tuple[Ses
     return found
 
 
-def _embedded(context: Context, text: str) -> SummaryEmbedding | None:
-    """The vector of the question; None if there is no embedder, or it failed, which the search tells."""
-    embedder = context.embedder
-    if embedder is None:
-        return None
-    try:
-        [vector] = vectors_of(embedder, [text])
-    except EmbedderFailed:
-        return None
-    return SummaryEmbedding(embedder.name, embedder.dimensions, vector) if vector is not None else None
-
-
 def _cosine(one: SummaryEmbedding | None, other: SummaryEmbedding | None) -> float | None:
     """Of two vectors of unit length; None unless both are there, and of one embedder."""
     if one is None or other is None or one[:2] != other[:2]:
         return None
-    return float(sum(map(mul, _numbers(one), _numbers(other))))
-
-
-def _numbers(embedding: SummaryEmbedding) -> tuple[float, ...]:
-    return unpack(f"<{embedding.dimensions}f", embedding.vector)
+    return float(sum(map(mul, *(unpack(f"<{each.dimensions}f", each.vector) for each in (one, other)))))

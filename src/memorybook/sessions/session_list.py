@@ -1,28 +1,33 @@
-"""Past conversations as they are known: in the transcripts, and in the summaries that stand in the book."""
+"""Past conversations as they are known, in the transcripts and in summaries of the book, and which of them words mean.
+
+By name, by order ("the last one", 上上次, 第二次) and by time ("the second of yesterday").
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import islice
 
 from memorybook import locale
 from memorybook import validate as given
 from memorybook._light import TYPE_CHECKING, date, datetime, lazily, timedelta
 from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound
+from memorybook.forget.tombstones import turns_without, untold, worth_telling
 from memorybook.formats import session_md
-from memorybook.sessions import session_order
+from memorybook.model import Session, SessionSummary, Turn
 from memorybook.sessions.dialogue import asks_of_talks
 from memorybook.sessions.recall_block import FoundSession, FoundTurn
-from memorybook.sessions.session_order import Listed
 from memorybook.sessions.summarize import summarize
 from memorybook.sessions.turns import GOING_ON
 from memorybook.text.days import readers
 from memorybook.text.days.readers import days_of, spans_in
 from memorybook.text.splitting import utc_day
+from memorybook.text.tokens import number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from datetime import datetime
-
     from memorybook.context import Context
-    from memorybook.model import Session, SessionSummary, Turn
     from memorybook.search.types import Passage
     from memorybook.text.days.readers import Span
 
@@ -42,17 +47,6 @@ Days = tuple[str | None, str | None]
 # --- one session -----------------------------------------------------------------------------------
 
 
-def told_of(context: Context, name: str) -> Session | None:
-    """The session of that uuid or name of which only a summary tells; None if there is none.
-
-    Raises Conflict if several are called so.
-    """
-    told = [(path, page) for path, page in _pages(context) if name in (page.session, page.name)]
-    if len(told) > 1:
-        raise Conflict(f"{len(told)} summaries are of a session {name!r}: name one, such as {told[0][0]!r}")
-    return _only_told(*told[0]) if told else None
-
-
 def known_session(context: Context, uuid: str, path: str = "") -> Session | None:
     """The session by uuid, else what the summary at `path` tells of it; None if neither is there any more."""
     try:
@@ -62,23 +56,11 @@ def known_session(context: Context, uuid: str, path: str = "") -> Session | None
     return _only_told(path, page) if page is not None else None
 
 
-def of_page(context: Context, path: str) -> Session | None:
-    """The session that the summary at that path is of; None if there is no such page. Raises UnsafePath."""
-    page = _page(context, path)
-    return None if page is None else known_session(context, page.session or path, path)
-
-
 def _only_told(path: str, page: SessionSummary) -> Session:
     """A session that only a summary tells of: another book's, or one whose turns are not kept."""
-    from memorybook.model import Session
-
+    ended = page.ended or page.started
     return Session(
-        uuid=page.session or path,
-        name=page.name,
-        path=path,
-        created=page.started,
-        updated=page.ended or page.started,
-        ended=page.ended or page.started,
+        uuid=page.session or path, name=page.name, path=path, created=page.started, updated=ended, ended=ended
     )
 
 
@@ -90,17 +72,11 @@ def _page(context: Context, path: str) -> SessionSummary | None:
         return None
 
 
-def _pages(context: Context) -> Iterator[tuple[str, SessionSummary]]:
-    """Every summary with its path, by the day in its name, newest first."""
-    paths = (info.path for info in context.book.documents.list() if info.path.startswith(FOLDER))
-    for path in sorted(paths, key=_file, reverse=True):
-        page = _page(context, path)
-        if page is not None:
-            yield path, page
-
-
 def found(context: Context, session: Session, score: float = 0.0) -> FoundSession:
-    """A session as recalls show it; its summary is the page that stands in the book, else made of what was said."""
+    """A session as recalls show it; its summary is the page that stands in the book, else made of what was said.
+
+    What was decided stands below it, each once.
+    """
     if not session.turn_ids:  # as it comes from `newest`
         session = known_session(context, session.uuid, session.path) or session
     page = _page(context, session.path) if session.path else None
@@ -108,56 +84,36 @@ def found(context: Context, session: Session, score: float = 0.0) -> FoundSessio
     if page is None:
         page = _unwritten(context, session)
         title = page.title
+    said = page.summary.casefold()
+    decided = [f"- {each}" for each in page.decisions if each.casefold() not in said]
     return FoundSession(
         session.uuid,
         session.name,
         title,
-        _summary(page),
+        "\n".join([*page.summary.splitlines(), *decided]),
         session.created,
         session.ended,
         len(session.turn_ids) or page.turns,
         session.path,
         score,
         session.updated,
-        goes_on(session),
+        _goes_on(session),
     )
 
 
-def goes_on(session: Session) -> bool:
+def _goes_on(session: Session) -> bool:
     """Whether it goes on by itself: a talk with an agent or a chat that nobody ended."""
     return session.ended is None and session.source in GOING_ON
 
 
-def begun(context: Context, session: str) -> datetime | None:
-    """When a session (uuid) began; None if it is not known."""
-    known = known_session(context, session)
-    return None if known is None else known.created
-
-
-def title_of(context: Context, session: Session) -> str:
-    """The title on its page, which a person may have edited; its own where it has none, "" if neither is there."""
-    page = _page(context, session.path) if session.path else None
-    return page.title or session.title if page is not None else session.title
-
-
 def _unwritten(context: Context, session: Session) -> SessionSummary:
     """What there is to say of a session without a page: what the transcripts have, else its own best sentences."""
-    from memorybook.forget.tombstones import turns_without, untold, worth_telling
-    from memorybook.model import SessionSummary
-
     session = untold(context, session)
     if session.summary:
         return SessionSummary(session=session.uuid, title=session.title, summary=session.summary)
     turns = context.book.transcripts.turns(session.uuid, last=SUMMARIZED)
     told = turns_without(turns, worth_telling(context, session.uuid, turns))
     return summarize(told, session=session, language=context.config.language)
-
-
-def _summary(page: SessionSummary) -> str:
-    """The summary, then what was decided, each once."""
-    lines = page.summary.splitlines()
-    said = page.summary.casefold()
-    return "\n".join([*lines, *(f"- {each}" for each in page.decisions if each.casefold() not in said)])
 
 
 def said(turn: Turn, score: float = 0.0) -> FoundTurn:
@@ -183,47 +139,38 @@ def talked_in(context: Context, days: Days = (None, None), *, without: str | Non
 
     One that was only opened is no earlier conversation, nor one in which nothing was said but what asks for those.
     """
-    return (one for one in newest(context, days, without=without) if not _is_silent(context, one))
-
-
-def _is_silent(context: Context, session: Session) -> bool:
-    if session.title or session.summary:
-        return False
-    turns = context.book.transcripts.turns(session.uuid, last=SUMMARIZED)
-    if not turns:
-        return session.created == session.updated and not session.path
-    said = [turn.text for turn in turns if turn.role in ("user", "")]
-    return bool(said) and all(map(asks_of_talks, said))
+    for one in newest(context, days, without=without):
+        named = one.title or one.summary
+        turns = () if named else context.book.transcripts.turns(one.uuid, last=SUMMARIZED)
+        said = [turn.text for turn in turns if turn.role in ("user", "")]
+        empty = not turns and one.created == one.updated and not one.path
+        if named or not (empty or (said and all(map(asks_of_talks, said)))):
+            yield one
 
 
 def _merged(context: Context, since: str | None) -> Iterator[Session]:
     """What the transcripts have and what only a summary tells of, newest first, read as far as it is asked for."""
-    paths = [info.path for info in context.book.documents.list() if info.path.startswith(FOLDER)]
-    paths.sort(key=_file)
+    paths = sorted(_pages(context), key=_file)
     known: set[str] = set()
     told: list[Session] = []
-    for batch in _stored(context):
+    seen, size = 0, 16
+    while batch := context.book.transcripts.sessions(limit=seen + size, turn_ids=False)[seen:]:
         known.update(session.path for session in batch)
         told = sorted([*told, *_told_only(context, paths, known, utc_day(batch[-1].updated) or "")], key=_time)
         for session in batch:
             while told and _time(told[-1]) > _time(session):
                 yield told.pop()
             yield session
-        if since is not None and batch[-1].updated is not None and _day(context, batch[-1].updated) < since:
+        last = batch[-1].updated
+        if len(batch) < size or (since is not None and last is not None and _day(context, last) < since):
             break
+        seen, size = seen + size, 4 * size
     yield from sorted([*told, *_told_only(context, paths, known, since or "")], key=_time, reverse=True)
 
 
-def _stored(context: Context) -> Iterator[Sequence[Session]]:
-    """What the transcripts have, newest first, a few at a time; without the ids of their turns."""
-    seen, size = 0, 16
-    while True:
-        found = context.book.transcripts.sessions(limit=seen + size, turn_ids=False)
-        if found[seen:]:
-            yield found[seen:]
-        if len(found) < seen + size:
-            return
-        seen, size = len(found), 4 * size
+def _pages(context: Context) -> list[str]:
+    """The paths of the summaries."""
+    return [info.path for info in context.book.documents.list() if info.path.startswith(FOLDER)]
 
 
 def _told_only(context: Context, paths: list[str], known: set[str], since: str) -> Iterator[Session]:
@@ -234,20 +181,13 @@ def _told_only(context: Context, paths: list[str], known: set[str], since: str) 
     while paths and _file(paths[-1])[:10] >= since:
         path = paths.pop()
         page = None if path in known else _page(context, path)
-        if page is not None and not (page.session and _is_stored(context, page.session)):
+        if page is not None and not (page.session and known_session(context, page.session)):
             yield _only_told(path, page)
 
 
 def _file(path: str) -> str:
     """The name of a page, which begins with its day, whether it is of this book or of another machine's folder."""
     return path.rpartition("/")[2]
-
-
-def _is_stored(context: Context, uuid: str) -> bool:
-    try:
-        return bool(context.book.transcripts.session(uuid))
-    except NotFound:
-        return False
 
 
 def _time(session: Session) -> float:
@@ -274,18 +214,14 @@ def uuid_of(context: Context, session: str | None) -> str | None:
     """The uuid of the current session; as it is given, if no turn of it is stored yet."""
     if not session:
         return None
-    try:
-        return context.book.transcripts.session(session).uuid
-    except NotFound:
-        return session
+    known = known_session(context, session)
+    return known.uuid if known is not None else session
 
 
 def turns_at(context: Context, places: Sequence[tuple[str, str, float]]) -> tuple[FoundTurn, ...]:
     """The turns at (session, id, score), in that order; what is gone is left out."""
-    turns = []
-    for session, id, score in places:
-        turns += [said(turn, score) for turn in context.book.transcripts.find(id, session)]
-    return tuple(turns)
+    find = context.book.transcripts.find
+    return tuple(said(turn, score) for session, id, score in places for turn in find(id, session))
 
 
 def beside(context: Context, found: Sequence[FoundTurn], most: int, *, without: str = "") -> list[FoundTurn]:
@@ -302,13 +238,13 @@ def at_end(
     context: Context, session: str, end: str, most: int, known: Sequence[FoundTurn], *, without: str = ""
 ) -> list[FoundTurn]:
     """At most so many turns at the `start` or the `end` of a session, in their order, but for those that are known."""
-    turns = [turn for turn in context.book.transcripts.turns(session) if turn.text.strip() != without]
     places = {turn.position for turn in known}
+    turns = [turn for turn in context.book.transcripts.turns(session) if turn.text.strip() != without]
     turns = [turn for turn in turns if turn.position not in places]
     return [said(turn) for turn in (turns[:most] if end == "start" else turns[max(0, len(turns) - most) :])]
 
 
-# --- resolve session --------------------------------------------------------------------------------
+# --- which session ---------------------------------------------------------------------------------
 
 SHORTEST = 4
 """Bytes of a uuid or a title by which a session is known, where no other begins so."""
@@ -320,10 +256,7 @@ LONGEST_QUESTION = 300
 """Characters from which a text tells something more likely than it asks: days in it narrow nothing."""
 
 _OF_UUIDS = frozenset("0123456789abcdef-")
-_DAY = lazily(r"\d{4}-\d\d?-\d\d?")
-
-
-# --- which session ---------------------------------------------------------------------------------
+_DATE = lazily(r"\d{4}-\d\d?-\d\d?")
 
 
 def chosen(context: Context, words: str, *, without: str | None = None, asked: bool = False) -> tuple[Session, str]:
@@ -333,7 +266,7 @@ def chosen(context: Context, words: str, *, without: str | None = None, asked: b
     time", 第二次, a day), what a summary in the book calls it, its title or how that begins.
 
     Args:
-        memory: Where it is looked for.
+        context: Where it is looked for.
         words: See `Memory.recall_session`.
         without: Uuid of the current session, which words of order and time do not mean.
         asked: Whether they are a whole question, which is no title: a session that is called so only asked the same.
@@ -342,108 +275,103 @@ def chosen(context: Context, words: str, *, without: str | None = None, asked: b
         NotFound: None is meant. Conflict: several are.
     """
     words = words.strip()
-    page = of_page(context, words) if words.startswith(FOLDER) else None
-    if page is not None:
-        return page, ""
+    page = _page(context, words) if words.startswith(FOLDER) else None
+    told = known_session(context, page.session or words, words) if page is not None else None
+    if told is not None:
+        return told, ""
     try:
         return context.book.transcripts.session(words), ""
     except NotFound as error:
         unknown = error
-    found = _by_beginning(context, words) or _by_order(context, words, without)
-    if found is None:
-        named = not asked and len(words) <= LONGEST_NAME
-        told = told_of(context, words) or _titled(context, words) if named else None
-        if told is None:
-            raise _missing(context, words, unknown, without) from unknown
+    one, reason = _by_beginning(context, words), f"its uuid begins with {words!r}"
+    if one is None:
+        one, reason = pick(words, _listed(context, words, without), _today(context))
+    if one is not None:
+        return known_session(context, one.uuid, one.path) or one, reason
+    told = _by_name(context, words) if not asked and len(words) <= LONGEST_NAME else None
+    if told is not None:
         return told, ""
-    one, reason = found
-    return known_session(context, one.uuid, one.path) or one, reason
+    days = days_in(context, words)
+    if days:
+        on = told_without(context, around(days), without)
+        raise NotFound(f"nothing was said {on}, which is how {words!r} was understood") from unknown
+    raise locale.error(NotFound, f"{unknown.message_id}_nor_words", **unknown.values) from unknown
 
 
-def _by_beginning(context: Context, words: str) -> tuple[Session, str] | None:
+def _by_beginning(context: Context, words: str) -> Session | None:
+    """The session whose uuid begins so. Raises Conflict if several do."""
     wanted = words.lower()
-    if len(wanted) < SHORTEST or not set(wanted) <= _OF_UUIDS or _DAY.fullmatch(wanted):
+    if len(wanted) < SHORTEST or not set(wanted) <= _OF_UUIDS or _DATE.fullmatch(wanted):
         return None
     found = [session for session in newest(context) if session.uuid.lower().startswith(wanted)]
     if len(found) > 1:
         names = ", ".join(repr(session.uuid) for session in found[:5])
         raise locale.error(Conflict, "problems.sessions_begin", count=len(found), start=repr(words), uuids=names)
-    return (found[0], f"its uuid begins with {words!r}") if found else None
+    return found[0] if found else None
 
 
-def _titled(context: Context, words: str) -> Session | None:
-    """The session of that title, else of the only one that begins so; None if none or several do."""
+def _by_name(context: Context, words: str) -> Session | None:
+    """The session of that uuid, name or title, else of the only title that begins so; None if none or several do.
+
+    A title on a page, which a person may have edited, counts before the session's own. Raises Conflict if several
+    summaries are of sessions of that name.
+    """
+    pages = [(path, _page(context, path)) for path in sorted(_pages(context), key=_file, reverse=True)]
+    told = [(path, page) for path, page in pages if page is not None and words in (page.session, page.name)]
+    if len(told) > 1:
+        raise Conflict(f"{len(told)} summaries are of a session {words!r}: name one, such as {told[0][0]!r}")
+    if told:
+        return _only_told(*told[0])
+    titles = {path: page.title for path, page in pages if page is not None}
+    known = [(one, (titles.get(one.path) or one.title).casefold()) for one in newest(context)]
     wanted = words.removesuffix("…").casefold()
-    known = [(one, title_of(context, one).casefold()) for one in newest(context)]
-    same = [one for one, title in known if title == wanted]
-    if len(wanted.encode(errors="replace")) < SHORTEST:
-        return same[0] if same else None
-    found = same[:1] or [one for one, title in known if title.startswith(wanted)]
+    found = [one for one, title in known if title == wanted][:1]
+    if not found and len(wanted.encode(errors="replace")) >= SHORTEST:
+        found = [one for one, title in known if title.startswith(wanted)]
     return found[0] if len(found) == 1 else None
 
 
-def _missing(context: Context, words: str, unknown: NotFound, without: str | None) -> NotFound:
-    """Why there is no such session: nothing was said on the days that the words name, or nothing is called so."""
-    days = days_in(context, words)
-    if days:
-        on = told_without(context, around(days), without)
-        return NotFound(f"nothing was said {on}, which is how {words!r} was understood")
-    return locale.error(NotFound, f"{unknown.message_id}_nor_words", **unknown.values)
-
-
-def told(days: Days) -> str:
-    """Days, both of which are given, in words."""
-    first, last = days
-    return f"on {first}" if first == last else f"from {first} to {last}"
-
-
 def told_without(context: Context, days: Days, without: str | None) -> str:
-    """The same; and, if it goes on in these days, that the session of the uuid `without` is not looked into."""
+    """Days in words; and, if it goes on in these days, that the session of the uuid `without` is not looked into."""
     book, (first, last) = context.book, days
-    try:
+    told = f"on {first}" if first == last else f"from {first} to {last}"
+    began = None
+    with suppress(NotFound, Conflict):
         began = book.transcripts.session(without).created if without else None
-    except (NotFound, Conflict):
-        began = None
     theirs = began is not None and str(book.day(began)) <= str(last) and str(first) <= str(book.day(book.now()))
-    return told(days) + (" in other sessions" if theirs else "")
-
-
-def _by_order(context: Context, words: str, without: str | None) -> tuple[Session, str] | None:
-    """By words of order and time; of several sessions of a day the last, where they say nothing else."""
-    known: dict[str, Session] = {}
-    uuid, reason = session_order.pick(
-        words, _listed(context, words, without, known), context.book.day(context.book.now())
-    )
-    return None if uuid is None else (known[uuid], reason)
+    return f"{told} in other sessions" if theirs else told
 
 
 def those(context: Context, words: str, *, without: str | None) -> tuple[list[Session], Days]:
-    """All sessions of the days that the words name, newest first, and these days; none and all days if they name none.
+    """All sessions of the days that the words name, and of the part of the day, newest first, and these days.
 
-    Arguments are those of `chosen`.
+    None and all days if they name none. Arguments are those of `chosen`.
     """
-    known: dict[str, Session] = {}
-    today = context.book.day(context.book.now())
-    meant = days_of(words, today)
+    meant = days_of(words, _today(context))
     if meant is None:
         return [], (None, None)
-    found = session_order.those(words, _listed(context, words, without, known), today)
-    return [known[one.uuid] for one in found], _days(meant)
+    known = [one for one in _listed(context, words, without) if _overlaps(one, *meant)]
+    return _at_hours(words, known), _iso(meant)
 
 
-def _listed(context: Context, words: str, without: str | None, known: dict[str, Session]) -> Iterator[Listed]:
-    """The sessions of the days that the words name, of all where they name none, newest first; added to `known`."""
-    meant = days_of(words, context.book.day(context.book.now()))
-    first = None if without is None or meant is not None else begun(context, without)
-    for one in talked_in(context, _days(meant) if meant is not None else (None, None), without=without):
-        if first is not None and goes_on(one) and one.updated is not None and one.updated > first:
+def _listed(context: Context, words: str, without: str | None) -> Iterator[Session]:
+    """The sessions of the days that the words name, of all where they name none, newest first, by the book's clock."""
+    meant = days_of(words, _today(context))
+    current = None if without is None or meant is not None else known_session(context, without)
+    first = current.created if current is not None else None
+    zone = context.book.zone
+    for one in talked_in(context, _iso(meant) if meant is not None else (None, None), without=without):
+        if first is not None and _goes_on(one) and one.updated is not None and one.updated > first:
             continue  # held beside the current one, not before it
-        known[one.uuid] = one
-        yield Listed(one.uuid, one.name, _here(context, one.created), _here(context, one.updated))
+        created, updated = (time and time.astimezone(zone) for time in (one.created, one.updated))
+        yield replace(one, created=created, updated=updated)
 
 
-def _here(context: Context, time: datetime | None) -> datetime | None:
-    return None if time is None else time.astimezone(context.book.zone)
+# --- which days ------------------------------------------------------------------------------------
+
+
+def _today(context: Context) -> date:
+    return context.book.day(context.book.now())
 
 
 def days_given(context: Context, since: str | date | None, until: str | date | None) -> Days:
@@ -451,20 +379,15 @@ def days_given(context: Context, since: str | date | None, until: str | date | N
 
     Raises InvalidInput for what names no day.
     """
-    first = _day_given(context, since, 0)
-    return given.days_of(first, _day_given(context, until, 1))
 
+    def day(given_day: str | date | None, end: int) -> str | date | None:
+        try:
+            return given.day_of(given_day, "day")
+        except InvalidInput:
+            meant = days_of(given_day, _today(context)) if isinstance(given_day, str) else None
+            return given_day if meant is None else _iso(meant)[end]
 
-def _day_given(context: Context, day: str | date | None, end: int) -> str | date | None:
-    """The day on which the days begin (0) or end (1) that words name; what names none as it is."""
-    try:
-        return given.day_of(day, "day")
-    except InvalidInput:
-        meant = days_of(day, context.book.day(context.book.now())) if isinstance(day, str) else None
-        return day if meant is None else _days(meant)[end]
-
-
-# --- which days ------------------------------------------------------------------------------------
+    return given.days_of(day(since, 0), day(until, 1))
 
 
 def days_in(context: Context, question: str) -> tuple[Span, ...]:
@@ -472,47 +395,51 @@ def days_in(context: Context, question: str) -> tuple[Span, ...]:
 
     None if it is so long that it tells something more likely than it asks.
     """
-    return () if len(question) > LONGEST_QUESTION else spans_in(question, context.book.day(context.book.now()))
+    return () if len(question) > LONGEST_QUESTION else spans_in(question, _today(context))
 
 
 def without_days(context: Context, question: str) -> str:
     """The question without the words that `days_in` reads."""
-    return readers.without_days(question, context.book.day(context.book.now()))
+    return readers.without_days(question, _today(context))
 
 
-def _days(span: Span) -> tuple[str, str]:
+def _iso(span: Span) -> tuple[str, str]:
     return date.fromordinal(span[0]).isoformat(), date.fromordinal(span[1]).isoformat()
 
 
 def around(wanted: Sequence[Span]) -> Days:
     """From the first to the last day of the spans, at least one."""
-    return _days((min(first for first, _ in wanted), max(last for _, last in wanted)))
+    return _iso((min(first for first, _ in wanted), max(last for _, last in wanted)))
 
 
 def widened(days: Days) -> Days:
     """A day more at each end: passages are dated by days of UTC, the book's may begin up to a day before or after."""
-    first, last = days
-    return first and _moved(first, -1), last and _moved(last, 1)
 
+    def moved(day: str | None, by: int) -> str | None:
+        try:
+            return day and (date.fromisoformat(day) + timedelta(days=by)).isoformat()
+        except OverflowError:
+            return day
 
-def _moved(day: str, by: int) -> str:
-    try:
-        return (date.fromisoformat(day) + timedelta(days=by)).isoformat()
-    except OverflowError:
-        return day
+    return moved(days[0], -1), moved(days[1], 1)
 
 
 def said_within(context: Context, days: Days, wanted: Iterable[Span] = ()) -> Callable[[Passage], bool]:
-    """Whether a passage that `widened` lets through is of these days, and of one of the spans, by the book's time."""
+    """Whether a passage that `widened` lets through is of these days, and of one of the spans, by the book's time.
+
+    A turn is of the day that it was said on, if it has a time; all else as it is dated.
+    """
     first, last = days
-    spoken = [_days(span) for span in wanted]
+    spoken = [_iso(span) for span in wanted]
 
     def holds(passage: Passage) -> bool:
         day = passage.date
         well_inside = day is not None and (first is None or first < day) and (last is None or day < last)
         if (first is None and last is None) or (well_inside and len(spoken) < 2):
             return True
-        day = _day_of(context, passage)
+        if passage.turn is not None and passage.source == "turn":
+            turns = context.book.transcripts.find(passage.turn, passage.session)
+            day = next((_day(context, turn.time) for turn in turns if turn.time is not None), day)
         if day is None or (first is not None and day < first) or (last is not None and day > last):
             return False
         return not spoken or any(begin <= day <= end for begin, end in spoken)
@@ -520,10 +447,136 @@ def said_within(context: Context, days: Days, wanted: Iterable[Span] = ()) -> Ca
     return holds
 
 
-def _day_of(context: Context, passage: Passage) -> str | None:
-    """The day that a passage is of: a turn's in the book's timezone, if it has a time; else as it is dated."""
-    if passage.turn is not None and passage.source == "turn":
-        for turn in context.book.transcripts.find(passage.turn, passage.session):
-            if turn.time is not None:
-                return context.book.day(turn.time).isoformat()
-    return passage.date
+# --- words of order --------------------------------------------------------------------------------
+
+_TALK = r"(?:conversation|chat|session|discussion|talk|exchange|dialogue|call|time|one)s?"
+_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
+_COUNT = r"(?:\d{1,3}|one|two|three|four|five|six|seven|eight|nine|ten)"
+_NAMED = f"(?:{'|'.join(_ORDINALS)})"
+_NTH = "(?:" + "|".join(_ORDINALS) + r"|\d{1,3}(?:st|nd|rd|th))"
+_HAN_NTH = "[0-9一二两三四五六七八九十]{1,3}"
+_HAN_TALK = "(?:对话|会话|聊天|谈话|讨论|[次回场轮])"
+
+_BACK = lazily(
+    rf"(?i)\b(?:{_TALK}|the)\s+before\s+(?:our\s+|the\s+)?(?P<two>last|previous)\b"
+    rf"|\blast\s+(?:{_TALK}\s+)?but\s+(?P<but>one|two)\b"
+    rf"|\b(?P<nth>{_NTH})[\s-]+(?:to|from)[\s-]+(?:the\s+)?last\b|\b(?P<count>{_COUNT})\s+{_TALK}\s+(?:ago|back|before)\b"
+    rf"|(?P<up>上{{2,}})一?{_HAN_TALK}|(?P<up2>上{{2,}})个(?:对话|会话|聊天)|倒数第(?P<from_end>{_HAN_NTH}){_HAN_TALK}?"
+    rf"|(?:往前|倒回)[^，。]{{0,2}}(?P<steps>{_HAN_NTH}){_HAN_TALK}"
+)
+_FORTH = lazily(
+    rf"(?i)\b(?P<nth>{_NTH})\s+(?:ever\s+|of\s+(?:our\s+|the\s+|those\s+)?)?{_TALK}\b|^\W*(?:the\s+)?(?P<bare>{_NAMED})\W*$"
+    r"|\b(?:earliest|oldest|very\s+first)\b|\bthe\s+first\s+thing\b"
+    rf"|第(?P<zh>{_HAN_NTH})个?{_HAN_TALK}|首次|头一[次回场]|最早|最初那?[次回场]"
+)
+_LAST = lazily(
+    rf"(?i)\b(?:last|previous|prior|latest|preceding|(?:most\s+)?recent|past)\s+(?:ever\s+)?{_TALK}\b|\b(?:last|latest)\s+thing\b"
+    rf"|^\W*(?:the\s+)?(?:last|latest|previous)\W*$|\b{_TALK}\s+before\s+(?:this|that|now)\b|\blast\s+(?:talk|speak|chat)"
+    r"|\bleft\s+off\b|\bwhere(?:'d\s+we|\s+(?:did|were|had)\s+we|\s+(?:we|you)\s+(?:stopped|were|left|got))\b"
+    r"|\b(?:continue|resume|pick\s+(?:\w+\s+)?up|carry\s+on)\b"
+    rf"|上一?[次回场轮]|上一?个{_HAN_TALK}|(?:最近|最后)的?[那一]?{_HAN_TALK}|前一[次回场]"
+    "|(?:停|断)[下开]?的?在?(?:地方|哪)|续上|接着|继续|没(?:聊|说|做|弄|谈)完"
+)
+_SAYING = r"(?:message|question|request|prompt|input|turn|repl(?:y|ie)|answer|response|sentence|line|remark|thing)s?"
+_START = lazily(
+    r"(?i)\b(?:at|from|in)\s+the\s+(?:very\s+)?(?:start|beginning|outset|top)\b|\bto\s+(?:start|begin)\s+with\b"
+    rf"|\b(?:first|initial|opening|original|earliest)\s+(?:\w+\s+)?{_SAYING}\b|\b(?:say|said|ask|asked)\s+first\b"
+    "|一开始|最开始|开始时|开头|最初|最先|最早|起初|起头|头里|[第头]一[个条句轮次]"
+)
+_END = lazily(
+    rf"(?i)\b(?:last|latest|previous|preceding|most\s+recent)\s+(?:\w+\s+)?{_SAYING}\b"
+    r"|\bjust\s+(?:now|\w+ed|said|told|wrote|sent|gave)\b|\bdid\s+\w+\s+just\b"
+    r"|\b(?:say|said|ask|asked)\s+last\b|\b(?:a|one)\s+(?:moment|minute|second)\s+ago\b"
+    "|刚才|刚刚|方才|上一?[条句轮]|上一个(?:问题|回答|回复|答复)|最后[一那]?[个条句轮]|[我你]刚"
+)
+_PARTS = (
+    (lazily(r"(?i)\bmorning\b|[早晨]|上午"), range(4, 12)),
+    (lazily(r"(?i)\bafternoon\b|下午|午后"), range(12, 18)),
+    (lazily(r"(?i)\b(?:evening|night|tonight)\b|晚|夜"), (*range(17, 24), *range(4))),
+    (lazily(r"(?i)\b(?:noon|lunch\w*)\b|中午"), range(11, 14)),
+)
+
+
+def pick(words: str, sessions: Iterable[Session], today: date) -> tuple[Session | None, str]:
+    """The session that words of order or time mean, and why; None and "" if they name none.
+
+    Args:
+        words: In English or Chinese, a phrase or a whole question.
+        sessions: Newest first, without the current one, by the clock of the book; read no further than must be.
+        today: The day on which the words are said.
+
+    >>> known = [Session(uuid=str(day), created=datetime(2023, 5, day)) for day in (11, 9, 2)]
+    >>> [pick(words, known, date(2023, 5, 12))[0].uuid for words in ("last time", "上上次", "first one", "Tuesday")]
+    ['11', '9', '2', '9']
+    """
+    days, place = days_of(words, today), _place(words)
+    if place is None and days is None:
+        return None, ""
+    at, why = place or (0, "the last")
+    if days is None and at >= 0:
+        one = next(islice(sessions, at, None), None)
+        return (None, "") if one is None else (one, f"{why} session" if at == 0 else why)
+    listed = list(sessions)
+    when = ""
+    if days is not None:
+        listed = _at_hours(words, [one for one in listed if _overlaps(one, *days)])
+        when = f" of {' to '.join(dict.fromkeys(_iso(days)))}"
+    if not -len(listed) <= at < len(listed):
+        return None, ""
+    return listed[at], f"{why} of {len(listed)} sessions{when}" if len(listed) > 1 else f"the only session{when}"
+
+
+def names_place(words: str) -> bool:
+    """Whether words say which session by its place: the last, 上上次, the first, to go on with where it ended."""
+    return _place(words) is not None
+
+
+def end_of(words: str) -> str:
+    """The end of a talk at which the words say something was said, `start` or `end`; "" if they say neither.
+
+    >>> [end_of(words) for words in ("my first message", "我刚才说了什么", "the budget")]
+    ['start', 'end', '']
+    """
+    if _START.search(words):
+        return "start"
+    return "end" if _END.search(words) else ""
+
+
+def without_end(words: str) -> str:
+    """The words without those by which `end_of` knows the end."""
+    return _END.sub(" ", _START.sub(" ", words))
+
+
+def _place(words: str) -> tuple[int, str] | None:
+    """Its place, 0 for the newest and -1 for the oldest, and its words; None if none is told."""
+    if match := _BACK.search(words):  # `back` is 1 for the last
+        if match["two"] or match["but"] or match["up"] or match["up2"]:
+            back = len(match["up"] or match["up2"] or "上上") + ((match["but"] or "").lower() == "two")
+        elif match["nth"]:
+            back = _nth(match["nth"])
+        else:
+            back = number(match["count"] or match["from_end"] or match["steps"])
+        return (back - 1, "the last" if back == 1 else f"number {back} from the end") if back > 0 else None
+    if match := _FORTH.search(words):
+        english = match["nth"] or match["bare"]
+        nth = _nth(english) if english else number(match["zh"]) if match["zh"] else 1
+        return (-nth, f"number {nth}") if nth > 0 else None
+    return (0, "the last") if _LAST.search(words) else None
+
+
+def _nth(text: str) -> int:
+    text = text.lower()
+    return _ORDINALS.index(text) + 1 if text in _ORDINALS else int(text[:-2])
+
+
+def _overlaps(one: Session, first: int, last: int) -> bool:
+    began, ended = one.created or one.updated, one.updated or one.created
+    return began is not None and ended is not None and began.toordinal() <= last and first <= ended.toordinal()
+
+
+def _at_hours(words: str, listed: list[Session]) -> list[Session]:
+    """Those of the part of the day that the words name, if there are any."""
+    for pattern, hours in _PARTS:
+        if pattern.search(words):
+            listed = [one for one in listed if one.created and one.created.hour in hours] or listed
+    return listed
