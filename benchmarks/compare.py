@@ -23,7 +23,7 @@ if not __package__:  # run as a file: `benchmarks` is a package of the checkout
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 from benchmarks import books, measure
-from memorybook.agent.messages import message_of
+from memorybook.agent.conversation import message_of
 from memorybook.errors import MemoryBookError
 from memorybook.exchange import importers
 from memorybook.formats.messages_json import ImportedSession

@@ -343,7 +343,7 @@ def test_a_session_that_is_left_idle_is_over(tmp_path: Path, monkeypatch: pytest
         times.append(times[-1] + timedelta(hours=1))
         return next(lines, "/quit")
 
-    monkeypatch.setattr("memorybook.chat.completion.lacks_editing", lambda: True)
+    monkeypatch.setattr("memorybook.chat.terminal.lacks_editing", lambda: True)
     monkeypatch.setattr("builtins.input", late)
     monkeypatch.setattr("memorybook.book.book.Book.now", lambda self: times[-1])
     shown = talk(options=["--set", "idle_timeout=1800"])
@@ -564,8 +564,8 @@ def test_without_the_extra_a_terminal_reads_plain_lines_and_is_told_of_it(
     talk: Talk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines = iter(["Hello there, my friend."])
-    monkeypatch.setattr("memorybook.chat.completion._is_terminal", lambda: True)
-    monkeypatch.setattr("memorybook.chat.completion.find_spec", lambda name: None)
+    monkeypatch.setattr("memorybook.chat.terminal._is_terminal", lambda: True)
+    monkeypatch.setattr("memorybook.chat.terminal.find_spec", lambda name: None)
     monkeypatch.setattr("builtins.input", lambda prompt: next(lines, "/quit"))
     shown = talk()
     assert "pip install 'memorybook[chat]'" in shown

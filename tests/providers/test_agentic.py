@@ -8,7 +8,7 @@ from memorybook.errors import InvalidInput, LLMFailed, Unavailable
 from memorybook.memory import Memory
 from memorybook.model import Importance, Update
 from memorybook.providers import MemorizeInput
-from memorybook.providers.agentic import MOST_LINKED, Agentic, linked_with
+from memorybook.providers.tiered import MOST_LINKED, Agentic, linked_with
 from memorybook.testing import ScriptedLLM
 from providers.conftest import NOW, Opened, documents
 

@@ -10,8 +10,8 @@
 from __future__ import annotations
 
 from memorybook.agent.compose import Composed, SystemPrompt, compose, system_prompt
-from memorybook.agent.conversation import Event, Remembered
-from memorybook.agent.session import AgentSession, Compacted, Workspace
+from memorybook.agent.conversation import Compacted, Event, Remembered
+from memorybook.agent.session import AgentSession, Workspace
 from memorybook.agent.toolset import AgentTool, Outcome, converse, tools_of
 
 __all__ = [

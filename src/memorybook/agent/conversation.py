@@ -1,30 +1,33 @@
-"""The conversation of one tenant: its session in the book, its live messages, and how far memory was given them."""
+"""The conversation of one tenant: its messages, its session in the book, and how far memory was given them."""
 
 from __future__ import annotations
 
-import logging
+import json
+import re
+import secrets
 import threading
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from difflib import SequenceMatcher
+from itertools import islice, takewhile
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from uuid import uuid4
 
 from memorybook import locale
-from memorybook.agent import messages
-from memorybook.agent.messages import StoredMessage, message_of, text_of, turn_of, without_recalled_text
 from memorybook.entries.read import Mask
 from memorybook.errors import Conflict, InvalidInput, MemoryBookError, NotFound
 from memorybook.forget.incoming import without_forgotten_turns
 from memorybook.model import Session
 from memorybook.providers import MemorizeInput
 from memorybook.providers.tiered import Tiered
+from memorybook.search.tool_results import CLOSE, OPEN
 from memorybook.sessions.dialogue import MOST_TOKENS, is_worded
 from memorybook.sessions.memorize import OVER, end, put_off
 from memorybook.sessions.summarize import summarize
-from memorybook.sessions.turns import SOURCE
+from memorybook.sessions.turns import SOURCE, mask_turns, turns_of
+from memorybook.text.sentences import is_chinese, without_recalled
 from memorybook.text.tokens import count_tokens, language_of
 
 if TYPE_CHECKING:
@@ -33,7 +36,161 @@ if TYPE_CHECKING:
     from memorybook.model import Turn
     from memorybook.protocols import MemoryProvider
 
-_log = logging.getLogger("memorybook.agent")
+# --- messages ------------------------------------------------------------------------------------
+
+ROLES = ("user", "assistant", "system", "tool")
+
+
+class StoredMessage(NamedTuple):
+    """A message with `id` and `timestamp`, and the position of its turn in the session."""
+
+    message: Message
+    position: int
+
+
+def with_id(message: Message, now: datetime) -> dict[str, Any]:
+    """Return the message with `id` and `timestamp`.
+
+    Raises:
+        InvalidInput: It has no known role, or is not JSON.
+    """
+    if not isinstance(message, Mapping) or not message.get("role"):
+        raise InvalidInput(f"message {repr(message)[:80]} has no role: give one of {', '.join(ROLES)}, and content")
+    if message["role"] not in ROLES:
+        raise InvalidInput(f"role {repr(message['role'])[:80]} is not one of {', '.join(ROLES)}")
+    try:
+        json.dumps(dict(message))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"message {repr(message)[:80]} is no JSON object ({error})") from None
+    id, time = message.get("id") or secrets.token_hex(8), message.get("timestamp") or now.isoformat()
+    return {**message, "id": str(id), "timestamp": time}
+
+
+def is_empty(message: Message) -> bool:
+    """Whether it is a user's message without content; pictures alone are content."""
+    content = message.get("content")
+    return message.get("role") == "user" and not (content.strip() if isinstance(content, str) else content)
+
+
+def is_reply(message: Message) -> bool:
+    """Whether it is a message of the model to the user."""
+    return message.get("role") == "assistant" and not message.get("tool_calls")
+
+
+def without_recalled_text(message: Message) -> Message:
+    """Return the message without the recalled blocks in it, which are not remembered again."""
+    text = text_of(message)
+    return {**message, "content": without_recalled(text).strip()} if OPEN in text else message
+
+
+def recalled_by_tools(messages: Sequence[Message]) -> list[str]:
+    """Return what memory tools answered since the user spoke last."""
+    since = takewhile(lambda message: message["role"] != "user", reversed(messages))
+    return [text for message in since for text in _RECALLED.findall(text_of(message))]
+
+
+_RECALLED = re.compile(f"(?s){re.escape(OPEN)}(.*?){re.escape(CLOSE)}")
+
+
+def turn_of(memory: Memory, message: Message, session: str) -> Turn | None:
+    """Return the turn that is stored of a message with an id, secrets masked; None if it says nothing of its own."""
+    message = without_recalled_text(message)
+    if not text_of(message).strip() and not message.get("tool_calls"):
+        return None
+    try:
+        found = turns_of(memory.context, [{name: value for name, value in message.items() if name not in _PLACES}])
+    except InvalidInput:  # pictures alone, say
+        return None
+    turn = replace(found[0], id=str(message["id"]), session=session)
+    return mask_turns(Mask(memory.context), [turn])[0]
+
+
+_PLACES = ("session", "session_id", "sessionId", "conversation_id", "thread_id", "scope", "messages")
+"""Fields that would say of which session a message is; it is of this one."""
+
+
+def message_of(turn: Turn) -> dict[str, Any]:
+    """Rebuild a message from its turn."""
+    message: dict[str, Any] = {**turn.metadata, "role": turn.role or "user", "content": turn.text, "id": turn.id}
+    if turn.time is not None:
+        message["timestamp"] = turn.time.isoformat()
+    if turn.speaker not in ("", turn.role):
+        message["name"] = turn.speaker
+    return message | ({"tool_calls": [dict(call) for call in turn.tool_calls]} if turn.tool_calls else {})
+
+
+def text_of(message: Message) -> str:
+    """Return the text of a message, see `words_of`."""
+    return words_of(message.get("content"))
+
+
+def words_of(content: Any) -> str:
+    """Return a content that is a string, or the texts among its blocks."""
+    if isinstance(content, str):
+        return content
+    blocks = content if isinstance(content, Sequence) else ()
+    texts = (block if isinstance(block, str) else block.get("text") for block in blocks if block)
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def to_model(message: Message) -> dict[str, Any]:
+    """Return the message as a model is sent it; a reply that was cut short says so at its end."""
+    fields = ("role", "content", "tool_calls", "tool_call_id")
+    given = {"content": ""} | {name: message[name] for name in fields if message.get(name) is not None}
+    if not message.get("cut"):
+        return given
+    text = text_of(message).rstrip()
+    note = locale.message("agent.cut_short", "zh" if is_chinese(text) else "en")
+    return given | {"content": f"{text} {note}"}
+
+
+def complete_calls(messages: Sequence[Message]) -> list[Message]:
+    """Drop tool calls without answers and answers without calls, which a crash or a cut leaves and no model takes."""
+    asked: set[str] = set()
+    found: list[Message] = []
+    for place, message in enumerate(messages):
+        if message["role"] == "tool":
+            if message.get("tool_call_id") in asked:
+                found.append(message)
+            continue
+        asked = _calls(message)
+        following = takewhile(lambda one: one["role"] == "tool", messages[place + 1 :])
+        if asked <= {str(one.get("tool_call_id")) for one in following}:
+            found.append(message)
+            continue
+        asked = set()
+        if text_of(message).strip():
+            found.append({name: value for name, value in message.items() if name != "tool_calls"})
+    return found
+
+
+def _calls(message: Message) -> set[str]:
+    return {str(call.get("id")) for call in message.get("tool_calls") or ()}
+
+
+def cut_position(messages: Sequence[Message], keep: int) -> int:
+    """Return where to cut so that the last `keep` messages stay, and tool calls with their answers.
+
+    Raises InvalidInput if `keep` is below 0.
+    """
+    if keep < 0:
+        raise InvalidInput(f"keep {keep} is below 0: it counts messages")
+    place = max(0, len(messages) - keep)
+    while 0 < place < len(messages) and messages[place].get("role") == "tool":
+        place -= 1
+    return place
+
+
+def align(kept: Sequence[StoredMessage], messages: Sequence[Message]) -> dict[int, int]:
+    """Map places in `messages` to places in `kept`, where they say the same in the same order."""
+
+    def key(message: Message) -> tuple[Any, ...]:
+        return message.get("role"), text_of(message), tuple(sorted(_calls(message)))
+
+    ours, theirs = [key(each.message) for each in kept], [key(message) for message in messages]
+    matcher = SequenceMatcher(None, ours, theirs, autojunk=False)
+    return {block.b + step: block.a + step for block in matcher.get_matching_blocks() for step in range(block.size)}
+
 
 # --- events --------------------------------------------------------------------------------------
 
@@ -66,18 +223,6 @@ class Event(NamedTuple):
 
 
 OnEvent = Callable[[Event], None]
-
-
-def notify(event: Event, listener: OnEvent | None) -> None:
-    """Log the event (failures as warnings) and call the listener, whose own errors are only logged."""
-    level = logging.WARNING if event.kind.endswith("_failed") else logging.DEBUG
-    _log.log(level, "%s:%s: %s", event.channel, event.chat_id, event.text)
-    if listener is None:
-        return
-    try:
-        listener(event)
-    except Exception:  # the listener is anybody's
-        _log.exception("what listens to events failed at %r", event.kind)
 
 
 # --- the conversation ----------------------------------------------------------------------------
@@ -171,7 +316,7 @@ class Conversation:
         if (
             any(session.uuid != self.uuid or turn.id not in known or self._is_edited(turn) for session, turn in ours)
             or any(session == self.uuid for session, _ in changes.removed)
-            or (self.session is not None and self._reached(self.uuid) == OVER)
+            or (self.session is not None and self.memory.book.journal.reached(self.uuid) == OVER)
         ):
             self._load()
         else:
@@ -202,7 +347,7 @@ class Conversation:
     def _open_sessions(self) -> list[Session]:
         """The tenant's sessions that are not over, the newest first."""
         found = self.memory.book.transcripts.going_on(SOURCE, self.channel, self.chat_id)
-        return [each for each in found if self._reached(each.uuid) < OVER]
+        return [each for each in found if self.memory.book.journal.reached(each.uuid) < OVER]
 
     def _is_idle(self, session: Session) -> bool:
         at = self.idle_at(session)
@@ -232,12 +377,9 @@ class Conversation:
 
     # --- how far it is remembered --------------------------------------------------------------
 
-    def _reached(self, session: str) -> int:
-        return self.memory.book.journal.reached(session)
-
     def offset(self, session: str, kept: Sequence[StoredMessage]) -> int:
         """Count the first of these messages of the session that are remembered."""
-        return bisect_right(kept, self._reached(session), key=lambda each: each.position)
+        return bisect_right(kept, self.memory.book.journal.reached(session), key=lambda each: each.position)
 
     @property
     def unremembered(self) -> list[StoredMessage]:
@@ -252,7 +394,7 @@ class Conversation:
 
     def add(self, message: Message) -> Message:
         """Store a message; one whose id is known is left as it is. Raises InvalidInput."""
-        given = messages.with_id(message, self.now())
+        given = with_id(message, self.now())
         if self.session is None and self.stored and not self.memory.config.transcripts.auto_session:
             raise locale.error(InvalidInput, "agent.no_open_session")
         for each in self.kept if message.get("id") else ():
@@ -336,10 +478,7 @@ class Conversation:
 
     def history(self, most: int) -> list[Message]:
         """Return at most so many last messages of the session, as a model is sent them."""
-        return [
-            messages.to_model(message)
-            for message in messages.complete_calls([each.message for each in self.shown(most)])
-        ]
+        return list(map(to_model, complete_calls([each.message for each in self.shown(most)])))
 
     def shown(self, most: int) -> list[StoredMessage]:
         """Return the last messages from `view.start` on, at most so many."""
@@ -387,11 +526,18 @@ class Remembered(NamedTuple):
     text: str = ""
 
 
-class Tell(Protocol):
-    """Tells an event of a conversation."""
+class Compacted(NamedTuple):
+    """The result of compacting a conversation.
 
-    def __call__(self, talk: Conversation, kind: Kind, text: str, **data: Any) -> None:
-        """See `Event`."""
+    Attributes:
+        messages: Its last messages, as a model is sent them.
+        summary: Stands for those before.
+        remembered: What memory was given before.
+    """
+
+    messages: tuple[Message, ...]
+    summary: str
+    remembered: Remembered
 
 
 class SessionMemorizer:
@@ -399,10 +545,10 @@ class SessionMemorizer:
 
     Args:
         window: See `MemorizeInput.memory_window`.
-        tell: Called with the events.
+        tell: Called with the conversation, the kind, text and data of each event.
     """
 
-    def __init__(self, window: int, tell: Tell) -> None:
+    def __init__(self, window: int, tell: Callable[..., None]) -> None:
         self._window = window
         self._tell = tell
         self._alone = threading.Lock()

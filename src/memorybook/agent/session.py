@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections import OrderedDict
@@ -9,13 +10,28 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from memorybook import locale
 from memorybook.agent import turn_context
-from memorybook.agent.conversation import Conversation, Event, Kind, OnEvent, Remembered, SessionMemorizer, View, notify
-from memorybook.agent.messages import StoredMessage, align, cut_position, is_empty, is_reply, turn_of, words_of
+from memorybook.agent.conversation import (
+    Compacted,
+    Conversation,
+    Event,
+    Kind,
+    OnEvent,
+    Remembered,
+    SessionMemorizer,
+    StoredMessage,
+    View,
+    align,
+    cut_position,
+    is_empty,
+    is_reply,
+    turn_of,
+    words_of,
+)
 from memorybook.agent.toolset import MAX_ROUNDS, AgentTool, Outcome, converse, core_of, tools_of
 from memorybook.config import settings
 from memorybook.config.project import tenant_key
@@ -33,22 +49,10 @@ if TYPE_CHECKING:
     from memorybook.sessions.recall_block import Recollection
     from memorybook.sessions.user_commands import Obeyed
 
+_log = logging.getLogger("memorybook.agent")
+
 NEW = "/new"
 """What a user says to begin a new session."""
-
-
-class Compacted(NamedTuple):
-    """The result of compacting a conversation.
-
-    Attributes:
-        messages: Its last messages, as a model is sent them.
-        summary: Stands for those before.
-        remembered: What memory was given before.
-    """
-
-    messages: tuple[Message, ...]
-    summary: str
-    remembered: Remembered
 
 
 class AgentSession:
@@ -336,8 +340,8 @@ class AgentSession:
             if obeyed is not None:
                 done = f"{locale.message('agent.done_now', language)}\n{turn_context.describe_obeyed(obeyed, language)}"
                 block = f"{block}\n\n{done}" if block else done
-            head = self._system_message(talk, system, block, language)
-            messages = [*head, *history, {"role": "user", "content": message["content"]}]
+            messages = self._system_message(talk, system, block, language)
+            messages += [*history, {"role": "user", "content": message["content"]}]
             options |= {"current": talk.uuid, "language": language, "keep": self.add}
             outcome = self._converse(talk, llm, messages, **options)
             return outcome._replace(context=known.context, found=known.found)
@@ -370,15 +374,32 @@ class AgentSession:
     # --- remembering -------------------------------------------------------------------------------
 
     def _later(self, session: str, kept: Sequence[StoredMessage] | None = None, *, whole: bool = True) -> None:
-        """Give what is new in a session to memory in the background, once at a time; see `_catch_up`."""
+        """Give what is new in a session to memory in the background, once at a time.
+
+        That is all of a session that was left, which ends, or what has left the window of the current one.
+        """
         work = (session, whole)
         with self._lock:
             if work in self._scheduled:
                 return
             self._scheduled.add(work)
-        self._workspace.submit(
-            self, lambda: self._catch_up(session, kept, whole), lambda: self._scheduled.discard(work)
-        )
+
+        def catch_up() -> None:
+            try:
+                with self._in_use() as talk:
+                    if not whole and (session != talk.uuid or not self._memorizer.wanted(talk)):
+                        return
+                    with self._lock:
+                        given = talk.kept_of(session) if kept is None else kept
+                    done = self._memorizer.remember(talk, session, given, archive_all=whole)
+                    if whole and done.ok:
+                        self._over(talk, session, talk.language())
+                    elif whole:
+                        self._behind = True
+            finally:
+                self._scheduled.discard(work)
+
+        self._workspace.submit(self, catch_up)
 
     def _summarize(self, talk: Conversation) -> None:
         """Bring the summaries of the session up to date in the background, once at a time."""
@@ -388,14 +409,14 @@ class AgentSession:
                 return
             self._summarizing = True
 
-        def next_session() -> str:
-            with self._lock:
-                self._summarizing = bool(self._unsummarized)
-                return self._unsummarized.pop() if self._unsummarized else ""
-
         def work() -> None:
             try:
-                while session := next_session():
+                while True:
+                    with self._lock:
+                        self._summarizing = bool(self._unsummarized)
+                        if not self._summarizing:
+                            return
+                        session = self._unsummarized.pop()
                     if reason := refresh(talk.memory.context, session).degraded:
                         self._tell_failure(talk, "retell_failed", reason, talk.language())
             except BaseException:
@@ -403,22 +424,6 @@ class AgentSession:
                 raise
 
         self._workspace.submit(self, work, quiet=True)
-
-    def _catch_up(self, session: str, kept: Sequence[StoredMessage] | None, whole: bool) -> None:
-        """Give memory all of a session that was left, and end it, or what has left the window of the current one."""
-        with self._in_use() as talk:
-            if not whole and (session != talk.uuid or not self._memorizer.wanted(talk)):
-                return
-            if kept is None:
-                with self._lock:
-                    kept = talk.kept_of(session)
-            done = self._memorizer.remember(talk, session, kept, archive_all=whole)
-            if not whole:
-                return
-            if done.ok:
-                self._over(talk, session, talk.language())
-            else:
-                self._behind = True
 
     def trim_history(self, messages: Sequence[Message], keep: int = 10) -> list[Message]:
         """Return the last `keep` messages of a history; what is cut off is given to memory first.
@@ -642,9 +647,7 @@ class Workspace:
         """
         key = tenant_key(channel, chat_id)
         with self._lock:
-            session = self._sessions.get(key)
-            if session is None:
-                session = self._sessions[key] = AgentSession(self, channel, str(chat_id), key)
+            session = self._sessions.setdefault(key, AgentSession(self, channel, str(chat_id), key))
         with session.memory():
             pass
         self.tick()
@@ -758,15 +761,8 @@ class Workspace:
         with self._lock:
             return session.uses - session.quiet
 
-    def submit(
-        self,
-        session: AgentSession,
-        work: Callable[[], object],
-        done: Callable[[], None] = lambda: None,
-        *,
-        quiet: bool = False,
-    ) -> None:
-        """Run work in the background with the session in use, then `done` in any case; see `AgentSession.quiet`."""
+    def submit(self, session: AgentSession, work: Callable[[], object], *, quiet: bool = False) -> None:
+        """Run work in the background with the session in use; see `AgentSession.quiet`."""
         self.take(session, quiet=quiet)
 
         def run() -> None:
@@ -775,13 +771,11 @@ class Workspace:
             except Exception as error:  # what fails here is tried again when the session is opened next
                 self._failed(session, error)
             finally:
-                done()
                 self.leave(session, quiet=quiet)
 
         try:
             future = self._workers.submit(run)
         except RuntimeError:  # the workspace is being closed: it waits on disk
-            done()
             self.leave(session, quiet=quiet)
             return
         with self._lock:
@@ -793,5 +787,11 @@ class Workspace:
         self.tell(Event("memorize_failed", text, session.channel, session.chat_id, "", {"reason": text}))
 
     def tell(self, event: Event) -> None:
-        """Log the event, and call the listener."""
-        notify(event, self._on_event)
+        """Log the event, failures as warnings, and call the listener, whose own errors are only logged."""
+        level = logging.WARNING if event.kind.endswith("_failed") else logging.DEBUG
+        _log.log(level, "%s:%s: %s", event.channel, event.chat_id, event.text)
+        try:
+            if self._on_event is not None:
+                self._on_event(event)
+        except Exception:  # the listener is anybody's
+            _log.exception("what listens to events failed at %r", event.kind)

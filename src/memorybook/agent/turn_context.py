@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook import locale
-from memorybook.agent.messages import is_reply, recalled_by_tools, text_of
+from memorybook.agent.conversation import is_reply, recalled_by_tools, text_of
 from memorybook.errors import MemoryBookError
 from memorybook.forget.forget_requests import EVERYTHING, LEFT_OUT, NOT_FOUND, NOT_OBEYED, UNNAMED
 from memorybook.prompt.block import WORDING

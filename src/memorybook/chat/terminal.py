@@ -1,35 +1,43 @@
-"""A chat from its first line to its end: with a language model, or with the book alone, which answers by search."""
+"""A chat from its first line to its end: with a language model, or with the book alone, which answers by search.
+
+Lines are read with editing, history and completion on a terminal that has `prompt_toolkit`, else plainly.
+"""
 
 from __future__ import annotations
 
 import logging
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from importlib.util import find_spec
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from memorybook.agent.messages import text_of
+from memorybook import locale
+from memorybook.agent.conversation import text_of
 from memorybook.agent.session import Workspace
-from memorybook.chat.commands import KEPT_MESSAGES, CommandHandlers, is_stored, order_in, worth_showing
-from memorybook.chat.completion import lacks_editing, reader
+from memorybook.chat.commands import COMMANDS, KEPT_MESSAGES, CommandHandlers, is_stored, order_in, worth_showing
 from memorybook.chat.display import Screen, Status, status_parts
-from memorybook.cli.call import Call
+from memorybook.cli.call import Call, check_stdin, write
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound, Unavailable
-from memorybook.locale import describe
 from memorybook.prompt.recall import tell_hits, tells_beside
 from memorybook.sessions.dialogue import is_small, is_worded
 from memorybook.sessions.recall_block import short
+from memorybook.text.screen import visible
 from memorybook.text.sentences import is_question
 from memorybook.text.tokens import count_tokens, language_of
 
 if TYPE_CHECKING:
+    from prompt_toolkit.completion import Completion
+    from prompt_toolkit.document import Document
+
     from memorybook.agent import AgentSession, Event
     from memorybook.memory import Memory
     from memorybook.protocols import LLM
-    from memorybook.search.types import Answer, Passage
+    from memorybook.search.types import Passage
     from memorybook.sessions.recall_block import Recollection
 
 CHANNEL = "chat"
@@ -38,6 +46,10 @@ CHANNEL = "chat"
 COMPACT_FROM = 16_000
 """Minimum tokens of a talk that is compacted."""
 
+LONGEST = 1_000_000
+"""Maximum bytes of a line of a file or pipe."""
+
+_ODD = 8  # characters that are no text which any line may have
 _WRITING = ("memory_remember", "memory_append", "memory_update", "memory_pin")
 _BEGINS = ("/new", "/remember")  # commands that make a book
 _READ = 20  # entries and sessions that tell the language of a book
@@ -236,7 +248,7 @@ class Chat:
             self._finish(text, status, began)
             raise
         except MemoryBookError as error:
-            status = status._replace(trouble=(describe(error, self._screen.language),), failed=True)
+            status = status._replace(trouble=(locale.describe(error, self._screen.language),), failed=True)
         self._finish(text, status, began)
 
     def _ids_said(self) -> set[str]:
@@ -287,7 +299,9 @@ class Chat:
 
     def _heard(self, event: Event) -> None:
         """Show at once what belongs to the turn; what happens in the background waits for its end."""
-        self._made += _operations(event)
+        done = event.data.get("done")
+        made = (done.operation if done else event.data.get("operation"), *event.data.get("operations", ()))
+        self._made += filter(None, made)
         if threading.get_ident() != self._thread:
             if event.kind in ("remembered", "memorize_failed", "ended"):
                 idle = self._screen.message("idle_session")
@@ -341,13 +355,6 @@ def _language(memory: Memory, otherwise: str) -> str:
     with suppress(Unavailable, NotFound):
         texts += [session.title for session in memory.sessions(limit=_READ).sessions]
     return language_of(setting, texts) if any(texts) else otherwise
-
-
-def _operations(event: Event) -> list[str]:
-    """Ids of the operations of an event, in order."""
-    done = event.data.get("done")
-    made = (done.operation if done else event.data.get("operation"), *event.data.get("operations", ()))
-    return [id for id in made if id]
 
 
 def _with_events(status: Status, events: Iterable[Event]) -> Status:
@@ -413,32 +420,107 @@ def show_found(text: str, recalled: Recollection | None, memory: Memory, current
         if recalled.span is not None and not recalled.sessions:
             nothing = screen.message("nothing_said", days=" – ".join(filter(None, dict.fromkeys(recalled.span))))
         recalled = None
-    if recalled is not None and recalled.turns and recalled.scene != "history":
-        return _show_recalled(recalled, screen)
     limit, asks = memory.config.recall.max_search_results, is_question(text)
-    answer = _found(text, memory, current, limit).json()
-    worth = worth_showing(answer) if asks or answer["has_relevant"] else []
-    if worth:
-        screen.remark(screen.message("found"))
-        screen.draw("search", {**answer, "results": worth, "has_relevant": True, "cut": 0})
-    elif recalled is not None:
-        return _show_recalled(recalled, screen)
-    else:
-        screen.remark(stored + nothing)
-    return list(answer["index"].get("degraded") or ())
+    if recalled is None or not recalled.turns or recalled.scene == "history":
 
+        def keep(one: Passage) -> bool:  # no turns that only asked it, no questions of this session
+            told = one.source not in ("turn", "summary")
+            return told or tells_beside(one.text, text, questions=one.session != current)
 
-def _show_recalled(found: Recollection, screen: Screen) -> list[str]:
+        answer = tell_hits(memory.context, text, limit=limit, keep=keep).json()
+        worth = worth_showing(answer) if asks or answer["has_relevant"] else []
+        if worth:
+            screen.remark(screen.message("found"))
+            screen.draw("search", {**answer, "results": worth, "has_relevant": True, "cut": 0})
+        elif recalled is None:
+            screen.remark(stored + nothing)
+        if worth or recalled is None:
+            return list(answer["index"].get("degraded") or ())
     screen.remark(screen.message("found"))
-    screen.draw(f"recall-{found.scene}", found.json())
+    screen.draw(f"recall-{recalled.scene}", recalled.json())
     return []
 
 
-def _found(text: str, memory: Memory, current: str, limit: int) -> Answer:
-    """Search the book for what a user says, without turns that only asked it, and questions of this session."""
+# --- reading lines -------------------------------------------------------------------------------
 
-    def keep(one: Passage) -> bool:
-        told = one.source not in ("turn", "summary")
-        return told or tells_beside(one.text, text, questions=one.session != current)
+Read = Callable[[], str]
+"""Returns the next line. Raises EOFError at the end, KeyboardInterrupt for Ctrl-C, InvalidInput."""
 
-    return tell_hits(memory.context, text, limit=limit, keep=keep)
+Ids = Callable[[str], Iterable[tuple[str, str]]]
+"""Returns the ids of `entries` or `sessions`, each with its text or title, best first."""
+
+
+def reader(
+    prompt: Callable[[], str], ids: Ids, past: Callable[[], Iterable[str]], *, language: str, echo: bool = True
+) -> Read:
+    """Return a reader of lines; `prompt` is called before each, `past` for what was said in earlier sessions.
+
+    Lines of a file or pipe are shown after the prompt as if they had been typed. Without `echo` nothing is shown.
+    """
+    check_stdin()
+    if not echo:
+        return lambda: _piped(None)
+    if lacks_editing():
+        return lambda: input(prompt())
+    if _is_terminal():
+        return _edited(prompt, ids, past, language)
+    return lambda: _piped(prompt())
+
+
+def lacks_editing() -> bool:
+    """Whether there is a terminal, and `prompt_toolkit` is not installed."""
+    return _is_terminal() and find_spec("prompt_toolkit") is None
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _piped(prompt: str | None) -> str:
+    """Read a line of a file or pipe, shown after the prompt if there is one. Raises InvalidInput for binary data."""
+    line = sys.stdin.buffer.readline(LONGEST + 1)
+    if not line:
+        raise EOFError
+    text = line.decode("utf-8", "surrogateescape").removeprefix("\ufeff").rstrip("\r\n")
+    if len(line) > LONGEST:
+        raise locale.error(InvalidInput, "chat.line_too_long", size=f"{LONGEST:,}")
+    odd = sum(1 for char in text if (char < " " and char != "\t") or "\udc80" <= char <= "\udcff")
+    if odd >= _ODD and odd * 5 > len(text):  # bytes that are not UTF-8, control characters
+        raise locale.error(InvalidInput, "chat.line_not_text")
+    if prompt is not None:
+        write(f"{prompt}{visible(text)}\n")
+    return text
+
+
+def _edited(prompt: Callable[[], str], ids: Ids, past: Callable[[], Iterable[str]], language: str) -> Read:
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.completion import Completer
+    from prompt_toolkit.history import InMemoryHistory
+
+    class Commands(Completer):
+        def get_completions(self, document: Document, complete_event: object) -> Iterator[Completion]:
+            return completions(document.text_before_cursor, ids, language)
+
+    history = InMemoryHistory(list(past()))
+    session: PromptSession[str] = PromptSession(
+        history=history, completer=Commands(), complete_while_typing=True, reserve_space_for_menu=4
+    )
+    return lambda: session.prompt(prompt())
+
+
+def completions(text: str, ids: Ids, language: str) -> Iterator[Completion]:
+    """Yield the commands that begin so; after a command that takes an id, the ids."""
+    from prompt_toolkit.completion import Completion
+
+    if not text.startswith("/"):
+        return
+    name, gap, begun = text.partition(" ")
+    if not gap:
+        for one in COMMANDS:
+            if one.name.startswith(name):
+                yield Completion(one.name, start_position=-len(name), display_meta=one.help(language))
+        return
+    wanted = next((one.ids for one in COMMANDS if one.name == name), "")
+    for id, told in ids(wanted) if wanted and " " not in begun else ():
+        if id.startswith(begun):
+            yield Completion(id, start_position=-len(begun), display_meta=visible(told)[:60])

@@ -21,8 +21,8 @@ from memorybook.protocols import (
 
 if TYPE_CHECKING:
     from memorybook.protocols import Manageable
-    from memorybook.providers.agentic import Agentic
     from memorybook.providers.over_book import OpenMemory
+    from memorybook.providers.tiered import Agentic
 
 
 __all__ = [
@@ -61,7 +61,7 @@ def open_provider(memory: OpenMemory, name: str | None = None) -> Manageable:
 
         return Tiered(memory)
     if name == "agentic":
-        from memorybook.providers.agentic import Agentic
+        from memorybook.providers.tiered import Agentic
 
         return Agentic(memory)
     raise InvalidInput(f"there is no provider {name!r}: it is one of {', '.join(PROVIDERS)}")

@@ -141,9 +141,23 @@ def lines_of(messages: Sequence[Mapping[str, Any]], *, mask: Mask, zone: tzinfo)
         mask: Masks and counts secrets.
         zone: In which times are shown, and of times without an offset.
     """
-    turns = mask_turns(mask, tuple(turns_in(messages, zone)))
-    spoken = ((turn, own_words(turn)) for turn in turns)
-    return [_line(turn, text, zone) for turn, text in spoken if text and not screen(text)]
+    found = []
+    for turn in mask_turns(mask, tuple(turns_in(messages, zone))):
+        text = own_words(turn)
+        if not text or screen(text):
+            continue
+        stamp = "" if turn.time is None else stamp_of(turn.time, zone)
+        text = text if len(text) <= WIDTH else f"{text[:WIDTH]}..."
+        body = "\n  ".join(line.rstrip() for line in text.splitlines() if line.strip())
+        who = " ".join((turn.role.upper() or turn.speaker or "?").split())
+        if turn.role == "tool":
+            name = turn.metadata.get("tool") or (turn.speaker if turn.speaker != "tool" else "")
+            tools = f" [tool: {name}]" if name else ""
+        else:
+            names = ", ".join(dict.fromkeys(str(call["name"]) for call in turn.tool_calls))
+            tools = f" [tools: {names}]" if names else ""
+        found.append(Line(f"[{stamp or '?'}] {who}{tools}: {body}", stamp, _DOORS.get(turn.role, "user")))
+    return found
 
 
 def turns_in(messages: Iterable[Mapping[str, Any]], zone: tzinfo) -> Iterator[Turn]:
@@ -177,19 +191,3 @@ def _called(said: Said) -> Iterator[str]:
 def stamp_of(time: datetime, zone: tzinfo) -> str:
     """Return the minute, as lines and paragraphs show it."""
     return f"{time.astimezone(zone):%Y-%m-%d %H:%M}"
-
-
-def _line(turn: Turn, text: str, zone: tzinfo) -> Line:
-    stamp = "" if turn.time is None else stamp_of(turn.time, zone)
-    shown = text if len(text) <= WIDTH else f"{text[:WIDTH]}..."
-    body = "\n  ".join(line.rstrip() for line in shown.splitlines() if line.strip())
-    who = " ".join((turn.role.upper() or turn.speaker or "?").split())
-    return Line(f"[{stamp or '?'}] {who}{_tools(turn)}: {body}", stamp, _DOORS.get(turn.role, "user"))
-
-
-def _tools(turn: Turn) -> str:
-    if turn.role == "tool":
-        name = turn.metadata.get("tool") or (turn.speaker if turn.speaker != "tool" else "")
-        return f" [tool: {name}]" if name else ""
-    names = ", ".join(dict.fromkeys(str(call["name"]) for call in turn.tool_calls))
-    return f" [tools: {names}]" if names else ""
