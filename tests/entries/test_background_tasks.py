@@ -17,7 +17,7 @@ import pytest
 from books import Reopen
 from memorybook.entries import background_tasks as module
 from memorybook.entries.background_tasks import Finished, Keeper, Running, keeper_of, log, remembering
-from memorybook.errors import InvalidInput, LLMFailed
+from memorybook.errors import InvalidInput
 from memorybook.memory import Memory
 from memorybook.testing import ScriptedLLM
 
@@ -154,20 +154,6 @@ def test_a_failed_store_is_a_warning_of_status_and_log(
     assert caplog.records[0].levelno == logging.WARNING
 
 
-def test_a_model_that_fails_leaves_it_to_rules(reopen: Reopen) -> None:
-    memory = reopen(ScriptedLLM([LLMFailed("down")]))
-    with memory.task("Fix the login test") as task:
-        task.result = LESSON
-    assert texts(memory) == [f"Fix the login test: {LESSON}"]
-
-
-def test_a_blank_goal_is_a_warning(memory: Memory) -> None:
-    with memory.task(" ") as task:
-        task.result = LESSON
-    assert texts(memory) == []
-    assert "task_goal is blank" in memory.status()["warnings"][0]
-
-
 def test_a_value_that_cannot_be_shown_is_no_failure(memory: Memory) -> None:
     class Shy:
         def __repr__(self) -> str:
@@ -178,15 +164,6 @@ def test_a_value_that_cannot_be_shown_is_no_failure(memory: Memory) -> None:
         task.log(Shy())
         task.log(LESSON)
     assert texts(memory) == [f"Fix the login test: {LESSON}"]
-
-
-def test_an_error_without_words_is_told_by_its_name() -> None:
-    class Mute(Exception):
-        def __str__(self) -> str:
-            raise RuntimeError("no")
-
-    assert module.told(Mute()) == "Mute"
-    assert module.told(ValueError()) == "ValueError"
 
 
 def test_a_queue_that_is_full_takes_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -250,10 +227,6 @@ def test_a_large_result_is_shown_in_short() -> None:
     assert len(module.shown("x" * 90_000)) == module.MOST_TEXT
     assert module.shown(None) == ""
     assert module.shown({"ok": True}) == "{'ok': True}"
-
-
-def test_log_outside_of_a_task_does_nothing() -> None:
-    log("nobody hears")
 
 
 def test_log_speaks_of_the_innermost_task(memory: Memory) -> None:

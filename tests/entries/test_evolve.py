@@ -23,15 +23,8 @@ from memorybook.text.tokens import count_tokens
 
 
 def one(**fields: Any) -> dict[str, Any]:
-    return {
-        "c": "c1",
-        "action": "created",
-        "target": None,
-        "text": None,
-        "links": [],
-        "patches": [],
-        "reason": "so",
-    } | (fields)
+    empty: dict[str, Any] = {"target": None, "text": None, "links": [], "patches": []}
+    return {"c": "c1", "action": "created", **empty, "reason": "so", **fields}
 
 
 def evolved(
@@ -102,11 +95,6 @@ def test_a_neighbour_with_no_shared_word_or_meaning_is_none() -> None:
         model = ScriptedLLM([{"decisions": [one()]}])
         evolve([candidate], [entry], llm=model, neighbours=lambda t: [entry], similarity=lambda a, b: cosine)  # noqa: B023
         assert len(model.requests) == 1
-
-
-def test_a_name_that_everything_has_says_nothing() -> None:
-    entries = [known(f"e{n}", f"statement number {n} of many", entities=("Ann",)) for n in range(9)]
-    no_call([told("cats sleep", entities=("Ann",))], entries, neighbours=lambda text: entries[:3])
 
 
 def test_all_that_is_in_doubt_goes_into_one_call() -> None:
@@ -214,12 +202,6 @@ def test_strengthened_follows_the_law_and_writes_no_text() -> None:
     assert [type(each) for each in found.changes] == [Reinforce]
 
 
-def test_strengthening_does_not_swallow_what_is_new() -> None:
-    said = told("Ann likes 3 cups of green tea", entities=("Ann",))
-    _, book = evolved([said], BOOK, [one(action="strengthened", target="n1")])
-    assert {said.content, TEA.text} <= set(current(book))
-
-
 def test_discarded_is_logged_with_its_reason() -> None:
     found, book = evolved([MILK], BOOK, [one(action="discarded", reason="noise")])
     assert book == {each.id: each for each in BOOK}
@@ -314,13 +296,6 @@ def test_a_neighbour_of_another_candidate_is_not_patched() -> None:
     answer = [one(patches=[{"n": "n2", "add_tags": ["x"]}]), one(c="c2")]
     _, book = evolved(said, BOOK, answer, answer, neighbours=lambda text: near[text])
     assert book["bees"] == BEES
-
-
-def test_what_was_merged_away_is_not_patched_any_more() -> None:
-    text = "Ann likes green tea with milk in the mornings"
-    patches = [{"n": "n1", "add_tags": ["x"]}]
-    _, book = evolved([MILK], BOOK, [one(action="merged", target="n1", text=text, patches=patches)])
-    assert book["tea"].tags == TEA.tags
 
 
 def test_two_candidates_that_say_the_same_make_one_entry() -> None:
@@ -457,10 +432,6 @@ def test_no_text_can_pass_for_the_end_of_the_data_or_for_another_line() -> None:
     assert [line.split()[0] for line in shown.splitlines()] == ["<memories>", "n1", "c1", "</memories>"]
 
 
-def test_a_neighbour_that_cannot_be_encoded_is_shown_all_the_same() -> None:
-    question([Doubt(told("a\ud800"), (known("a", "b\udc80"),))], "en")[0].encode()
-
-
 @pytest.mark.parametrize("count", [5, 40, 400])
 def test_the_prompt_stays_within_its_bound(count: int) -> None:
     near = tuple(known(f"e{n}", "some words that fill the page " * 10) for n in range(8))
@@ -491,16 +462,6 @@ def test_a_decision_is_read_with_its_aliases_resolved() -> None:
     )
 
 
-@pytest.mark.parametrize("target", ["n1", "N1", " n1 ", "[n1]", 1, "1"])
-def test_an_alias_is_known_however_it_is_written(target: object) -> None:
-    assert choice(action="strengthened", target=target).target == "tea"
-
-
-@pytest.mark.parametrize("target", [None, "", "null", "none", "-", [], {}, True, 1.5])
-def test_what_is_no_alias_names_nothing(target: object) -> None:
-    assert choice(target=target) == Choice("created")
-
-
 @pytest.mark.parametrize("target", ["n3", "n9", "tea", "c1", 0, -3, 10**9, "n1, n2"])
 def test_what_was_not_shown_beside_the_candidate_is_not_resolved(target: object) -> None:
     found = choice(action="updated", target=target)
@@ -525,17 +486,6 @@ def test_three_neighbours_may_be_patched_each_once() -> None:
     assert found["c1"].patches[0] == NearPatch("e0", "", ("x",), ())
 
 
-def test_a_patch_under_the_longer_name_is_read_too() -> None:
-    assert choice(patches=None, neighbor_patches=[]).patches == ()
-    item = one() | {"neighbor_patches": [{"n": "n1", "context": "c"}]}
-    del item["patches"]
-    assert read([item], asked()[1])[0]["c1"].patches == (NearPatch("tea", "c"),)
-
-
-def test_texts_come_in_one_line_that_files_can_hold() -> None:
-    assert choice(text="a\nb\x00c \ud800").text == "a b c ?"
-
-
 @pytest.mark.parametrize(
     ("decisions", "said"),
     [
@@ -554,17 +504,6 @@ def test_texts_come_in_one_line_that_files_can_hold() -> None:
 def test_what_is_wrong_is_said_so_that_it_can_be_mended(decisions: list[Any], said: str) -> None:
     [problem] = problems(*decisions)
     assert said in problem
-
-
-@pytest.mark.parametrize("value", [None, 3, "prose", {}, {"decisions": "x"}])
-def test_what_is_no_answer_is_refused(value: object) -> None:
-    found, wrong = read(value, asked()[1])
-    assert (found, bool(wrong)) == ({}, True)
-
-
-def test_a_single_decision_or_a_bare_list_will_do() -> None:
-    _, beside = question([Doubt(told("a"), (PLAIN[0],))], "en")
-    assert read({"decisions": one()}, beside) == read([one()], beside) == ({"c1": Choice("created", reason="so")}, [])
 
 
 JSON = st.recursive(

@@ -38,14 +38,8 @@ def candidate(content: str, *turns: str, **fields: Any) -> dict[str, Any]:
 
 
 def answer(*candidates: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
-    return {
-        "summary": "",
-        "decisions": [],
-        "open_questions": [],
-        "candidates": list(candidates),
-        "forget": [],
-        **fields,
-    }
+    empty = {"summary": "", "decisions": [], "open_questions": [], "forget": []}
+    return {**empty, "candidates": list(candidates), **fields}
 
 
 def asked(model: ScriptedLLM) -> tuple[str, str]:
@@ -127,11 +121,6 @@ def test_an_order_that_the_model_found_is_not_added_again(order: str, content: s
     assert [(one.content, one.told) for one in found.candidates] == [(content, True)]
 
 
-def test_what_only_rules_think_worth_keeping_is_left_to_the_model() -> None:
-    found, _ = run(said("I prefer tabs over spaces, as a matter of taste."))
-    assert found.candidates == ()
-
-
 def test_without_a_model_rules_find_it() -> None:
     found = extract([said("I prefer tabs over spaces.")], session=None, now=NOW)
     assert [one.content for one in found.candidates] == ["The user prefers tabs over spaces."]
@@ -177,17 +166,6 @@ def test_an_injection_is_neither_shown_nor_kept_when_echoed() -> None:
     assert len(found.discarded) == 3
     assert (found.summary, found.decisions) == ("", ())
     assert found.skipped[0].text == INJECTION
-
-
-def test_what_recall_had_put_in_is_not_shown_to_the_model() -> None:
-    block = f"{RECALLED}\nThe user keeps bees.\n{RECALLED_END}\nI moved to Bergen last month, by the way."
-    _, model = run(said(block))
-    assert "bees" not in "".join(asked(model))
-
-
-def test_system_texts_are_not_shown_to_the_model() -> None:
-    _, model = run(said("The user is called Ada.", "x", "system"), BERGEN)
-    assert "Ada" not in "".join(asked(model))
 
 
 @pytest.mark.parametrize("model", [None, ScriptedLLM(then=answer())])
@@ -238,12 +216,6 @@ def test_those_spoken_of_come_first_then_the_strongest() -> None:
     assert [one.id for one in pertinent(known, talk_of([BERGEN]).pieces)] == ["spoken", "strong", "weak"]
 
 
-def test_what_an_assistant_or_a_tool_says_draws_no_entries() -> None:
-    known = [entry("strong", "The user likes chess.", 0.9), entry("told", "Bergen is rainy.", 0.3)]
-    pieces = talk_of([said("Tell me something nice"), said("Bergen is lovely", "a", "assistant")]).pieces
-    assert pertinent(known, pieces)[0].id == "strong"
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -291,10 +263,6 @@ def test_what_is_known_is_shown_as_data_without_secrets_and_orders_to_the_reader
     assert {one.id for one in prompt.aliases.known.values()} == {"bees", "grouped"}
 
 
-def test_nothing_known_leaves_the_instructions_as_they_are() -> None:
-    assert prompt_of(talk_of([BERGEN]).pieces, known=[], now=NOW, language="zh").system == PROMPT["zh"]
-
-
 def test_no_secret_and_no_order_comes_out_of_a_model() -> None:
     reply = answer(
         candidate(
@@ -321,12 +289,6 @@ def test_no_secret_and_no_order_comes_out_of_a_model() -> None:
     assert (found.summary, found.decisions, found.open_questions) == ("", (), ())  # nobody said that
     assert [one.content for one in found.candidates[2:]] == ["They talked of [secret].", "Use [secret]."]
     assert [one.text for one in found.discarded] == ["Nobody said [secret].", IN_CHINESE]
-
-
-def test_instructions_alone_take_little() -> None:
-    assert count_tokens(PROMPT["en"]) < 800
-    assert count_tokens(PROMPT["zh"]) < 1_000
-    assert count_tokens(json.dumps(EXTRACT.schema)) < 700
 
 
 def test_long_entries_are_cut_and_stand_in_one_line() -> None:
@@ -364,27 +326,6 @@ def test_every_field_and_category_is_told_of(language: Any) -> None:
 
 
 # --- ways to be wrong ----------------------------------------------------------------------------
-
-
-def test_half_an_answer_keeps_its_good_half() -> None:
-    reply = answer(
-        candidate("The user moved to Bergen.", "t1"),
-        candidate("Known nowhere.", "t1", contradicts=["m5"]),
-        candidate("Of another book.", "t1", reinforces=["f81d4fae7dec"]),
-        {"content": "half"},
-    )
-    found, model = run(BERGEN, reply=reply)
-    assert [one.content for one in found.candidates] == ["The user moved to Bergen."]
-    assert len(found.discarded) == 3
-    assert len(model.requests) == 1
-
-
-def test_an_answer_that_cannot_be_used_is_asked_for_again() -> None:
-    model = ScriptedLLM([{"answer": 42}, answer(candidate("The user moved to Bergen.", "t1"))])
-    found = extract([BERGEN], session=None, now=NOW, llm=model)
-    assert len(found.candidates) == 1
-    assert found.usage is not None
-    assert found.usage.calls == 2
 
 
 @pytest.mark.parametrize(

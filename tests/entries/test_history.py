@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from books import entry
 from entries.test_operations import apply, chat, last
 from memorybook.entries.history import history, told, undo, why
-from memorybook.errors import InvalidInput, NotFound
+from memorybook.errors import InvalidInput, NotFound, Unavailable
 from memorybook.memory import Memory
 from memorybook.model import Add, Applied, Discarded, Put, Supersede
 
@@ -52,12 +54,6 @@ def test_history_of_one_thing(memory: Memory, tmp_path: Path) -> None:
         history(memory.context, "nobody")
 
 
-def test_history_shows_what_belongs_to_what_was_asked(memory: Memory) -> None:
-    done = apply(memory, Add(entry=entry("e1", "One")), Add(entry=entry("e2", "Two")))
-    assert history(memory.context, "e2").operations[0].told == ("+ e2: Two",)
-    assert len(history(memory.context, done).operations[0].told) == 2
-
-
 def test_history_is_cut_and_says_so(memory: Memory) -> None:
     for n in range(3):
         memory.append(f"line {n}")
@@ -67,14 +63,6 @@ def test_history_is_cut_and_says_so(memory: Memory) -> None:
     assert memory.history(limit=10**30) == memory.history(limit=None)
     with pytest.raises(InvalidInput, match="0 is below 1"):
         history(memory.context, limit=0)
-
-
-def test_an_entry_that_a_person_wrote_has_no_history_yet(memory: Memory) -> None:
-    memory.init()
-    page = Path(memory.root, "MEMORY.md")
-    page.write_text("## Active Memories\n\n### [mine] fact | 0.50 | 2026-02-24 | 1\nMine.\n", encoding="utf-8")
-    assert history(memory.context, "mine").operations == ()
-    assert why(memory.context, "mine").story == ()
 
 
 def test_what_was_undone_says_by_what(memory: Memory) -> None:
@@ -110,10 +98,6 @@ def test_what_was_left_out_and_what_it_cost_is_told(memory: Memory) -> None:
 def test_every_kind_of_change_is_told(change: tuple[str, str, str | None, str | None, str], words: str) -> None:
     kind, target, before, after, reason = change
     assert told(Applied(kind=kind, target=target, before=before, after=after, reason=reason)) == words
-
-
-def test_a_purged_change_says_so() -> None:
-    assert told(Applied(kind="add", target="e1", before=None, after="", purged=True)) == "add e1: purged"
 
 
 def test_why_shows_the_turn_and_its_quote(memory: Memory, tmp_path: Path) -> None:
@@ -169,3 +153,98 @@ def test_why_of_an_entry_that_is_gone(memory: Memory) -> None:
     for unknown in ("nobody", "daily/2026-02-24.md"):
         with pytest.raises(NotFound, match="no entry"):
             why(memory.context, unknown)
+
+
+# --- making, watching and describing a book --------------------------------------------------------
+
+
+def test_a_book_in_a_checkout_gets_a_hint(memory: Memory, tmp_path: Path) -> None:
+    assert memory.init()["hint"] == ""
+    (tmp_path / ".git").mkdir()
+    assert memory.init()["hint"] == "machine state and the back-up copy are kept out of git"
+    Path(memory.root, ".gitignore").write_text("*.txt\n")
+    assert "*.md.bak" in memory.init()["hint"]
+    memory.remember("Mira rows.")
+    assert Path(memory.root, ".gitignore").read_text() == "*.txt\n"
+
+
+def test_status_of_nothing_is_empty_and_makes_nothing(memory: Memory) -> None:
+    status = memory.status()
+    assert (status["exists"], status["index"], status["documents"]["count"]) == (False, {}, 0)
+    assert not Path(memory.root).exists()
+
+
+def test_status_counts_every_kind_and_state(memory: Memory, tmp_path: Path) -> None:
+    from memorybook.model import Archive, Change, Update
+
+    ids = [memory.remember(f"fact {n}").known.entry.id for n in range(3)]
+    changes: list[Change] = [Archive(id=ids[0]), Update(id=ids[1], fields={"superseded_by": ids[2]})]
+    memory.book.apply(changes, actor="user", door="test")
+    memory.append("a note")
+    chat = tmp_path / "chat.jsonl"
+    chat.write_text(
+        json.dumps({"role": "user", "content": "I prefer answers without emojis."}) + "\n", encoding="utf-8"
+    )
+    memory.import_file(str(chat))
+    status = memory.status()
+    assert status["entries"] == {"active": 2, "archived": 1, "superseded": 1}
+    assert (status["documents"]["notes"], status["documents"]["summaries"]) == (1, 1)
+    assert status["transcripts"] == {"sessions": 1, "turns": 1}
+    assert status["index"]["fresh"] is True
+
+
+def test_status_says_that_the_index_is_out_of_use(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory.append("a note")
+
+    def broken(*_: object) -> None:
+        raise Unavailable("the disk is gone")
+
+    monkeypatch.setattr(memory.book.index, "sync", broken)
+    status = memory.status()
+    assert status["index"] == {"fresh": False}
+    assert status["degraded"] == ["the disk is gone"]
+
+
+def test_status_says_what_a_person_wrote_that_cannot_be_read(memory: Memory) -> None:
+    memory.remember("fine")
+    path = Path(memory.root, "MEMORY.md")
+    path.write_text(path.read_text(encoding="utf-8") + "\n### [broken] mood | high\nnot an entry\n", encoding="utf-8")
+    assert any("'mood'" in warning for warning in memory.status()["warnings"])
+
+
+def test_watching_syncs_on_a_change_and_stops(memory: Memory) -> None:
+    reports: list[dict[str, Any]] = []
+    seen, stop = threading.Event(), threading.Event()
+
+    def told(report: dict[str, Any]) -> None:
+        reports.append(report)
+        if report["changed"] and len(reports) > 1:
+            seen.set()
+
+    watcher = threading.Thread(target=memory.watch, args=(told,), kwargs={"stop": stop})
+    watcher.start()
+    try:
+        for attempt in range(50):  # the watch may not stand yet when the first change comes
+            Path(memory.root).mkdir(exist_ok=True)
+            Path(memory.root, "notes.md").write_text(f"the zeppelin landed {attempt}\n", encoding="utf-8")
+            if seen.wait(0.1):
+                break
+        assert seen.is_set()
+    finally:
+        stop.set()
+        watcher.join(5)
+    assert not watcher.is_alive()
+    assert memory.search("zeppelin").hits[0].passage.path == "notes.md"
+
+
+def test_a_remote_embedder_that_is_down_is_in_the_report(tmp_path: Path) -> None:
+    import memorybook
+    from memorybook.testing import FailingEmbedder
+
+    with memorybook.open(str(tmp_path / "b"), embedder=FailingEmbedder()) as memory:
+        memory.append("the zeppelin landed")
+        report = memory.sync()
+        assert any("down" in reason for reason in report["degraded"])
+        answer = memory.search("zeppelin")
+        assert answer.hits
+        assert answer.json()["index"]["degraded"]

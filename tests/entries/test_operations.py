@@ -243,14 +243,6 @@ def test_what_a_person_put_into_an_archive_meanwhile_is_not_doubled(memory: Memo
     assert documents(memory) == before
 
 
-def test_what_was_said_again_after_it_was_superseded_is_not_doubled(memory: Memory) -> None:
-    tea = memory.remember("The tea is black").known.entry.id
-    done = apply(memory, Add(entry=entry("new", "The tea is green")), Supersede(id=tea, by="new"))
-    assert memory.remember("The tea is black").action == "created"
-    with pytest.raises(Conflict, match="same statement"):
-        undo(memory.context, done)
-
-
 def test_what_was_superseded_in_an_archive_and_said_again_is_not_doubled(memory: Memory) -> None:
     ids = filled(memory)
     apply(memory, Supersede(id="cold1", by=ids["tea"]))
@@ -389,14 +381,6 @@ def test_an_operation_that_changed_nothing_cannot_be_undone(memory: Memory) -> N
         undo(memory.context, result.operation.id)
 
 
-def test_a_purged_operation_says_so(memory: Memory) -> None:
-    memory.remember("The tea is black")
-    done = last(memory)
-    memory.book.journal.purge((), lambda text: "tea" in text)
-    with pytest.raises(Conflict, match="purged"):
-        undo(memory.context, done)
-
-
 def test_a_person_saving_at_that_moment_makes_it_look_again(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     memory.remember("The tea is black")
     done = last(memory)
@@ -500,14 +484,6 @@ def test_an_item_that_is_gone_is_not_taken_out_again(memory: Memory) -> None:
     memory.append("another", section="TODO")
     undo(memory.context, undoing or "")
     assert "- buy milk" in page.read_text(encoding="utf-8")
-
-
-def test_many_conflicts_are_counted(memory: Memory) -> None:
-    done = apply(memory, *(Add(entry=entry(f"e{n}", f"Thing {n}")) for n in range(5)))
-    for n in range(5):
-        memory.update(f"e{n}", text=f"Other {n}")
-    with pytest.raises(Conflict, match="and 2 more"):
-        undo(memory.context, done)
 
 
 @pytest.mark.parametrize("after", [False, True])

@@ -110,11 +110,6 @@ def test_a_candidate_that_cannot_be_used_is_set_aside_and_the_others_stay(bad: A
     assert [each.reason for each in found.discarded] == [reason]
 
 
-def test_what_was_set_aside_keeps_its_words_and_quote() -> None:
-    [gone] = reading({**GOOD, "contradicts": ["m9"]}, GOOD).discarded
-    assert (gone.text, gone.quote) == (GOOD["content"], GOOD["quote"])
-
-
 @pytest.mark.parametrize(
     ("word", "category"),
     [
@@ -212,11 +207,6 @@ def test_a_copy_of_what_is_known_gets_its_full_wording() -> None:
     assert candidate.content == "2026-01-05 起，用户住在杭州滨江。"
 
 
-def test_another_wording_of_what_is_known_stays() -> None:
-    assert one(content="The user has a flat in Oslo.", reinforces=["m1"], contradicts=[]).reinforces == ("e1",)
-    assert one(content="The user has a flat in Oslo.", reinforces=["m1"]).content == "The user has a flat in Oslo."
-
-
 def test_what_is_contradicted_is_not_reinforced() -> None:
     candidate = one(reinforces=["m1", "m2"], contradicts=["m1"])
     assert (candidate.reinforces, candidate.contradicts) == (("e2",), ("e1",))
@@ -262,11 +252,6 @@ def test_of_two_hundred_candidates_the_most_important_are_kept() -> None:
 def test_an_answer_of_which_nothing_can_be_used_is_refused(value: Any) -> None:
     with pytest.raises(ValueError, match=r"candidates|answer"):
         read_reply(value, ALIASES)
-
-
-@pytest.mark.parametrize("value", [{"candidates": []}, {"candidates": None, "summary": ""}, [], {"summary": "Talk."}])
-def test_nothing_to_remember_is_an_answer(value: Any) -> None:
-    assert read_reply(value, ALIASES).candidates == ()
 
 
 @pytest.mark.parametrize("name", ["memories", "facts", "items"])

@@ -63,14 +63,6 @@ def test_what_has_faded_is_archived_in_one_operation_that_can_be_undone(memory: 
     assert files(memory.root, "MEMORY.md") == before
 
 
-def test_a_tidy_book_is_left_alone(memory: Memory) -> None:
-    fill(memory)
-    before = files(memory.root, "*.md")
-    done = tidy(memory.context)
-    assert (done.done, done.proposed, done.operation) == ((), (), None)
-    assert files(memory.root, "*.md") == before
-
-
 def test_a_dry_run_says_the_same_and_writes_nothing(memory: Memory, clock: Clock) -> None:
     fill(memory)
     weak = memory.remember("a weak one", importance=0.21).known.entry.id
@@ -137,14 +129,6 @@ def test_an_entry_stays_whose_archiving_a_person_rejected(memory: Memory, clock:
     again = tidy(memory.context, apply=["archive", "remove"])
     assert left not in " ".join(told for each in (*again.done, *again.proposed) for told in each.told)
     assert states(memory)[left] == "active"
-
-
-def test_an_entry_stays_whose_archiving_waits(memory: Memory) -> None:
-    fill(memory, 2, score=0.01)
-    tidy(memory.context, apply=[])
-    again = tidy(memory.context, apply=["remove"])
-    assert [each.kind for each in (*again.done, *again.proposed)] == []
-    assert set(states(memory).values()) == {"active"}
 
 
 def test_a_stale_proposal_is_withdrawn_and_worked_out_anew(memory: Memory, clock: Clock) -> None:
@@ -337,9 +321,6 @@ def test_wordings_are_compared_by_an_embedder_on_this_machine(tmp_path: Path, cl
                 memory.remember(text, session=f"s{n}")
             assert [each.kind for each in tidy(memory.context, dry_run=True).proposed] == kinds
             assert bool(embedder.calls) == embedder.local
-
-
-# --- any cadence, on a real book -----------------------------------------------------------------
 
 
 # --- when ----------------------------------------------------------------------------------------

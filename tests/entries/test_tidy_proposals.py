@@ -22,7 +22,6 @@ from memorybook.entries.tidy import (
     DatedNote,
     Judged,
     Pair,
-    Sharing,
     divide,
     doubtful,
     dropped,
@@ -66,18 +65,8 @@ def test_what_is_above_the_bounds_stays() -> None:
     assert plan([active, archived], today=DAY) == []
 
 
-def test_an_archived_entry_below_the_lower_bound_may_go() -> None:
-    [found] = plan([entry("a1", score=0.049, archived=True)], today=DAY)
-    assert (found.kind, found.changes) == ("remove", (Remove(id="a1", reason=found.reason),))
-
-
 def test_who_tidies_once_a_year_archives_and_removes_at_once() -> None:
     assert kinds(plan([entry("a1")], today=after(365))) == [("archive", {"a1"}), ("remove", {"a1"})]
-
-
-def test_the_weakest_go_first() -> None:
-    found = plan([entry("a1", score=0.19), entry("a2", score=0.11)], today=DAY)
-    assert kinds(found) == [("archive", {"a2"}), ("archive", {"a1"})]
 
 
 def test_pinned_entries_never_fade_lapse_or_go_but_for_a_todo() -> None:
@@ -158,21 +147,6 @@ def test_any_cadence_gives_the_same_scores_and_states(
     for n, (score, _, pinned) in enumerate(scores):
         assert (f"e{n}" in once) or not pinned
         assert not pinned or once[f"e{n}"] == (False, round(score, 9))
-
-
-@given(st.lists(st.tuples(st.sampled_from(["say", "wait", "contradict"]), st.integers(0, 60)), max_size=80), SCORES)
-def test_no_life_of_an_entry_leaves_the_range_of_scores(steps: list[tuple[str, int]], score: float) -> None:
-    one, today = entry("a1", score=score), DAY
-    for step, days in steps:
-        today += timedelta(days=days)
-        before = fade.strength(one, today)
-        if step == "say":
-            one = fade.reinforced(one, today)
-            assert before <= one.score <= 1.0
-        elif step == "contradict":
-            one = replace(fade.contradicted(one, "b1", today), superseded_by=None)
-            assert one.score == pytest.approx(before / 2)
-    assert 0.0 <= fade.strength(one, today) <= 1.0
 
 
 # --- how much at once ----------------------------------------------------------------------------
@@ -275,15 +249,6 @@ def test_other_words_are_the_same_by_their_vectors() -> None:
     entries = [entry("a1", texts[0]), entry("a2", texts[1])]
     [found] = plan(entries, today=DAY, similarity=same)
     assert "cosine 0.97" in found.reason
-
-
-def test_of_three_wordings_one_stays() -> None:
-    entries = [
-        entry(f"a{n}", text) for n, text in enumerate(["Likes green tea", "likes green tea!", "Likes green tea."])
-    ]
-    [found] = plan(entries, today=DAY)
-    assert sorted(change.id for change in found.changes if isinstance(change, Update)) == ["a0", "a1", "a2"]
-    assert len(dropped(found.changes)) == 2
 
 
 def test_the_pinned_and_the_trusted_stay() -> None:
@@ -397,11 +362,6 @@ def test_a_note_said_on_three_days_becomes_an_entry() -> None:
     assert (made.source, made.last_activated, made.tags) == ("daily/2026-01-02.md#L3", date(2026, 1, 9), ("a",))
 
 
-def test_a_note_in_the_prompts_of_three_days_becomes_an_entry() -> None:
-    [found] = plan([], today=after(20), notes=[told("用户喜欢简短的回答", 2, shown=(3, 4, 8))])
-    assert found.reason == "a note in prompts on 3 days (2026-01-03 to 2026-01-08): daily/2026-01-02.md#L3"
-
-
 @pytest.mark.parametrize(
     "notes",
     [
@@ -425,20 +385,6 @@ def test_what_an_entry_says_is_not_promoted() -> None:
 
 
 # --- looking for pairs ---------------------------------------------------------------------------
-
-
-def test_a_text_is_found_by_half_of_its_words() -> None:
-    near = Sharing({"a": "the harbour crane moves at noon", "b": "a violin by the glacier", "c": "部署窗口在周五下午"})
-    assert near.of("the crane moves") == ["a"]
-    assert near.of("部署窗口改到周四") == ["c"]
-    assert near.of("nothing of it") == []
-    assert near.of("") == []
-
-
-def test_words_that_all_have_are_not_looked_for() -> None:
-    near = Sharing({f"k{n}": f"harbour {n}" for n in range(150)})
-    assert near.of("harbour") == []
-    assert near.of("harbour 7")[0] == "k7"
 
 
 # --- what a model is asked ------
@@ -509,15 +455,6 @@ def test_an_answer_is_read_by_its_aliases() -> None:
         Judged(TEA, "same", "", ""),
     ]
     assert read([], [TEA]) == []
-
-
-@pytest.mark.parametrize(
-    "value",
-    [None, "same", {"pairs": 3}, [3], [{"p": "p9", "relation": "same"}], [{"p": "p1", "relation": "twin"}]],
-)
-def test_what_is_no_answer_is_refused_with_a_reason(value: Any) -> None:
-    with pytest.raises(ValueError, match=r"pairs|p1 to p1|same, contradicts"):
-        read(value, [TEA])
 
 
 JSON = st.recursive(
@@ -604,9 +541,3 @@ def test_pinned_entries_stay() -> None:
     assert dropped(follow(pinned, "same").changes) == {"a1"}
     both = (entry("a1", TEA[0].text, pinned=True), entry("b1", TEA[1].text))
     assert follow(both, "same", TEA[1].text) is None
-
-
-def test_what_is_different_stays_and_an_entry_is_dealt_with_once() -> None:
-    assert follow(TEA, "different") is None
-    twice = [Judged(TEA, "same"), Judged((TEA[0], HOME[1]), "contradicts")]
-    assert len(proposals(twice, DAY, by="model")) == 1
