@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from memorybook.book.book import Book
     from memorybook.config.project import Project
     from memorybook.config.settings import Config
-    from memorybook.formats.llm_messages import Usage
     from memorybook.inference.structured_output import Metered
     from memorybook.model import Trust
     from memorybook.protocols import LLM, Embedder, Function
@@ -122,30 +121,19 @@ class Context(NamedTuple):
 
         if isinstance(llm, Metered):
             return llm
-        return Metered(llm, self.config.llm.budget, spent_today=self._spent, record=self._spend)
-
-    def _spent(self) -> Usage:
-        """Usage of today, on which budgets decide."""
         from memorybook.formats.llm_messages import Usage
 
-        spent = self.book.journal.spent(self.book.now().date())
-        kept = Usage(
-            calls=spent.calls,
-            failed=spent.failed,
-            input_tokens=spent.input_tokens,
-            output_tokens=spent.output_tokens,
-        )
-        return sum(self.models.unsaved, kept)
+        counts = ("calls", "failed", "input_tokens", "output_tokens")
 
-    def _spend(self, usage: Usage) -> None:
-        """Record usage; on disk unless the memory is switched off."""
-        if not self.config.enabled:
-            self.models.unsaved.append(usage)
-            return
-        self.book.journal.spend(
-            self.book.now().date(),
-            calls=usage.calls,
-            failed=usage.failed,
-            input_tokens=usage.input_tokens,
-            output_tokens=usage.output_tokens,
-        )
+        def spent_today() -> Usage:
+            spent = self.book.journal.spent(self.book.now().date())
+            return sum(self.models.unsaved, Usage(**{name: getattr(spent, name) for name in counts}))
+
+        def record(usage: Usage) -> None:  # on disk unless the memory is switched off
+            if self.config.enabled:
+                spent = {name: getattr(usage, name) for name in counts}
+                self.book.journal.spend(self.book.now().date(), **spent)
+            else:
+                self.models.unsaved.append(usage)
+
+        return Metered(llm, self.config.llm.budget, spent_today=spent_today, record=record)

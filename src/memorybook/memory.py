@@ -14,7 +14,6 @@ from memorybook._light import (
     Sequence,
     date,
     datetime,
-    tzinfo,
 )  # fmt: skip
 from memorybook.book.book import Book, closed
 from memorybook.config.project import copied, keep, locate
@@ -24,7 +23,6 @@ from memorybook.search.types import Answer, Query
 
 if TYPE_CHECKING:
     import threading
-    from contextlib import AbstractContextManager
 
     from memorybook import results
     from memorybook.config.settings import Config
@@ -1253,12 +1251,18 @@ def open(
     kept = config.transcripts
     from memorybook.storage.directory import DirectoryDocuments
     from memorybook.storage.journal import SqliteJournal, new_operation_id
+    from memorybook.storage.safe_open import claimed
     from memorybook.storage.transcripts import open_transcripts
 
     hybrid = config.backend == "sqlite_hybrid" and config.fts_enabled and config.vector_enabled
     embedder = (embedder or _embedder(config, machine)) if hybrid else None
     index, degraded = _index(config, machine, embedder)
     documents = DirectoryDocuments(root)
+    zone = None
+    if config.timezone != "local":
+        from zoneinfo import ZoneInfo
+
+        zone = ZoneInfo(config.timezone)
     opened = Book(
         documents=documents,
         transcripts=open_transcripts(machine, kept.db_path, kept.url, kept.auth_token, prepare=documents.prepare),
@@ -1267,10 +1271,10 @@ def open(
         fallback=_scan,
         clock=clock or (lambda: datetime.now(UTC)),
         new_id=new_operation_id,
-        zone=None if config.timezone == "local" else _zone(config.timezone),
+        zone=zone,
         weights=(config.hybrid_vector_weight, config.hybrid_text_weight),
         degraded=degraded,
-        claim=lambda: _claimed(machine),
+        claim=lambda: claimed(os.path.join(machine, "embedding.lock")),
     )
     opened.background = door != "cli"
     found = keep(root, found)
@@ -1278,18 +1282,6 @@ def open(
         config = config._replace(warnings=(*config.warnings, copied(found)))
     actor: Trust = "user" if door == "cli" else "agent"
     return Memory(Context(root, opened, config, door, actor, embedder, Models(llm), found, missing_ok))
-
-
-def _claimed(machine: str) -> AbstractContextManager[bool]:
-    from memorybook.storage.safe_open import claimed
-
-    return claimed(os.path.join(machine, "embedding.lock"))
-
-
-def _zone(name: str) -> tzinfo | None:
-    from zoneinfo import ZoneInfo
-
-    return ZoneInfo(name)
 
 
 def _scan() -> Index:

@@ -164,25 +164,11 @@ class Said(NamedTuple):
 
     def json(self) -> dict[str, Any]:
         """`{"turn": {…}, "path", "from", "lines", "total_lines", "text"}`: lines count the turn's own text."""
-        count = self.turn.text.count("\n") + 1
-        return {
-            "turn": {
-                "id": self.turn.id,
-                "session": self.turn.session,
-                "session_name": self.session_name,
-                "position": self.turn.position,
-                "role": self.turn.role,
-                "speaker": self.turn.speaker,
-                "time": self.turn.time.isoformat().replace("+00:00", "Z") if self.turn.time else None,
-                "tool_calls": [dict(call) for call in self.turn.tool_calls],
-                "metadata": dict(self.turn.metadata),
-            },
-            "path": self.path,
-            "from": 1,
-            "lines": count,
-            "total_lines": count,
-            "text": self.turn.text,
-        }
+        time = self.turn.time.isoformat().replace("+00:00", "Z") if self.turn.time else None
+        turn = {**to_json(self.turn), "session_name": self.session_name, "time": time}
+        text = turn.pop("text")
+        count = text.count("\n") + 1
+        return {"turn": turn, "path": self.path, "from": 1, "lines": count, "total_lines": count, "text": text}
 
 
 class Listed(NamedTuple):
@@ -283,21 +269,9 @@ class Happened(NamedTuple):
 
     def json(self) -> dict[str, Any]:
         """`{"id", "time", "actor", "door", "kind", "session", "told", "changes", "discarded", "usage", …}`."""
-        operation = self.operation
-        return {
-            "id": operation.id,
-            "time": moment(operation.time),
-            "actor": operation.actor,
-            "door": operation.door,
-            "kind": operation.kind,
-            "session": operation.session,
-            "told": list(self.told),
-            "changes": to_json(operation.changes),
-            "discarded": to_json(operation.discarded),
-            "usage": None if operation.usage is None else dict(operation.usage),
-            "undoes": operation.undoes,
-            "undone_by": self.undone_by,
-        }
+        shown = {**to_json(self.operation), "time": moment(self.operation.time)}
+        del shown["done"]
+        return {**shown, "told": list(self.told), "undone_by": self.undone_by}
 
 
 class History(NamedTuple):
@@ -360,6 +334,7 @@ class Why(NamedTuple):
 
     def json(self) -> dict[str, Any]:
         """`{"id", "entry", "rests_on", "story", "supersedes": [{"id", "text"}], …, "prompts", "access_count"}`."""
+        replaced = self.superseded_by
         return {
             "id": self.id,
             "entry": None if self.known is None else self.known.json()["entry"],
@@ -367,12 +342,8 @@ class Why(NamedTuple):
             "story": [each.json() for each in self.story],
             "supersedes": [{"id": id, "text": text} for id, text in self.supersedes],
             "contradicts": [{"id": id, "text": text} for id, text in self.contradicts],
-            "superseded_by": None
-            if self.superseded_by is None
-            else {"id": self.superseded_by[0], "text": self.superseded_by[1]},
-            "prompts": [
-                {"time": moment(shown.time), "session": shown.session, "query": shown.query} for shown in self.prompts
-            ],
+            "superseded_by": None if replaced is None else {"id": replaced[0], "text": replaced[1]},
+            "prompts": [{**to_json(shown), "time": moment(shown.time)} for shown in self.prompts],
             "access_count": 0 if self.known is None else self.known.access_count,
         }
 
@@ -495,10 +466,7 @@ class Imported(NamedTuple):
 
     def json(self) -> dict[str, Any]:
         """The counts, `"skipped": [{"text", "reason"}]`, `"warnings"`, `"summaries"`, `"formats"`, `"dry_run"`."""
-        return {
-            **to_json(self),
-            "skipped": [{"text": text, "reason": reason} for text, reason in self.skipped],
-        }
+        return {**to_json(self), "skipped": [{"text": text, "reason": reason} for text, reason in self.skipped]}
 
 
 # --- JSON by annotations -----------------------------------------------------------------------------

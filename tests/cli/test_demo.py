@@ -13,7 +13,7 @@ from memorybook.errors import Unavailable
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path]:
     folder = tmp_path_factory.mktemp("demo")
-    return _Stage(str(folder), str(folder / "book"), True).play(None), folder / "book"
+    return _Stage(str(folder), str(folder / "book"), None).play(), folder / "book"
 
 
 def test_the_demo_remembers_what_matters(played: tuple[dict[str, Any], Path]) -> None:
@@ -69,4 +69,4 @@ def test_a_directory_in_use_is_not_written_to(shell: Any, tmp_path: Path) -> Non
 
 def test_a_command_that_fails_ends_the_demo_with_its_message(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match=r"'get nothing\.md' failed: .*there is no book"):
-        _Stage(str(tmp_path), str(tmp_path / "book"), False).run("get", "nothing.md")
+        _Stage(str(tmp_path), str(tmp_path / "book"), None).run("get", "nothing.md")

@@ -14,12 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import memorybook
 from hosted import SESSION
-from memorybook._light import quoted
 from memorybook.cli import main
 from memorybook.config.settings import Config
 from memorybook.context import Context
@@ -325,17 +322,6 @@ def test_a_command_that_cannot_be_used_is_told_on_stderr(capfd: pytest.CaptureFi
     assert event.command(["Stop", "--host=codex", "--book=/b"]) == event.Asked("Stop", "codex", "/b")
 
 
-@given(
-    st.recursive(
-        st.none() | st.booleans() | st.integers() | st.text(), lambda v: st.lists(v) | st.dictionaries(st.text(), v)
-    )
-)
-def test_json_is_read_and_written_as_everywhere(value: object) -> None:
-    assert event.parsed(json.dumps(value)) == value
-    assert event.parsed(f" {json.dumps(value, ensure_ascii=False)}\n") == value
-    assert json.loads(quoted(json.dumps(value))) == json.dumps(value)
-
-
 # --- what is remembered is told -------------------------------------------------------------------
 
 
@@ -544,18 +530,6 @@ def test_a_hook_answers_without_the_site_packages_and_before_its_stdin_ends(memo
         process.stdin.flush()
         assert "5433" in told(process.stdout.read().decode())
         assert process.wait() == 0
-
-
-def test_an_event_that_comes_in_pieces_is_whole_where_nothing_else_reads_json(book: Path) -> None:
-    with started("Stop", "--host", "codex", "--book", str(book)) as process:
-        assert process.stdin is not None
-        for piece in (b'{"x": {"y": 1}', b', "z": "}', b'}}", "transcript_path": "/t.jsonl"}'):
-            process.stdin.write(piece)
-            process.stdin.flush()
-            time.sleep(0.2)
-        process.stdin.close()
-        assert process.wait() == 0
-    assert len(kept(book)) == 1
 
 
 def test_a_host_that_has_gone_is_no_failure(book: Path, memory: Memory) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -159,42 +159,3 @@ def test_what_a_host_is_shown_is_what_it_was_promised(name: str, answered: list[
         promised.validate(bounded(tools.call(memory, name, dict.fromkeys(needed, "tea"))))
     assert not promised.is_valid({**bounded(once(name, answer)), "more": 1})
     assert name == "memory_get" or not promised.is_valid({})
-
-
-def test_a_field_that_may_be_missing_is_there_at_times(answered: list[Call]) -> None:
-    seen: dict[tuple[int, str], set[bool]] = {}
-    for name, answer in ((name, answer) for name, answer in answered if name in STRICT):
-        schema = STRICT[name].schema
-        for field in schema["properties"].keys() - set(schema.get("required", ())):
-            seen.setdefault((shape_of(name), field), set()).add(answer.get(field) is not None)
-    assert [where for where, is_there in seen.items() if True not in is_there] == []
-
-
-def test_the_book_of_these_tests_has_something_of_everything(answered: list[Call]) -> None:
-    """No list of objects is empty in every answer, for an empty one fits any shape."""
-    listed = {(shape_of(name), where) for name in ANSWERS for where in lists(STRICT[name].schema)}
-    there = {(shape_of(name), w) for name, answer in answered if name in STRICT for w in filled_lists(answer)}
-    assert listed - there == set()
-
-
-def shape_of(name: str) -> int:
-    return id(ANSWERS[name])
-
-
-def lists(schema: Any, where: str = "") -> Iterator[str]:
-    """Where a schema has lists of objects of their own shape."""
-    for name, one in schema.get("properties", {}).items():
-        yield from lists(one, f"{where}.{name}")
-    if "properties" in schema.get("items", {}):
-        yield where
-        yield from lists(schema["items"], where)
-
-
-def filled_lists(value: Any, where: str = "") -> Iterator[str]:
-    if isinstance(value, Mapping):
-        for name, one in value.items():
-            yield from filled_lists(one, f"{where}.{name}")
-    elif isinstance(value, list) and value:
-        yield where
-        for one in value:
-            yield from filled_lists(one, where)

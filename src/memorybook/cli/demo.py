@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
-from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+import memorybook
 from memorybook.cli import show
 from memorybook.cli.call import command
 from memorybook.errors import Conflict, Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from memorybook.cli.call import Call
 
@@ -34,38 +37,29 @@ def _lines(part: int) -> list[str]:
 
 @command("demo")
 def _demo(call: Call) -> dict[str, Any] | None:
-    page = show.Page(call.options)
-    with _stage(call.options.keep) as stage:
-        story = stage.play(page if not call.options.json else None)
-    if call.options.json:
+    keep = call.options.keep
+    if keep is not None and os.path.exists(keep) and (not os.path.isdir(keep) or os.listdir(keep)):
+        raise Conflict(f"{keep!r} is not empty: give a new directory to --keep")
+    page = None if call.options.json else show.Page(call.options)
+    with TemporaryDirectory(prefix="memorybook-demo-") as folder:
+        book = os.path.abspath(keep) if keep else os.path.join(folder, "book")
+        story = {"book": book, "kept": keep is not None, **_Stage(folder, book, page).play()}
+    if page is None:
         return story
-    if story["kept"]:
+    if keep:
         page.line()
-        page.line("The book is kept in ", ("place", story["book"]))
+        page.line("The book is kept in ", ("place", book))
     return None
 
 
-@contextmanager
-def _stage(keep: str | None) -> Iterator[_Stage]:
-    """A temporary directory with a book in it, or beside it in `keep`. Raises Conflict if that is in use."""
-    from tempfile import TemporaryDirectory
-
-    if keep is not None and os.path.exists(keep) and (not os.path.isdir(keep) or os.listdir(keep)):
-        raise Conflict(f"{keep!r} is not empty: give a new directory to --keep")
-    with TemporaryDirectory(prefix="memorybook-demo-") as folder:
-        yield _Stage(folder, os.path.abspath(keep) if keep else os.path.join(folder, "book"), keep is not None)
-
-
 class _Stage:
-    def __init__(self, folder: str, book: str, kept: bool) -> None:
+    def __init__(self, folder: str, book: str, page: show.Page | None) -> None:
         self.folder = folder
         self.book = book
-        self.kept = kept
-        self.page: show.Page | None = None
-
-    def play(self, page: show.Page | None) -> dict[str, Any]:
-        """Play it all, telling each step on the page as it happens; the answers as one document."""
         self.page = page
+
+    def play(self) -> dict[str, Any]:
+        """Play it all, telling each step on the page as it happens; the answers as one document."""
         today = datetime.now(UTC).replace(hour=9, minute=0, second=0, microsecond=0)
         self.title("Last week: a first session")
         sessions = [self.session("week-1", _lines(0), today - timedelta(days=8))]
@@ -79,13 +73,12 @@ class _Stage:
         questions = _lines(2)
         searches = [self.run("search", query, "-n", "2") for query in questions]
         self.title("How a memory fades when nobody uses it")
+        files = (file for file in Path(self.book).rglob("*") if file.is_file())
         return {
-            "book": self.book,
-            "kept": self.kept,
             "sessions": sessions,
             "entries": entries,
             "memory_md": memory,
-            "secret_masked": not self.holds(SECRET),
+            "secret_masked": not any(SECRET.encode() in file.read_bytes() for file in files),
             "searches": [{"query": q, **answer} for q, answer in zip(questions, searches, strict=True)],
             "fading": self.fading(entries, today.date()),
         }
@@ -108,13 +101,17 @@ class _Stage:
             self.page.line(("strong", f"== {text}"))
 
     def run(self, *command: str) -> dict[str, Any]:
-        """Run `memorybook COMMAND` in a process of its own, showing what a person would see; returns its answer."""
-        import subprocess
+        """Run `memorybook COMMAND` in a process of its own, showing what a person would see; returns its answer.
 
+        The process has default settings and this installation.
+        """
+        package = os.path.dirname(os.path.dirname(os.path.abspath(memorybook.__file__)))
+        env = {name: value for name, value in os.environ.items() if not name.startswith("MEMORYBOOK_")}
+        path = os.pathsep.join(one for one in (package, env.get("PYTHONPATH", "")) if one)
         done = subprocess.run(  # noqa: S603 - our own program, with our own arguments
             [sys.executable, "-m", "memorybook", "--json", "--book", self.book, *command],
             cwd=self.folder,
-            env=self.environment(),
+            env=env | {"XDG_CONFIG_HOME": self.folder, "PYTHONPATH": path},
             capture_output=True,
             encoding="utf-8",
             check=False,
@@ -128,25 +125,6 @@ class _Stage:
             show.answer(command[0], answer, self.page)
             sys.stdout.flush()
         return answer
-
-    def environment(self) -> dict[str, str]:
-        """Return an environment with default settings and this installation."""
-        import memorybook
-
-        package = os.path.dirname(os.path.dirname(os.path.abspath(memorybook.__file__)))
-        env = {name: value for name, value in os.environ.items() if not name.startswith("MEMORYBOOK_")}
-        path = os.pathsep.join(one for one in (package, env.get("PYTHONPATH", "")) if one)
-        return env | {"XDG_CONFIG_HOME": self.folder, "PYTHONPATH": path}
-
-    def holds(self, text: str) -> bool:
-        """Return whether any file of the book contains the text."""
-        wanted = text.encode()
-        for folder, _, names in os.walk(self.book):
-            for name in names:
-                with open(os.path.join(folder, name), "rb") as file:
-                    if wanted in file.read():
-                        return True
-        return False
 
     def fading(self, entries: Sequence[dict[str, Any]], today: date) -> list[dict[str, Any]]:
         """Return the strongest entry's score week by week, as it fades."""

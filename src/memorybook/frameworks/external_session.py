@@ -92,6 +92,10 @@ class HostedSession:
         now, mask, kept = self._memory.book.now(), Mask(self._memory.context), self._kept
         if not items:
             return
+        try:
+            json.dumps([item.data for item in items], allow_nan=False)  # no other program reads Python's NaN
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InvalidInput(f"an item of a conversation must be JSON: {error}") from None
         session = Session(uuid=self.uuid, name=mask.text(self._name), source=HOSTED, channel=self._host)
         keys = {turn_key(self.uuid, item.id): item for item in items if item.id}
         forgotten = {keys[key].id for key in self._memory.book.journal.buried(keys)} if keys else ()
@@ -104,7 +108,7 @@ class HostedSession:
                 speaker=item.speaker,
                 time=item.time or now,
                 tool_calls=item.tool_calls,
-                metadata={ITEM: _plain(item.data)},
+                metadata={ITEM: item.data},
             )
             for item in items
             if item.id not in forgotten
@@ -180,15 +184,6 @@ def _said(item: HostedItem) -> str:
         return ""
     text = without_recalled(clean(item.text)).strip()
     return cut(text, TOOL_TEXT_LIMIT) if item.role == "tool" else text
-
-
-def _plain(data: Any) -> Any:
-    """Return the item's data, if JSON can say it: what Python writes as NaN or Infinity no other program reads."""
-    try:
-        json.dumps(data, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput(f"an item of a conversation must be JSON: {error}") from None
-    return data
 
 
 def _swapped(value: Any, old: str, new: str) -> Any:

@@ -7,9 +7,10 @@ named, or was there.
 
 from __future__ import annotations
 
+import json
 import os
 
-from memorybook._light import TYPE_CHECKING, Any, NamedTuple
+from memorybook._light import TYPE_CHECKING, Any, NamedTuple, suppress
 
 if TYPE_CHECKING:
     from memorybook._light import Mapping, Sequence
@@ -246,40 +247,13 @@ def received(descriptor: int) -> dict[str, Any] | None:
         piece = os.read(descriptor, 1 << 16)
         data += piece
         if not piece or piece.rstrip().endswith(b"}"):
-            told = parsed(data.decode("utf-8", "replace"))
-            if isinstance(told, dict):
-                return told
+            with suppress(ValueError, RecursionError):  # it is not whole yet, or never will be
+                told = json.loads(data.decode("utf-8", "replace").removeprefix("\ufeff"))
+                if isinstance(told, dict):
+                    return told
         if not piece:
             return None
     return None
-
-
-def parsed(text: str) -> Any:
-    """Parse a JSON document; None if it is invalid."""
-    text = text.removeprefix("\ufeff").strip()
-    try:
-        value, end = _scanner()(text, 0)
-    except (StopIteration, ValueError, RecursionError, SystemError):
-        return None  # SystemError is how the scanner refuses, where json.decoder with the error it means is not there
-    return value if end == len(text) else None
-
-
-def _scanner() -> Any:
-    """Return a function that reads a JSON value at an index of a text and returns its end."""
-    try:
-        from _json import make_scanner  # json itself takes as long to import as the rest of an event
-    except ImportError:
-        from json.scanner import make_scanner
-
-    class Plain:  # what a decoder of json would be
-        strict = False
-        object_hook = object_pairs_hook = array_hook = None
-        parse_float = float
-        parse_int = int
-        parse_constant = float
-
-    scanner: Any = make_scanner
-    return scanner(Plain)
 
 
 # --- answering -------------------------------------------------------------------------------------
@@ -287,10 +261,8 @@ def _scanner() -> Any:
 
 def respond(event: str, text: str) -> None:
     """Give the host a text for the model: just these fields, for Codex takes an answer with any other for an error."""
-    from memorybook._light import quoted
-
-    inner = f'"hookEventName": {quoted(event)}, "additionalContext": {quoted(text)}'
-    data = f'{{"hookSpecificOutput": {{{inner}}}}}\n'.encode("ascii")
+    told = {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
+    data = f"{json.dumps(told)}\n".encode("ascii")
     while data:
         data = data[os.write(1, data) :]
 

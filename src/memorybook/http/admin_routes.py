@@ -153,19 +153,11 @@ async def livez() -> Response:
 
 
 @probes.get("/healthz", response_model=Health, responses={503: {"model": Health}})
-async def healthz(request: Request) -> Response:
-    """Return whether all is well: 503 while writes fail; public."""
-    return await _told(request, "ok", "failing")
-
-
 @probes.get("/readyz", response_model=Health, responses={503: {"model": Health}})
 async def readyz(request: Request) -> Response:
     """Return whether writes are kept: 503 while they fail; public."""
-    return await _told(request, "ready", "not_ready")
-
-
-async def _told(request: Request, well: str, ill: str) -> Response:
     ready = await books_of(request).ready()
+    well, ill = ("ok", "failing") if request.url.path == "/healthz" else ("ready", "not_ready")
     return answer({"status": well if ready else ill}, status=200 if ready else 503)
 
 

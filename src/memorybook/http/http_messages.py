@@ -52,8 +52,12 @@ async def given(request: Request) -> dict[str, Any]:
     body = await request.body()
     if not body:
         return {}
+
+    def refuse_constant(name: str) -> NoReturn:
+        raise ValueError(f"{name} is no number of JSON")
+
     try:
-        value = json.loads(body, parse_constant=_no_constant)
+        value = json.loads(body, parse_constant=refuse_constant)
     except RecursionError:
         raise InvalidInput("the JSON is nested too deeply") from None
     except ValueError as problem:
@@ -61,10 +65,6 @@ async def given(request: Request) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InvalidInput(f"the body must be a JSON object, not {type(value).__name__}")
     return value
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
 
 
 # --- errors ------------------------------------------------------------------------------------------

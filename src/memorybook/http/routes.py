@@ -23,7 +23,7 @@ from memorybook.http import http_messages as messages
 from memorybook.http.api_tokens import Caller
 from memorybook.http.books import Books
 from memorybook.http.http_messages import Failed, Refusal, answer, etag, given, only_a_person
-from memorybook.http.rest_api import RESOURCES, Resource, parameters_of
+from memorybook.http.rest_api import BY_VERB, RESOURCES, Resource, parameters_of
 from memorybook.memory import Memory
 from memorybook.results import Imported, Known, hints_of, schema_of, to_json
 from memorybook.validate import asked_importance, renamed
@@ -91,17 +91,14 @@ InBook = Annotated[TenantBook, Depends()]
 def body(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Describe a JSON body with these parameters; null is the same as left out, and there are no others."""
     required = list(parameters.get("required", ()))
-    properties = {name: kind if name in required else _or_null(kind) for name, kind in parameters["properties"].items()}
+    properties = {}
+    for name, kind in parameters["properties"].items():
+        if name not in required and "type" in kind:
+            types = [kind["type"]] if isinstance(kind["type"], str) else kind["type"]
+            kind = {**kind, "type": [*types, "null"], **({"enum": [*kind["enum"], None]} if "enum" in kind else {})}
+        properties[name] = kind
     schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
     return {"requestBody": {"content": {"application/json": {"schema": schema}}, "required": bool(required)}}
-
-
-def _or_null(kind: Mapping[str, Any]) -> dict[str, Any]:
-    if "type" not in kind:
-        return dict(kind)
-    types = [kind["type"]] if isinstance(kind["type"], str) else kind["type"]
-    named = {"enum": [*kind["enum"], None]} if "enum" in kind else {}
-    return {**kind, "type": [*types, "null"], **named}
 
 
 def _raw_body(kind: str, *, required: bool = True) -> dict[str, Any]:
@@ -444,37 +441,21 @@ async def import_file(
     return answer(to_json(await book.work(work)))
 
 
-_DOCUMENT = schema_of(Document, RECORDS)
-
-_OWN: dict[str, tuple[Route, dict[str, Any]]] = {
-    "document": (
-        document,
-        {
-            "extra": {"parameters": [messages.IF_NONE_MATCH]},
-            "responses": {
-                200: {"content": {"text/markdown": {}, "application/json": {"schema": _DOCUMENT}}},
-                304: {"description": "As `If-None-Match` has it."},
-            },
-        },
-    ),
-    "write_document": (
-        write_document,
-        {
-            "extra": {
-                "parameters": [messages.IF_MATCH, messages.IF_NONE_MATCH],
-                **_raw_body("text/markdown", required=False),
-            }
-        },
-    ),
-    "remove_document": (remove_document, {"extra": {"parameters": [messages.IF_MATCH]}}),
-}
-"""Verbs whose routes speak of ETags."""
+_text_or_record = {"text/markdown": {}, "application/json": {"schema": schema_of(Document, RECORDS)}}
+_add(
+    BY_VERB["document"],
+    document,
+    extra={"parameters": [messages.IF_NONE_MATCH]},
+    responses={200: {"content": _text_or_record}, 304: {"description": "As `If-None-Match` has it."}},
+)
+_etags = {"parameters": [messages.IF_MATCH, messages.IF_NONE_MATCH]}
+_add(BY_VERB["write_document"], write_document, extra=_etags | _raw_body("text/markdown", required=False))
+_add(BY_VERB["remove_document"], remove_document, extra={"parameters": [messages.IF_MATCH]})
+_BY_REVISION = ("document", "write_document", "remove_document", "update", "pin", "unpin")
+"""Verbs with routes of their own, which speak of ETags."""
 
 for _resource in RESOURCES:
-    if _resource.verb in _OWN:
-        _route, _more = _OWN[_resource.verb]
-        _add(_resource, _route, **_more)
-    elif _resource.verb not in ("update", "pin", "unpin"):
+    if _resource.verb not in _BY_REVISION:
         _add(_resource, _verb(_resource))
         if _resource.long:
             _add(_resource, _verb(_resource), method="POST")

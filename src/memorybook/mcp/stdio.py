@@ -121,7 +121,11 @@ def serve(opened: Callable[[], Memory]) -> None:
     _at_a_signal(stop)
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="memorybook: %(message)s")
     server = build(memory)
-    sys.stdin = _stdin(late.start)
+    lines = os.fdopen(os.dup(0), "rb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)  # stdin itself is empty from now on
+    os.close(nothing)
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(Mended(lines, late.start)), encoding="utf-8")
     gc.freeze()  # what was imported stays
     gc.enable()
     try:
@@ -136,12 +140,3 @@ def serve(opened: Callable[[], Memory]) -> None:
 def _at_a_signal(handler: Any) -> None:
     for one in (signal.SIGINT, signal.SIGTERM):
         signal.signal(one, handler)
-
-
-def _stdin(ended: Callable[[], None]) -> io.TextIOWrapper:
-    """Return the host's lines; stdin itself is empty from now on."""
-    lines = os.fdopen(os.dup(0), "rb")
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    return io.TextIOWrapper(io.BufferedReader(Mended(lines, ended)), encoding="utf-8")
