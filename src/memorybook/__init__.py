@@ -46,24 +46,22 @@ if TYPE_CHECKING:
     from memorybook.search.types import Answer as Answer
     from memorybook.search.types import Hit as Hit
 
-_HOME: dict[str, dict[str, str | None]] = {
-    "config.settings": {"Config": "Config", "load_config": "load"},
-    "errors": dict.fromkeys(
-        (
-            "BookLocked BudgetSpent ConfigError Conflict Damaged EmbedderFailed InvalidInput LLMFailed MemoryBookError "
-            "MissingDocument MissingExtra NotFound Refused Unavailable UnsafePath"
-        ).split()
-    ),
-    "memory": dict.fromkeys(("Memory", "open")),
-    "model": dict.fromkeys(("Entry",)),
-    "search.types": dict.fromkeys(("Answer", "Hit")),
-}
-
 __all__ = [
     "Answer", "BookLocked", "BudgetSpent", "Config", "ConfigError", "Conflict", "Damaged", "EmbedderFailed", "Entry",
     "Hit", "InvalidInput", "LLMFailed", "Memory", "MemoryBookError", "MissingDocument", "MissingExtra", "NotFound",
     "Refused", "Unavailable", "UnsafePath", "load_config", "open",
 ]  # fmt: skip
+
+_HOME = {
+    "Config": "config.settings",
+    "load_config": "config.settings",
+    "Memory": "memory",
+    "open": "memory",
+    "Entry": "model",
+    "Answer": "search.types",
+    "Hit": "search.types",
+}
+"""Name -> module; all others are errors."""
 
 
 def __dir__() -> list[str]:
@@ -72,9 +70,8 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str) -> Any:
     """Public names are imported when first used, so that every command pays only for its own."""
-    for module, names in _HOME.items():
-        if name in names:
-            from importlib import import_module
+    if name not in __all__:
+        raise AttributeError(f"module 'memorybook' has no attribute {name!r}")
+    from importlib import import_module
 
-            return getattr(import_module(f"memorybook.{module}"), names[name] or name)
-    raise AttributeError(f"module 'memorybook' has no attribute {name!r}")
+    return getattr(import_module(f"memorybook.{_HOME.get(name, 'errors')}"), name.removesuffix("_config"))
