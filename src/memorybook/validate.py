@@ -11,7 +11,6 @@ from memorybook._light import (
     Any,
     Callable,
     Collection,
-    Iterable,
     Mapping,
     Sequence,
     date,
@@ -296,14 +295,8 @@ def metadata_of(metadata: Mapping[str, Any]) -> dict[str, Any]:
         raise InvalidInput(f"metadata has {len(written)} characters as JSON, over {MAX_TEXT}: keep less of it")
     level: list[Any] = [copy]
     for _ in range(DEEPEST):
-        level = [inner for value in level for inner in _inside(value)]
+        holders = (value.values() if isinstance(value, dict) else value for value in level)
+        level = [inner for holder in holders for inner in holder if isinstance(inner, dict | list)]
     if level:
         raise InvalidInput(f"metadata is more than {DEEPEST} levels deep: make it flatter")
     return copy
-
-
-def _inside(value: Any) -> Iterable[Any]:
-    """What a JSON value holds, one level down."""
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()

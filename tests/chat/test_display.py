@@ -13,7 +13,7 @@ PLAIN = {"no_color": False, "quiet": False, "json": False}
 
 @pytest.fixture
 def screen() -> Screen:
-    made = Screen(Options(PLAIN))
+    made = Screen(Options(**PLAIN))
     made.page.width = 12
     return made
 

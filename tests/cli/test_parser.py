@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.cli.call import VERBS, parser_of
+from memorybook.cli.call import VERBS, Parser
 from memorybook.errors import InvalidInput
 
 WORDS = [
@@ -21,7 +21,7 @@ WORDS = [
 def test_whatever_is_typed_is_read_or_refused_in_one_sentence(verb: str, words: list[str]) -> None:
     said = ""
     try:
-        parser_of(verb).parse(words)
+        Parser(verb).parse(words)
     except (InvalidInput, SystemExit) as ended:
         said = str(ended)
     assert said in ("", "0") or said.endswith(f"; see: memorybook {verb} --help")
@@ -45,7 +45,7 @@ def test_whatever_is_typed_is_read_or_refused_in_one_sentence(verb: str, words: 
     ],
 )  # fmt: skip
 def test_words_become_options(verb: str, words: list[str], read: dict[str, Any]) -> None:
-    parser = parser_of(verb)
+    parser = Parser(verb)
     options = vars(parser.parse(words))
     assert {name: options[name] for name in read} == read
 
@@ -63,10 +63,10 @@ def test_words_become_options(verb: str, words: list[str], read: dict[str, Any])
 )
 def test_what_cannot_be_read_is_named(verb: str, words: list[str], told: str) -> None:
     with pytest.raises(InvalidInput, match=told.replace("|", r"\|")):
-        parser_of(verb).parse(words)
+        Parser(verb).parse(words)
 
 
 def test_a_list_option_starts_empty_each_time() -> None:
-    parser = parser_of("search")
+    parser = Parser("search")
     assert [parser.parse(["tea", "--set", "a=b"]).set for _ in range(2)] == [[("a", "b")]] * 2
     assert parser.parse(["tea"]).set == []

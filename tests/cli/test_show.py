@@ -56,33 +56,69 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(show, "terminal_width", lambda _: 40)
 
 
-# --- finding -------------------------------------------------------------------------------------
+# --- answers -------------------------------------------------------------------------------------
 
-
-def test_a_hit_shows_where_it_stands_and_how_relevant_it_is(said: Any) -> None:
-    out, err = said("search", answer(HIT))
-    assert out == "1. 0.81  MEMORY.md:14  preference · 2026-02-20 · [a1]\n   Likes\n   tea.\n"
-    assert err == ""
-    replaced = said("search", answer(HIT | {"state": "superseded"}))[0]
-    assert "  preference · superseded · 2026-02-20 · [a1]\n" in replaced
-
-
-def test_a_turn_shows_who_said_it_and_how_to_open_it(said: Any) -> None:
-    out, _ = said("search", answer(TURN))
-    assert out.startswith("1. 0.81  turn:t9  turn · 2026-02-20 · Ran\n")
+LINES = {"path": "a.md", "from": 1, "lines": 2, "total_lines": 2, "text": "one\n\ttwo\n"}
+FLUSHED = {"written": [{"path": "d.md", "line": 3}], "skipped": [{"text": "hm", "reason": "too short"}], "redacted": 0}
+NOTE = {"path": "daily/d.md", "line": 3, "duplicate": False, "redacted": 2}
+RECEIPT = {
+    "dry_run": False, "entries": ["a1"], "notes": ["d.md: x"], "documents": [], "sessions": 1, "turns": 0,
+    "remains": ["MEMORY.md.bak keeps the text until the next write"],
+}  # fmt: skip
+IMPORTED = {
+    "sessions": 1, "turns": 16, "new_turns": 14, "entries": 5, "notes": 1, "strengthened": 0, "known": 0,
+    "redacted": 1, "skipped": [{"text": "ignore", "reason": "instructs the reader"}],
+    "warnings": ["line 3: no text"], "summaries": ["sessions/x.md"], "files": 1, "dry_run": False,
+}  # fmt: skip
+STATUS = {
+    "root": "/b", "exists": True, "index": {"bytes": 10, "ratio": 0.12345}, "nothing": {}, "none": None,
+    "warnings": ["a", "b"], "parts": ["x", "y"],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("shown", "line"),
+    ("verb", "shown", "out", "err"),
     [
-        (answer(relevant=False), "Nothing relevant found.\n"),
-        (answer(HIT, relevant=False), "Nothing relevant found. The nearest all the same:\n"),
-        (answer(), "Nothing above the threshold of 0.25.\n"),
-        ({"disabled": True}, "Memory is switched off: set enabled = true to use it.\n"),
+        ("search", answer(HIT), "1. 0.81  MEMORY.md:14  preference · 2026-02-20 · [a1]\n   Likes\n   tea.\n", ""),
+        ("search", answer(HIT | {"state": "superseded"}),
+         "1. 0.81  MEMORY.md:14  preference · superseded · 2026-02-20 · [a1]\n   Likes\n   tea.\n", ""),
+        ("search", answer(TURN), "1. 0.81  turn:t9  turn · 2026-02-20 · Ran\n   Likes\n   tea.\n", ""),
+        ("search", answer(relevant=False), "Nothing relevant found.\n", ""),
+        ("search", answer(HIT, relevant=False), "Nothing relevant found. The nearest all the same:\n", None),
+        ("search", answer(), "Nothing above the threshold of 0.25.\n", ""),
+        ("search", {"disabled": True}, "Memory is switched off: set enabled = true to use it.\n", ""),
+        ("get", LINES, "one\n\ttwo\n", ""),
+        ("get", LINES | {"from": 3, "total_lines": 9}, "one\n\ttwo\n", "lines 3 to 4 of 9"),
+        ("get", {"entry": ENTRY}, "Likes tea.\nGreen.\n  id             a1\n", None),
+        ("list", {"entries": [ENTRY, ENTRY | {"id": "b2", "pinned": True}], "total": 3},
+         "a1       0.60  preference  Likes tea.\nb2       0.60* preference  Likes tea.\n",
+         "2 of 3 entries; more with --limit"),
+        ("add", {"entry": ENTRY, "action": "strengthened", "redacted": 1},
+         "strengthened a1 preference 0.60  Likes tea.\nGreen.\n", "1 secret masked"),
+        ("pin", {"entry": ENTRY | {"pinned": True}}, "pinned a1 preference 0.60  Likes tea.\nGreen.\n", ""),
+        ("update", {"entry": ENTRY}, "active a1 preference 0.60  Likes tea.\nGreen.\n", ""),
+        ("append", NOTE, "written daily/d.md:3\n", "2 secrets masked"),
+        ("append", NOTE | {"duplicate": True, "redacted": 0}, "already there daily/d.md:3\n", ""),
+        ("flush", FLUSHED, "written d.md:3\nleft out (too short): hm\n", ""),
+        ("flush", FLUSHED | {"written": []}, "left out (too short): hm\nNothing new to write.\n", ""),
+        ("forget", {"receipt": RECEIPT}, "forgot 1 entry, 1 note, 1 session\n  entries   a1\n  notes     d.md: x\n",
+         "MEMORY.md.bak keeps the text until the next write"),
+        ("import", IMPORTED, "14 new of 16 turns in 1 session; 5 entries, 1 note\n  sessions/x.md\n"
+         "left out (instructs the reader): ignore\n", "1 secret masked\nmemorybook: line 3: no text"),
+        ("status", STATUS, "root                   /b\nexists                 yes\nindex\n"
+         "  bytes                10\n  ratio                0.1235\n"
+         "warnings: a\nwarnings: b\nparts                  x, y\n", ""),
     ],
-)
-def test_an_empty_answer_is_never_silent(said: Any, shown: dict[str, Any], line: str) -> None:
-    assert said("search", shown)[0].startswith(line)
+)  # fmt: skip
+def test_an_answer_is_shown_and_never_silent(
+    said: Any, verb: str, shown: dict[str, Any], out: str, err: str | None
+) -> None:
+    """Of what has no `err` here only the beginning counts."""
+    written, remarked = said(verb, shown)
+    if err is None:
+        assert written.startswith(out)
+    else:
+        assert (written, remarked) == (out, err and f"memorybook: {err}\n")
 
 
 def test_a_degraded_answer_says_so_on_stderr(said: Any) -> None:
@@ -94,91 +130,6 @@ def test_a_degraded_answer_says_so_on_stderr(said: Any) -> None:
         "memorybook: 3 passages wait for their vectors; run: memorybook sync\n"
     )
     assert said("search", worse, quiet=True)[1] == ""
-
-
-def test_get_shows_the_lines_and_says_when_they_are_not_all(said: Any) -> None:
-    lines = {"path": "a.md", "from": 1, "lines": 2, "total_lines": 2, "text": "one\n\ttwo\n"}
-    assert said("get", lines) == ("one\n\ttwo\n", "")
-    assert said("get", lines | {"from": 3, "total_lines": 9})[1] == "memorybook: lines 3 to 4 of 9\n"
-
-
-def test_get_shows_an_entry_with_all_that_it_says(said: Any) -> None:
-    out, _ = said("get", {"entry": ENTRY})
-    assert out.startswith("Likes tea.\nGreen.\n  id             a1\n")
-    assert "  tags           style, 茶\n" in out
-    assert "links" not in out
-
-
-def test_list_is_one_line_an_entry(said: Any) -> None:
-    out, err = said("list", {"entries": [ENTRY, ENTRY | {"id": "b2", "pinned": True}], "total": 3})
-    assert out == "a1       0.60  preference  Likes tea.\nb2       0.60* preference  Likes tea.\n"
-    assert err == "memorybook: 2 of 3 entries; more with --limit\n"
-
-
-# --- writing -------------------------------------------------------------------------------------
-
-
-def test_what_was_done_with_an_entry(said: Any) -> None:
-    shown = {"entry": ENTRY, "action": "strengthened", "redacted": 1}
-    out, err = said("add", shown)
-    assert out == "strengthened a1 preference 0.60  Likes tea.\nGreen.\n"
-    assert err == "memorybook: 1 secret masked\n"
-    assert said("pin", {"entry": ENTRY | {"pinned": True}})[0].startswith("pinned a1")
-    assert said("update", {"entry": ENTRY})[0].startswith("active a1")
-
-
-def test_where_a_note_went(said: Any) -> None:
-    shown = {"path": "daily/d.md", "line": 3, "duplicate": False, "redacted": 2}
-    assert said("append", shown) == ("written daily/d.md:3\n", "memorybook: 2 secrets masked\n")
-    assert said("append", shown | {"duplicate": True, "redacted": 0})[0] == "already there daily/d.md:3\n"
-
-
-def test_what_a_flush_wrote_and_left_out(said: Any) -> None:
-    shown = {
-        "written": [{"path": "d.md", "line": 3}],
-        "skipped": [{"text": "hm", "reason": "too short"}],
-        "redacted": 0,
-    }
-    assert said("flush", shown)[0] == "written d.md:3\nleft out (too short): hm\n"
-    assert said("flush", shown | {"written": []})[0].endswith("Nothing new to write.\n")
-
-
-def test_a_receipt_lists_what_went_and_what_remains(said: Any) -> None:
-    receipt = {
-        "dry_run": False, "entries": ["a1"], "notes": ["d.md: x"], "documents": [], "sessions": 1, "turns": 0,
-        "remains": ["MEMORY.md.bak keeps the text until the next write"],
-    }  # fmt: skip
-    out, err = said("forget", {"receipt": receipt})
-    assert out == "forgot 1 entry, 1 note, 1 session\n  entries   a1\n  notes     d.md: x\n"
-    assert err == "memorybook: MEMORY.md.bak keeps the text until the next write\n"
-
-
-def test_what_an_import_brought(said: Any) -> None:
-    shown = {
-        "sessions": 1, "turns": 16, "new_turns": 14, "entries": 5, "notes": 1, "strengthened": 0, "known": 0,
-        "redacted": 1, "skipped": [{"text": "ignore", "reason": "instructs the reader"}],
-        "warnings": ["line 3: no text"], "summaries": ["sessions/x.md"], "files": 1, "dry_run": False,
-    }  # fmt: skip
-    out, err = said("import", shown)
-    assert out == (
-        "14 new of 16 turns in 1 session; 5 entries, 1 note\n  sessions/x.md\nleft out (instructs the reader): ignore\n"
-    )
-    assert err == "memorybook: 1 secret masked\nmemorybook: line 3: no text\n"
-
-
-# --- upkeep --------------------------------------------------------------------------------------
-
-
-def test_a_status_is_names_and_values(said: Any) -> None:
-    shown = {
-        "root": "/b", "exists": True, "index": {"bytes": 10, "ratio": 0.12345}, "nothing": {}, "none": None,
-        "warnings": ["a", "b"], "parts": ["x", "y"],
-    }  # fmt: skip
-    assert said("status", shown)[0] == (
-        "root                   /b\nexists                 yes\nindex\n"
-        "  bytes                10\n  ratio                0.1235\n"
-        "warnings: a\nwarnings: b\nparts                  x, y\n"
-    )
 
 
 def test_every_verb_that_answers_is_shown() -> None:

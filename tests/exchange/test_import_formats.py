@@ -13,7 +13,7 @@ import pytest
 
 import memorybook
 from books import CONFIG, NOW, Reopen, files
-from memorybook.cli.call import parser_of
+from memorybook.cli.call import Parser
 from memorybook.errors import InvalidInput, NotFound
 from memorybook.exchange.importers import NAMES
 from memorybook.memory import Memory
@@ -182,7 +182,7 @@ def test_what_cannot_be_imported_is_named(memory: Memory, tmp_path: Path, folder
 
 
 def test_every_format_is_named_in_the_help_and_on_its_page() -> None:
-    told = next(one.help for one in parser_of("import").arguments if one.dest == "format")
+    told = next(one.help for one in Parser("import").arguments if one.dest == "format")
     assert [name for name in NAMES if name not in told] == []
     page = (Path(__file__).parents[2] / "docs" / "import.md").read_text(encoding="utf-8")
     assert [name for name in NAMES if f"\n| `{name}` |" not in page] == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from types import SimpleNamespace
 
 from memorybook._light import TYPE_CHECKING, Any, NamedTuple, cast, contextmanager
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound
@@ -34,24 +35,17 @@ _GROUPS: dict[str, list[str]] = {}
 """Title of a group -> its verbs."""
 
 
-def _read() -> None:
-    with open(os.path.join(os.path.dirname(__file__), "commands.txt"), encoding="utf-8") as file:
-        parts = file.read().split("\n#")[1:]
-    group: list[str] = []
-    for part in parts:
-        head, _, body = part.partition("\n")
-        if head[0] == " ":
-            group = _GROUPS[head.strip()] = []
-        elif head.startswith("# +"):
-            TEXTS[head[2:]] = body.strip()
+with open(os.path.join(os.path.dirname(__file__), "commands.txt"), encoding="utf-8") as _file:
+    for _head, _, _body in (_part.partition("\n") for _part in _file.read().split("\n#")[1:]):
+        if _head[0] == " ":
+            _group = _GROUPS[_head.strip()] = list[str]()
+        elif _head.startswith("# +"):
+            TEXTS[_head[2:]] = _body.strip()
         else:
-            verb, module = head[2:-1].split(" (")
-            line, _, text = body.partition("\n")
-            VERBS[verb], TEXTS[verb] = (module, line), f"\n{text}"
-            group.append(verb)
-
-
-_read()
+            _verb, _module = _head[2:-1].split(" (")
+            _line, _, _text = _body.partition("\n")
+            VERBS[_verb], TEXTS[_verb] = (_module, _line), f"\n{_text}"
+            _group.append(_verb)
 
 EVERYWHERE = TEXTS["+ everywhere"].split("\n")
 """Options of every command."""
@@ -162,35 +156,22 @@ def argument_of(line: str) -> Argument:
     value = more[-1] if more and more[-1][0] != "-" else ""
     metavar, _, most = value.removesuffix("...").removesuffix(",").partition("<=")
     takes = "+" if value.endswith("...") else "," if value.endswith(",") else "1" if value else ""
-    read = whole(1, int(most or 10**9)) if metavar in ("N", "LINE") else _READERS.get(metavar, str)
+    read = number(int, 1, int(most or 10**9)) if metavar in ("N", "LINE") else _READERS.get(metavar, str)
     return Argument(names, dest if equals else first[2:].replace("-", "_"), takes, metavar, read, told.strip())
 
 
-class Options:
-    """The values of a command line, as attributes."""
-
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        self.__dict__.update(values)
-
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any: ...
+Options = SimpleNamespace
+"""The values of a command line, as attributes."""
 
 
 class Parser:
-    """The arguments of a verb. argparse takes longer to import than a search, so it is not used.
+    """The arguments of a verb, as `commands.txt` has them. argparse would cost a cold search a fifth of its time."""
 
-    Args:
-        prog: `memorybook VERB`.
-        description: One sentence.
-        text: Lines of arguments and, below an empty line, examples, as `commands.txt` has them.
-    """
-
-    def __init__(self, prog: str, description: str, text: str) -> None:
-        lines, _, epilog = text.partition("\n\n")
-        self.prog = prog
-        self.description = description
-        self.epilog = epilog.replace("{prog}", prog)
+    def __init__(self, verb: str) -> None:
+        lines, _, epilog = TEXTS[verb].partition("\n\n")
+        self.prog = f"memorybook {verb}"
+        self.description = VERBS[verb][1][0].upper() + VERBS[verb][1][1:] + "."
+        self.epilog = epilog.replace("{prog}", self.prog)
         self.arguments = [
             argument_of(each) for line in lines.split("\n") if line for each in TEXTS.get(line, line).split("\n")
         ]
@@ -221,7 +202,7 @@ class Parser:
         left = self._place(options, said)
         if unknown or left:
             raise self._error(f"unrecognized arguments: {' '.join([*unknown, *left])}")
-        return Options(options)
+        return Options(**options)
 
     def _take(
         self,
@@ -371,12 +352,6 @@ def command_of(verb: str) -> Command:
     return COMMANDS[verb]
 
 
-def parser_of(verb: str) -> Parser:
-    """Return the parser of a verb."""
-    line = VERBS[verb][1]
-    return Parser(f"memorybook {verb}", line[0].upper() + line[1:] + ".", TEXTS[verb])
-
-
 class Wording:
     """Wording of answers: English, or a translation table.
 
@@ -419,7 +394,7 @@ class Call:
     def __init__(
         self, verb: str, arguments: list[str], memory: Memory | None = None, words: Wording | None = None
     ) -> None:
-        self._parser = parser_of(verb)
+        self._parser = Parser(verb)
         self.verb = verb
         self.code = 0
         self.words = words or Wording()
@@ -635,30 +610,20 @@ def check_stdin() -> None:
 # --- types of arguments --------------------------------------------------------------------------
 
 
-def whole(low: int, high: int) -> Callable[[str], int]:
-    """Return the reader of a whole number in `low..high`."""
+def number(kind: Callable[[str], float], low: int, high: int) -> Callable[[str], float]:
+    """Return the reader of a number, an int or a float, in `low..high`."""
 
-    def read(text: str) -> int:
+    def read(text: str) -> float:
         try:
-            number = int(text)
+            value = kind(text)
         except ValueError:
-            number = low - 1
-        if not low <= number <= high:
-            raise InvalidInput(f"must be a whole number from {low} to {high}, not {text[:40]!r}")
-        return number
+            value = low - 1
+        if not low <= value <= high:
+            what = "a whole number" if kind is int else "a number"
+            raise InvalidInput(f"must be {what} from {low} to {high}, not {text[:40]!r}")
+        return value
 
     return read
-
-
-def share(text: str) -> float:
-    """Read a number in 0..1."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number <= 1:
-        raise InvalidInput(f"must be a number from 0 to 1, not {text[:40]!r}")
-    return number
 
 
 def setting(text: str) -> tuple[str, str]:
@@ -694,7 +659,7 @@ def seconds(text: str) -> float:
 
 
 _READERS: Mapping[str, Callable[[str], Any]] = {
-    "X": share,
+    "X": number(float, 0, 1),
     "KEY=VALUE": setting,
     "JSON": json_object,
     "TIME": seconds,

@@ -51,14 +51,7 @@ def book_of(call: Call, *, follows: bool = True) -> str | None:
 def change_settings(
     call: Call, shown: dict[str, Any], part: str, change: Callable[[], Changed]
 ) -> dict[str, Any] | None:
-    """Change the settings; with `--print` only show the part of them that is meant, and where it belongs.
-
-    Args:
-        call: The call.
-        shown: What the answer tells in either case.
-        part: What stands in the settings.
-        change: Changes them.
-    """
+    """Change the settings, or with `--print` only show the part that is meant; `shown` is told in either case."""
     if call.options.print and call.options.json:
         return {**shown, "action": "none", "backup": ""}
     if call.options.print:
@@ -70,14 +63,7 @@ def change_settings(
 
 
 def show_change(shown: dict[str, Any], page: Page, *, book: str, remark: str) -> None:
-    """What became of the settings.
-
-    Args:
-        shown: The answer.
-        page: Where it is told.
-        book: Which book it is, where that follows the project.
-        remark: What to do next.
-    """
+    """Show what became of the settings, of which `book` if it follows the project, and what to do next."""
     page.line(("good", shown["action"]), " ", ("place", shown["path"]))
     if shown["backup"]:
         page.line("before: ", ("place", shown["backup"]))

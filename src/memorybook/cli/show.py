@@ -108,8 +108,15 @@ def wrapped(line: str, width: int) -> list[str]:
     """The line in rows of at most `width` cells, broken at spaces, or between any two wide characters."""
     if cells(line) <= width:
         return [line]
+    pieces = [""]  # between which the line may be broken
+    for char in line:
+        last = pieces[-1][-1:]
+        if char == " " or last == " " or _is_wide(char) or _is_wide(last):
+            pieces.append(char)
+        else:
+            pieces[-1] += char
     rows, row, used = [], "", 0
-    for word in _breakable(line):
+    for word in pieces:
         size = cells(word)
         if used and used + size > width:
             rows.append(row.rstrip())
@@ -122,18 +129,6 @@ def wrapped(line: str, width: int) -> list[str]:
             size = cells(word)
         row, used = row + word, used + size
     return [*rows, row.rstrip()]
-
-
-def _breakable(line: str) -> list[str]:
-    """Pieces between which a line may be broken; put together they are the line."""
-    pieces = [""]
-    for char in line:
-        last = pieces[-1][-1:]
-        if char == " " or last == " " or _is_wide(char) or _is_wide(last):
-            pieces.append(char)
-        else:
-            pieces[-1] += char
-    return pieces
 
 
 def _is_wide(char: str) -> bool:
@@ -240,8 +235,13 @@ def _block(shown: dict[str, Any], page: Page) -> None:
 
 
 def _got(shown: dict[str, Any], page: Page) -> None:
-    if "entry" in shown:
-        _card(shown["entry"], page)
+    if "entry" in shown:  # every field that says something
+        entry = shown["entry"]
+        page.text(entry["text"])
+        for name, value in entry.items():
+            if name != "text" and value not in (None, [], {}, "", False):
+                told = page.minute(value) if name == "created_at" else _value(value, page)
+                page.line(("faint", f"  {name:<15}"), told)
         return
     turn = shown.get("turn")
     if turn:
@@ -257,15 +257,6 @@ def _got(shown: dict[str, Any], page: Page) -> None:
         page.remark(f"the document has {page.words.counted(shown['total_lines'], 'line')}")
     elif shown["from"] > 1 or last < shown["total_lines"]:
         page.remark(f"lines {shown['from']} to {last} of {shown['total_lines']}")
-
-
-def _card(entry: Mapping[str, Any], page: Page) -> None:
-    """Every field of an entry that says something."""
-    page.text(entry["text"])
-    for name, value in entry.items():
-        if name != "text" and value not in (None, [], {}, "", False):
-            shown = page.minute(value) if name == "created_at" else _value(value, page)
-            page.line(("faint", f"  {name:<15}"), shown)
 
 
 def _listed(shown: dict[str, Any], page: Page) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from memorybook.cli.call import ALIASES, VERBS, command, global_options, parser_of, working_directory, write
+from memorybook.cli.call import ALIASES, VERBS, Parser, command, global_options, working_directory, write
 from memorybook.cli.show import Page
 from memorybook.errors import InvalidInput, MissingExtra, NotFound
 
@@ -77,7 +77,7 @@ def _completion(call: Call) -> None:
     add(whole, global_options())
     verbs = whole.add_subparsers(metavar="COMMAND")
     for name, verb in ({verb: verb for verb in VERBS} | ALIASES).items():
-        add(verbs.add_parser(name, help=VERBS[verb][1]), [*parser_of(verb).arguments, *global_options()])
+        add(verbs.add_parser(name, help=VERBS[verb][1]), [*Parser(verb).arguments, *global_options()])
     write(shtab.complete(whole, shell=call.options.shell) + "\n")
 
 

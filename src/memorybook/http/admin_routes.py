@@ -33,12 +33,6 @@ class Tenant(TypedDict):
     created: str
 
 
-class Tenants(TypedDict):
-    """All tenants."""
-
-    tenants: list[Tenant]
-
-
 class Token(TypedDict):
     """A token that was given out, without its secret."""
 
@@ -52,12 +46,6 @@ class Issued(Token):
     """A new token; its text is told only once."""
 
     token: str
-
-
-class Issuances(TypedDict):
-    """The tokens of a tenant."""
-
-    tokens: list[Token]
 
 
 class Health(TypedDict):
@@ -87,7 +75,7 @@ _TOKEN: dict[str, Any] = {
 }
 
 
-@router.get("/tenants", response_model=Tenants, tags=["tenants"])
+@router.get("/tenants", response_model=dict[Literal["tenants"], list[Tenant]], tags=["tenants"])
 async def tenants(tokens: Owned, request: Request) -> Response:
     """List the tenants."""
     found = await books_of(request).run(tokens.tenants)
@@ -115,7 +103,7 @@ async def drop_tenant(
     return Response(status_code=204)
 
 
-@router.get("/tokens", response_model=Issuances, tags=["tokens"])
+@router.get("/tokens", response_model=dict[Literal["tokens"], list[Token]], tags=["tokens"])
 async def listed(tokens: Owned, book: InBook) -> Response:
     """List the tokens for the book, without their secrets."""
     return answer({"tokens": await book.books.run(lambda: tokens.listed(book.tenant))})

@@ -117,21 +117,10 @@ def _masked(answer: Shown) -> list[str]:
     return [f"secrets masked: {answer['redacted']}"] if answer.get("redacted") else []
 
 
-def _appended(answer: Shown) -> list[str]:
-    where = f"{answer['path']}#L{answer['line']}"
-    return [f"there already: {where}" if answer["duplicate"] else f"written: {where}", *_masked(answer)]
-
-
 def _flushed(answer: Shown) -> list[str]:
     lines = [f"written: {place['path']}#L{place['line']}" for place in answer["written"]]
     lines += [f"left out ({one['reason']}): {_line(one['text'])[:120]}" for one in answer["skipped"]]
     return [*(lines or ["nothing new to write"]), *_masked(answer)]
-
-
-def _forgotten(answer: Shown) -> list[str]:
-    told = answer["receipt"]
-    head = f"{'would go' if told['dry_run'] else 'forgotten'}: {things(told) or 'nothing'}"
-    return [head, *(f"    {line}" for line in answer.get("would_go", ())), *told["remains"]]
 
 
 def things(told: Shown) -> str:
@@ -187,9 +176,16 @@ _TOLD: Mapping[str, Callable[[Shown], list[str]]] = {
     "results": lambda answer: [OFF] if answer["disabled"] else result_lines(answer),
     "total_lines": _opened,
     "entry": _entry,
-    "duplicate": _appended,
+    "duplicate": lambda answer: [
+        f"{'there already' if answer['duplicate'] else 'written'}: {answer['path']}#L{answer['line']}",
+        *_masked(answer),
+    ],
     "written": _flushed,
-    "receipt": _forgotten,
+    "receipt": lambda answer: [
+        f"{'would go' if answer['receipt']['dry_run'] else 'forgotten'}: {things(answer['receipt']) or 'nothing'}",
+        *(f"    {line}" for line in answer.get("would_go", ())),
+        *answer["receipt"]["remains"],
+    ],
     "scene": _recollected,
     "proposals": _review,
     "root": _status,
@@ -298,13 +294,15 @@ def _part(value: Any, tokens: int) -> Any:
     """Return as much of the beginning as fits; of metadata nothing."""
     if isinstance(value, str):
         return beginning(value, tokens)
+    if isinstance(value, dict):
+        return {}
     kept: list[Any] = []
-    for item in value if isinstance(value, list) else ():
+    for item in value:
         tokens -= size(item) + 2
         if tokens < 0:
             break
         kept.append(item)
-    return kept if isinstance(value, list) else {}
+    return kept
 
 
 def beginning(text: str, tokens: int) -> str:
