@@ -69,14 +69,6 @@ def test_the_same_statement_is_strengthened_not_doubled(memory: Memory) -> None:
     assert memory.entries().total == 1
 
 
-def test_said_twice_in_one_session_is_heard_once(memory: Memory) -> None:
-    memory.remember("The user likes tea.", session="s1")
-    again = memory.remember("The user likes tea.", session="s1")
-    assert again.action == "duplicate"
-    assert again.known.entry.hits == 1
-    assert memory.remember("The user likes tea.", session="s2").action == "strengthened"
-
-
 @pytest.mark.parametrize(("importance", "score"), [("high", 0.8), ("medium", 0.6), ("low", 0.4), (0.33, 0.33)])
 def test_importance_sets_the_score(memory: Memory, importance: Importance | float, score: float) -> None:
     assert memory.remember("x marks the spot", importance=importance).known.entry.score == score
@@ -199,16 +191,6 @@ def test_the_place_of_a_note_is_a_few_words(memory: Memory, field: str) -> None:
     assert memory.append("tea", **{field: "t" * MAX_LABEL}).line
 
 
-def test_a_statement_that_is_no_text_is_refused(memory: Memory) -> None:
-    with pytest.raises(InvalidInput, match="text must be text, not 5"):
-        memory.remember(5)  # type: ignore[arg-type]
-
-
-def test_categories_have_aliases(memory: Memory) -> None:
-    assert memory.remember("knows vim", category="skill").known.entry.category == "experience"
-    assert memory.remember("reviews daily", category="pattern").known.entry.category == "workflow"
-
-
 # --- notes ---------------------------------------------------------------------------------------
 
 
@@ -256,11 +238,6 @@ def test_a_blank_section_is_refused_and_not_the_daily_file(memory: Memory, secti
     assert not Path(memory.root).exists()
 
 
-def test_a_bullet_that_was_given_is_not_doubled(memory: Memory) -> None:
-    memory.append("- buy milk", section="TODO")
-    assert "\n- buy milk <!--" in Path(memory.root, "MEMORY.md").read_text(encoding="utf-8")
-
-
 def test_a_managed_section_is_not_for_items(memory: Memory) -> None:
     with pytest.raises(InvalidInput, match="Active Memories"):
         memory.append("x y z", section="Active Memories")
@@ -289,12 +266,6 @@ def test_flush_takes_a_conversation(memory: Memory) -> None:
     written = Path(memory.root, flushed.written[0][0]).read_text(encoding="utf-8")
     assert "heron" in written
     assert "下周三上线" in written
-
-
-def test_flush_has_a_cap(memory: Memory) -> None:
-    flushed = memory.flush("\n".join(f"- fact number {n} about the warehouse in town {n}" for n in range(30)))
-    assert len(flushed.written) == 20
-    assert len(flushed.skipped) == 10
 
 
 def test_flush_takes_one_of_the_two(memory: Memory) -> None:
@@ -431,15 +402,6 @@ def test_forget_an_entry(memory: Memory) -> None:
     assert any("journal" in place for place in receipt.remains)
 
 
-def test_forget_by_query_takes_entries_and_notes(memory: Memory) -> None:
-    memory.remember("The cat Miso sleeps a lot")
-    memory.append("cat Miso went to the vet")
-    memory.append("bought bread")
-    receipt = memory.forget(query="cat Miso")
-    assert (len(receipt.entries), len(receipt.notes)) == (1, 1)
-    assert [hit.passage.text for hit in memory.search("cat Miso bread").hits] == ["bought bread"]
-
-
 def test_forget_a_session_and_do_not_let_an_import_bring_it_back(memory: Memory, tmp_path: Path) -> None:
     chat = tmp_path / "chat.jsonl"
     chat.write_text(
@@ -491,11 +453,6 @@ def test_recall_puts_a_persons_words_facts_and_finds_in_one_block(memory: Memory
     assert not blank.has_relevant
     [ada] = memory.entries().entries
     assert ada.access_count == 1
-
-
-def test_recall_speaks_chinese_for_a_chinese_book(memory: Memory) -> None:
-    memory.remember("用户叫顾怀川", importance="high")
-    assert memory.recall("我叫什么").text.splitlines()[1] == "# 历史记忆"
 
 
 def test_recall_of_an_empty_book_is_empty(memory: Memory) -> None:
@@ -701,24 +658,6 @@ def test_init_makes_a_memory_md_to_fill_in_and_leaves_one_that_exists(memory: Me
     for heading in ("## Preferences", "## Project Facts", "## Decisions", "## TODO"):
         assert heading in text
     assert memory.init()["created"] == []
-
-
-def test_status_counts(memory: Memory) -> None:
-    memory.remember("a fact")
-    memory.append("a note")
-    status = memory.status()
-    assert status["entries"]["active"] == 1
-    assert status["documents"]["count"] == 2
-    assert status["index"]["passages"] == 2
-    assert status["pending_operations"] == 0
-    assert status["degraded"] == []
-
-
-def test_sync_and_rebuild_report(memory: Memory) -> None:
-    memory.append("one")
-    assert memory.sync()["checked"] == 1
-    assert memory.rebuild()["pending_vectors"] == 0
-    assert memory.search("one").hits
 
 
 def test_a_persons_edit_is_seen_by_the_next_search(memory: Memory) -> None:

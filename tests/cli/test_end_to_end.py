@@ -61,15 +61,6 @@ def test_an_unrelated_question_finds_nothing_relevant_and_is_no_error(ask: Any, 
     assert done.out.startswith("Nothing relevant found.")
 
 
-def test_notes_and_pages(ask: Any, shell: Any) -> None:
-    place = ask("append", "Moved the cron job to 03:00", "--kind", "ops", "--tag", "cron")
-    assert place["path"].startswith("daily/")
-    assert not place["duplicate"]
-    assert ask("append", "Moved the cron job to 03:00", "--kind", "ops", "--tag", "cron")["duplicate"]
-    assert "Moved the cron job" in shell("get", place["path"], "--from", str(place["line"]), "--lines", "1").out
-    assert ask("append", "Ask for the invoice", "--section", "TODO")["path"] == "MEMORY.md"
-
-
 def test_a_secret_is_masked_on_every_way_in(ask: Any, shell: Any, tmp_path: Path) -> None:
     book = tmp_path / "book"
     assert ask("add", f"The key is {SECRET}", "--book", str(book))["redacted"] == 1
@@ -114,15 +105,6 @@ def test_import_from_stdin_and_read_a_turn(ask: Any, shell: Any) -> None:
     assert ask("import", "-", stdin=text)["new_turns"] == 0
     assert "I prefer squash merges." in shell("get", "turn:t1").out
     assert ask("search", "squash merges")["has_relevant"]
-
-
-def test_upkeep_of_a_book(ask: Any, shell: Any, tmp_path: Path) -> None:
-    made = ask("init", "--book", str(tmp_path / "book"))
-    assert made["created"] == ["MEMORY.md"]
-    assert ask("init", "--book", str(tmp_path / "book"))["created"] == []
-    for verb in ("sync", "rebuild", "status"):
-        assert ask(verb, "--book", str(tmp_path / "book"))
-    assert str(tmp_path / "book") in shell("status", "--book", str(tmp_path / "book")).out
 
 
 def test_settings_reach_the_book(ask: Any) -> None:

@@ -71,18 +71,6 @@ def test_watch_tells_each_change_until_ctrl_c(shell: Any, memory: Upkept) -> Non
     assert "memorybook: slow\nmemorybook: a.md:1: odd\n" in done.err
 
 
-def test_watch_as_json_is_one_document_a_line(shell: Any, memory: Upkept) -> None:
-    done = shell("watch", "--json")
-    assert [json.loads(line)["changed"] for line in done.out.splitlines()] == [1, 0]
-    assert done.err == ""
-
-
-def test_import(shell: Any, memory: Upkept) -> None:
-    done = shell("import", "chat.jsonl", "--scope", "S1", "--json")
-    assert memory.imported == [("chat.jsonl", "S1")]
-    assert json.loads(done.out) == {"turns": 3, "progress": False}
-
-
 def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(type(sys.stderr), "isatty", lambda _: True)
     call = Call("sync", [])
@@ -103,12 +91,6 @@ def test_trust_the_projects_file(shell: Any, nowhere: Path) -> None:
     done = shell("trust")
     assert done.out == f"trusted {nowhere}/memorybook.toml (root_dir)\n"
     assert Call("list", []).config().root_dir == str(nowhere / "book")
-
-
-def test_trust_a_named_file(shell: Any, nowhere: Path) -> None:
-    (nowhere / "memorybook.json").write_text('{"max_results": 3}')
-    answer = json.loads(shell("trust", "memorybook.json", "--json").out)
-    assert answer == {"trusted": [{"path": f"{nowhere}/memorybook.json", "settings": []}]}
 
 
 def test_the_status_of_a_book_that_cannot_be_opened_says_what_was_left_out(
@@ -168,10 +150,3 @@ def test_bash_accepts_the_script_and_completes_with_it(shell: Any, tmp_path: Pat
     )
     done = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "search"
-
-
-def test_completion_without_its_library(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "shtab", None)
-    done = shell("completion", "bash")
-    assert done.code == 5
-    assert "pip install shtab" in done.err

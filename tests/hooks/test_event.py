@@ -157,25 +157,6 @@ def test_what_comes_while_the_settings_cannot_be_read_waits_until_they_can(
     assert event_queue.names(machine, part=event_queue.UNSETTLED) == []
 
 
-@pytest.mark.parametrize(
-    ("setting", "left"), [("auto_store = true", 2), ("enabled = false", 0), ("auto_capture_on_new_session = false", 0)]
-)
-def test_what_came_meanwhile_is_dropped_if_memory_proves_to_be_switched_off_there(
-    tell: Tell, book: Path, tmp_path: Path, setting: str, left: int
-) -> None:
-    machine, path = str(book / ".memorybook"), tmp_path / PROJECT
-    for text in (f"{setting}\nx = ", setting):
-        path.write_text(text)
-        tell("Stop", transcript_path="/t.jsonl")
-        if text != setting:
-            os.chdir(tmp_path)  # elsewhere it is switched on, and what is at fault there is not mended yet
-            tell("Stop", cwd=str(tmp_path))
-            os.chdir(tmp_path / "project")
-            assert len(event_queue.names(machine, part=event_queue.UNSETTLED)) == 1
-    assert event_queue.names(machine, part=event_queue.UNSETTLED) == []
-    assert len(kept(book)) == left
-
-
 def test_settings_are_found_readable_once_the_packages_are_found_that_read_them(
     tell: Tell, book: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
