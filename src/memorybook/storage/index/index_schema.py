@@ -112,43 +112,32 @@ INSERT INTO meta VALUES
 def open_index(path: str, setup: Callable[[apsw.Connection], object] | None = None) -> Connection:
     """Open the index at `path`; one that is missing or of another version is made. Raises Unavailable, Damaged."""
     connection = connect(path, durable=False, setup=setup)
-    if _is_current(connection):
+
+    def made_by() -> tuple[int, int]:
+        [(application,)] = connection.execute("PRAGMA application_id")
+        [(version,)] = connection.execute("PRAGMA user_version")
+        return application, version
+
+    if made_by() == (APPLICATION, VERSION):
         return connection
     try:
         with immediate(connection):
-            if not _is_current(connection):
-                _create(connection)
+            application, version = made_by()
+            if application != APPLICATION and connection.first("SELECT name FROM sqlite_schema LIMIT 1"):
+                other = f"{connection.path!r} is the database of another program"
+                raise Unavailable(f"{other}; choose another path for the index (db_path)")
+            if (application, version) != (APPLICATION, VERSION):
+                old = connection.execute(  # virtual tables before others: they take their own tables along
+                    "SELECT type, name FROM sqlite_schema WHERE type IN ('view', 'table') AND name NOT LIKE 'sqlite_%'"
+                    " ORDER BY type='view' DESC, sql LIKE 'CREATE VIRTUAL%' DESC, name DESC"
+                )
+                for kind, name in old:
+                    connection.execute(f'DROP {kind} IF EXISTS "{name}"')
+                connection.execute(f"{SCHEMA}; PRAGMA application_id={APPLICATION}; PRAGMA user_version={VERSION}")
     except BaseException:
         connection.close()
         raise
     return connection
-
-
-def _is_current(connection: Connection) -> bool:
-    [(application,)] = connection.execute("PRAGMA application_id")
-    [(version,)] = connection.execute("PRAGMA user_version")
-    return (application, version) == (APPLICATION, VERSION)
-
-
-def _create(connection: Connection) -> None:
-    [(application,)] = connection.execute("PRAGMA application_id")
-    if application == APPLICATION:
-        _drop(connection)
-    elif connection.first("SELECT name FROM sqlite_schema LIMIT 1") is not None:
-        raise Unavailable(
-            f"{connection.path!r} is the database of another program; choose another path for the index (db_path)"
-        )
-    connection.execute(f"{SCHEMA}; PRAGMA application_id={APPLICATION}; PRAGMA user_version={VERSION}")
-
-
-def _drop(connection: Connection) -> None:
-    """Drop everything, virtual tables before others: they take their own tables along."""
-    rows = connection.execute(
-        "SELECT type, name FROM sqlite_schema WHERE type IN ('view', 'table') AND name NOT LIKE 'sqlite_%'"
-        " ORDER BY type='view' DESC, sql LIKE 'CREATE VIRTUAL%' DESC, name DESC"
-    )
-    for kind, name in rows:
-        connection.execute(f'DROP {kind} IF EXISTS "{name}"')
 
 
 def inode(path: str) -> tuple[int, int] | None:
@@ -283,14 +272,10 @@ def searched(holding: Mapping[str, int], total: int) -> dict[str, int]:
     return {word: count for word, count in held.items() if count <= max(total * EVERYWHERE, FEW)} or held
 
 
-def names(speakers: Iterable[str]) -> list[str]:
-    """Return those of the speakers that are names of somebody, not mere roles."""
-    return [speaker for speaker in speakers if speaker.lower() not in _ROLES]
-
-
 def question_vector(embedder: Embedder, question: str, speakers: Iterable[str]) -> bytes | None:
     """Return the question without the speakers' names as float32 bytes, if readable. Raises EmbedderFailed."""
-    [vector] = vectors_of(embedder, [without_names(question, names(speakers))], asked=True)
+    names = [speaker for speaker in speakers if speaker.lower() not in _ROLES]
+    [vector] = vectors_of(embedder, [without_names(question, names)], asked=True)
     return vector
 
 
@@ -357,14 +342,14 @@ def changes_of(transcripts: Transcripts, after: int) -> TurnChanges:
         changes = transcripts.changes(after)
     except Unavailable as error:
         raise TurnsUnread(error) from error
-    return changes._replace(turns=_read(changes.turns))
 
+    def turns() -> Iterator[tuple[Session, Turn]]:
+        try:
+            yield from changes.turns
+        except Unavailable as error:
+            raise TurnsUnread(error) from error
 
-def _read(turns: Iterable[tuple[Session, Turn]]) -> Iterator[tuple[Session, Turn]]:
-    try:
-        yield from turns
-    except Unavailable as error:
-        raise TurnsUnread(error) from error
+    return changes._replace(turns=turns())
 
 
 def paused_reason(name: str, reason: str, seconds: float) -> str:

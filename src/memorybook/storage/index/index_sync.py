@@ -9,11 +9,9 @@ otherwise leaves that document to another round.
 from __future__ import annotations
 
 from collections import deque
-from itertools import chain, compress, repeat
 from math import inf
-from operator import is_not
 
-from memorybook._light import TYPE_CHECKING, Callable, Iterable, Iterator, NamedTuple, once, suppress
+from memorybook._light import TYPE_CHECKING, Callable, Iterable, Iterator, NamedTuple, suppress
 from memorybook.errors import MemoryBookError, MissingDocument
 from memorybook.search.types import SyncReport
 from memorybook.storage.columns import Value, bindable, readable
@@ -86,7 +84,7 @@ def bring_in(
         turns = transcripts.counts()["turns"] if difference.turns[0] != difference.turns[1] else 0
         brought.total = len(difference.changed) + len(difference.removed) + turns
     plans = _plans(connection, documents, difference, brought)
-    for batch in _batches(plans, lambda plan: plan.size, _batch(connection)):
+    for batch in _batches(connection, plans, lambda plan: plan.size):
         _carry_out(connection, batch, brought)
         brought.words = bm25.Words()
     if difference.turns[0] != difference.turns[1]:
@@ -127,7 +125,8 @@ class Outcome:
 
     def draft(self, passage: Passage) -> _Draft:
         """Return the passage as a draft of the batch at hand."""
-        indexed_text, dense_text = _texts_of()
+        from memorybook.text.splitting import dense_text, indexed_text
+
         dense = dense_text(passage)
         self._coming.append(dense)
         return schema.row_of(passage), self.words.numbered(indexed_text(passage)), text_digest(dense)
@@ -139,11 +138,8 @@ class Outcome:
         self._coming = []
 
 
-def _batch(connection: Connection) -> int:
-    return BATCH if is_whole(connection) else FIRST_BATCH
-
-
-def _batches(items: Iterable[T], size: Callable[[T], int], limit: int) -> Iterator[list[T]]:
+def _batches(connection: Connection, items: Iterable[T], size: Callable[[T], int]) -> Iterator[list[T]]:
+    limit = BATCH if is_whole(connection) else FIRST_BATCH
     batch: list[T] = []
     held = 0
     for item in items:
@@ -283,16 +279,9 @@ def _differing(
 
 def _content(passage: Passage) -> tuple[str, str]:
     """Return what is indexed and what is embedded of a passage."""
-    indexed_text, dense_text = _texts_of()
-    return indexed_text(passage), dense_text(passage)
-
-
-@once
-def _texts_of() -> tuple[Callable[[Passage], str], Callable[[Passage], str]]:
-    """Import `text.passages`, which only new text needs."""
     from memorybook.text.splitting import dense_text, indexed_text
 
-    return indexed_text, dense_text
+    return indexed_text(passage), dense_text(passage)
 
 
 def _carry_out(connection: Connection, plans: list[_Plan], brought: Outcome) -> None:
@@ -353,7 +342,7 @@ def _bring_turns(
         for session, turn in changes.turns
     )
     present: set[tuple[str, str]] = set()
-    for batch in _batches(drafted, lambda _: 1, _batch(connection)):
+    for batch in _batches(connection, drafted, lambda _: 1):
         brought.foresee()
         with immediate(connection):
             if not brought.still(connection):  # what was placed before is gone, and will have to be placed again
@@ -420,7 +409,8 @@ def _revision(connection: Connection) -> int | None:
 def _delete(connection: Connection, numbers: list[int]) -> None:
     if not numbers:
         return
-    indexed_text, _ = _texts_of()
+    from memorybook.text.splitting import indexed_text
+
     gone = listed(numbers)
     held = passages(connection, numbers)
     words = bm25.Words()
@@ -441,16 +431,21 @@ def _delete(connection: Connection, numbers: list[int]) -> None:
 
 
 def _move(connection: Connection, moved: list[tuple[int, Passage]]) -> None:
-    connection.executemany(
-        f"UPDATE passages SET ({', '.join(schema.FIELDS)})=({', '.join('?' * len(schema.FIELDS))}) WHERE id=?",
-        [[*schema.row_of(passage), number] for number, passage in moved],
-    )
+    names, marks = ", ".join(schema.FIELDS), ", ".join("?" * len(schema.FIELDS))
+    rows = [[*schema.row_of(passage), number] for number, passage in moved]
+    connection.executemany(f"UPDATE passages SET ({names})=({marks}) WHERE id=?", rows)
 
 
 def _insert(connection: Connection, words: bm25.Words, drafts: list[_Draft]) -> None:
     if not drafts:
         return
-    texts = _texts(connection, [digest for _, _, digest in drafts])
+    texts: dict[str, int] = dict(  # the number of each text that is embedded, given now or long ago
+        connection.execute(
+            "INSERT INTO texts (digest) SELECT value FROM json_each(?) WHERE true"
+            " ON CONFLICT DO UPDATE SET digest=digest RETURNING digest, id",
+            ('["' + '","'.join(digest for _, _, digest in drafts) + '"]',),
+        )
+    )
     last = schema.counted_up(connection, "last", len(drafts))
     numbered = [*enumerate(drafts, last - len(drafts) + 1)]
     marks = ", ".join("?" * (len(schema.FIELDS) + 2))
@@ -472,16 +467,6 @@ def _insert(connection: Connection, words: bm25.Words, drafts: list[_Draft]) -> 
     )
 
 
-def _texts(connection: Connection, digests: list[str]) -> dict[str, int]:
-    """Return the number of each text that is embedded, given now or long ago."""
-    rows = connection.execute(
-        "INSERT INTO texts (digest) SELECT value FROM json_each(?) WHERE true"
-        " ON CONFLICT DO UPDATE SET digest=digest RETURNING digest, id",
-        ('["' + '","'.join(digests) + '"]',),
-    )
-    return dict(rows)
-
-
 LEFT = "the index is far behind: what changed since is not found before memorybook sync"
 """Why a sync that may not take long has brought nothing in."""
 
@@ -493,8 +478,6 @@ DOCUMENT = 2_000
 
 TURN = 200
 """The same for a turn."""
-
-_STRETCH = 256
 
 
 class Known(NamedTuple):
@@ -545,7 +528,8 @@ class Table:
     def __init__(self) -> None:
         self._version: tuple[object, int] | None = None
         self._rows: set[tuple[Value, int, str]] = set()
-        self._agreed: tuple[DocumentInfo | None, ...] = ()
+        self._agreed: set[DocumentInfo] = set()
+        self._listed: tuple[DocumentInfo, ...] | None = None
 
     def compare(
         self, db: Connection, listed: tuple[DocumentInfo, ...]
@@ -555,19 +539,21 @@ class Table:
             version = db.version()
             if version != self._version:
                 self._rows = set(db.execute("SELECT path, size, stamp FROM documents"))
-                self._version, self._agreed = version, ()
-            elif listed is self._agreed:
+                self._version, self._agreed, self._listed = version, set(), None
+            elif listed is self._listed:
                 return [], []
             # an empty stamp vouches for nothing
-            suspects = [n for n, info in _others(listed, self._agreed) if not info[2] or not self._has(info)]
-            changed = [(listed[n], _known(db, listed[n].path) if self._rows else None) for n in suspects]
+            others = (info for info in listed if info not in self._agreed)
+            suspects = [info for info in others if not info.stamp or not self._has(info)]
+            changed = [(info, _known(db, info.path) if self._rows else None) for info in suspects]
             present = len(listed) - sum(known is None for _, known in changed)
             gone = []
             if present < len(self._rows):
                 paths = {info.path for info in listed}
                 stored = {readable(path): path for path, *_ in self._rows}
                 gone = [(path, known) for path in stored.keys() - paths if (known := _known(db, path))]
-            self._agreed = (*_without(listed, suspects), None) if changed or gone else listed
+            self._agreed = set(listed).difference(suspects)
+            self._listed = None if changed or gone else listed
         return changed, gone
 
     def _has(self, info: DocumentInfo) -> bool:
@@ -637,23 +623,6 @@ def _difference(db: Connection, table: Table, documents: Documents, transcripts:
     before = row[0] if row is not None else None
     now, degraded = schema.revision_of(transcripts, before)
     return Difference(len(listed), changed, gone, (before, now), degraded)
-
-
-def _others(
-    listed: tuple[DocumentInfo, ...], agreed: tuple[DocumentInfo | None, ...]
-) -> Iterator[tuple[int, DocumentInfo]]:
-    """Yield documents, with their places, that are not the ones that agreed there; equal stretches cost little."""
-    for start in range(0, len(listed), _STRETCH):
-        now, before = listed[start : start + _STRETCH], agreed[start : start + _STRETCH]
-        if now != before:
-            yield from compress(enumerate(now, start), chain(map(is_not, now, before), repeat(True)))
-
-
-def _without(listed: tuple[DocumentInfo, ...], suspects: list[int]) -> tuple[DocumentInfo | None, ...]:
-    agreed: list[DocumentInfo | None] = [*listed]
-    for number in suspects:
-        agreed[number] = None
-    return tuple(agreed)
 
 
 def _known(db: Connection, path: str) -> Known | None:

@@ -101,7 +101,11 @@ class ScanIndex:
 
             return Candidates(
                 tuple(map(candidate, found)),
-                tuple(candidate(n) for n, item in enumerate(admitted) if n not in found and _place(item) in places),
+                tuple(
+                    candidate(n)
+                    for n, (passage, *_) in enumerate(admitted)
+                    if n not in found and passage.source == "turn" and (passage.session, passage.position) in places
+                ),
                 {word: schema.idf(len(everything), holding[word]) for word in asked},
                 self._embedder.name if self._embedder is not None and vector is not None else None,
                 "scan",
@@ -310,8 +314,3 @@ def _bm25(everything: list[_Indexed], admitted: list[_Indexed], holding: Mapping
 
 def _best(scores: Mapping[int, float], count: int) -> dict[int, float]:
     return dict(sorted(scores.items(), key=itemgetter(1), reverse=True)[:count])
-
-
-def _place(item: _Indexed) -> tuple[str | None, int] | None:
-    """Return where a turn stands: its session and position there."""
-    return (item.passage.session, item.passage.position) if item.passage.source == "turn" else None

@@ -18,7 +18,7 @@ from memorybook.storage.index import bm25, vector_files
 from memorybook.storage.index import index_schema as schema
 from memorybook.storage.index.index_sync import LEFT, ROUNDS, TURN, Table, bring_up_to_date, is_whole
 from memorybook.storage.index.vectors import Question, discard, stamp_of
-from memorybook.storage.sqlite import Connection, connect, immediate, reading
+from memorybook.storage.sqlite import Connection, checkpoint, connect, immediate, reading
 from memorybook.text.tokens import query_words
 
 if TYPE_CHECKING:
@@ -124,8 +124,15 @@ class SqliteIndex:
         Vectors of texts that still exist are kept, for the model in use if one is.
         """
         self._truth = (documents, transcripts)
-        model = self._embedder.name if self._embedder is not None else None
-        report = self._mended(lambda db: rebuild(db, documents, transcripts, progress, self._expected(db), model))
+
+        def made_anew(db: Connection) -> SyncReport:
+            model = self._model(db)
+            kept = model is not None and vector_files.any_vector(db, model)  # then none are to be made
+            expect = None if kept else getattr(self._embedder, "expect", None)
+            name = self._embedder.name if self._embedder is not None else None
+            return rebuild(db, documents, transcripts, progress, expect, name)
+
+        report = self._mended(made_anew)
         self._vectors.forget()
         self._table, self._rows = Table(), _Rows()
         self._mended(self._vectors.discard_uncounted)
@@ -137,8 +144,6 @@ class SqliteIndex:
 
     def vacuum(self) -> bool:
         """Let no byte of before the last `rebuild` be left; False if another process still needs some."""
-        from memorybook.storage.sqlite import checkpoint
-
         return self._mended(checkpoint)
 
     def stats(self) -> Mapping[str, Any]:
@@ -233,12 +238,6 @@ class SqliteIndex:
         if expect is not None and not waiting:
             expect([])
         return report._replace(pending_vectors=waiting, degraded=degraded)
-
-    def _expected(self, db: Connection) -> Callable[[list[str]], None] | None:
-        """Return who is told what a rebuild will embed; nobody if there are vectors already, for they are kept."""
-        model = self._model(db)
-        kept = model is not None and vector_files.any_vector(db, model)
-        return None if kept else getattr(self._embedder, "expect", None)
 
     def _model(self, db: Connection) -> vector_files.Model | None:
         return vector_files.known_model(db, self._embedder) if self._embedder is not None else None
@@ -490,7 +489,12 @@ def rebuild(
     Other processes go on with the old pages until the copy is committed; what they indexed meanwhile is synced next.
     Embeddings of texts that still exist are taken over. `expect` is as in `bring_up_to_date`.
     """
-    _sweep(live.path)
+    folder, prefix = os.path.dirname(live.path), f"{os.path.basename(live.path)}.rebuild-"
+    for name in os.listdir(folder):  # of a rebuild that was killed; one that goes on has written to its files lately
+        left = os.path.join(folder, name)
+        with suppress(FileNotFoundError):
+            if name.startswith(prefix) and time() - os.stat(left).st_mtime > _STALE:
+                discard(left)
     beside = f"{live.path}.rebuild-{os.urandom(4).hex()}"
     try:
         # nobody else reads it, and after a crash it is thrown away: every page is written once
@@ -506,16 +510,6 @@ def rebuild(
         for suffix in ("", "-wal", "-shm"):
             discard(beside + suffix)
     return report
-
-
-def _sweep(path: str) -> None:
-    """Unlink what a rebuild left that was killed; one that goes on has written to its files lately."""
-    folder, prefix = os.path.dirname(path), f"{os.path.basename(path)}.rebuild-"
-    for name in os.listdir(folder):
-        left = os.path.join(folder, name)
-        with suppress(FileNotFoundError):  # of a rebuild that ends just now
-            if name.startswith(prefix) and time() - os.stat(left).st_mtime > _STALE:
-                discard(left)
 
 
 def _take_over(scratch: Connection, live: str, model: str | None) -> None:
