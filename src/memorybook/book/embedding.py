@@ -100,7 +100,8 @@ class Embedding:
             except _Stopped:
                 break
             except Exception as error:  # an embedder may be anybody's and raise anything
-                self.failure = _reason(error)
+                told = f"the embedder failed ({type(error).__name__}: {error}); mend it, or choose another"
+                self.failure = str(error) if isinstance(error, MemoryBookError) else told
                 if isinstance(error, MemoryBookError) and not isinstance(error, EmbedderFailed):
                     break  # the index cannot be used; the next search says so, and wakes this again
                 self._stop.wait(rest)
@@ -129,12 +130,6 @@ class Embedding:
     def _check(self) -> None:
         if self._stop.is_set():
             raise _Stopped
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, MemoryBookError):
-        return str(error)
-    return f"the embedder failed ({type(error).__name__}: {error}); mend it, or choose another"
 
 
 class _Stopped(Exception):

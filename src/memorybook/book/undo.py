@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
@@ -208,8 +209,9 @@ class _Back:
         before, after = self._entry(change.before), self._entry(change.after)
         shown = None if now is None else memory_md.render_entry(now)
         wanted = before if shown == change.after else self._merged(change, before, after, now)
-        if wanted is not None and wanted.superseded_by is None and not _says(now, wanted.text):
-            same = self.draft.saying(wanted.text)
+        if wanted is not None and wanted.superseded_by is None:
+            stands = now is not None and now.superseded_by is None and normalise(now.text) == normalise(wanted.text)
+            same = None if stands else self.draft.saying(wanted.text)
             if same is not None:
                 raise _Standing(f"entry {change.target!r}", None, f"entry {same.id!r} with the same statement")
         if wanted != now:
@@ -246,7 +248,12 @@ _END = 2**31
 def completed(draft: Draft, patches: Sequence[Patch]) -> Callable[[Applied], bool]:
     """Finish documents of an interrupted operation that are still as before; return whether nothing more is needed."""
     pages = draft.pages
-    known = {patch.path: patch for patch in patches if patch.hunks and _is_readable(pages, patch.path)}
+    known = {}
+    for patch in patches:
+        with suppress(InvalidInput):  # a person may have made a link of it meanwhile
+            if patch.hunks:
+                pages.text(patch.path)
+                known[patch.path] = patch
     entries = [patch.path for patch in patches if is_page(patch.path)]
     ours = {path for path, patch in known.items() if fingerprint(pages.text(path)) in (patch.before, patch.after)}
     if not ours.issuperset(entries):
@@ -269,15 +276,6 @@ def completed(draft: Draft, patches: Sequence[Patch]) -> Callable[[Applied], boo
         return done and change.kind not in ("turns", "edit")
 
     return whole
-
-
-def _is_readable(pages: Pages, path: str) -> bool:
-    """Return whether there may be a document at that path; a person may have made a link of it meanwhile."""
-    try:
-        pages.text(path)
-    except InvalidInput:
-        return False
-    return True
 
 
 def _gains_first(pages: Pages, texts: dict[str, str | None]) -> list[str] | None:
@@ -329,11 +327,6 @@ def _fields_back(before: Entry, after: Entry, now: Entry) -> Entry | None:
             return None  # strengthened since: half of a score cannot be taken back
         values |= {name: getattr(before, name) for name in _STRENGTH}
     return Entry(**values)
-
-
-def _says(entry: Entry | None, text: str) -> bool:
-    """Return whether the entry makes that statement, and is held true."""
-    return entry is not None and entry.superseded_by is None and normalise(entry.text) == normalise(text)
 
 
 def _line_back(change: Applied) -> Applied:

@@ -187,12 +187,11 @@ def says_when(text: str) -> bool:
         if any(piece and piece[-1] in _HAN_DIGITS for unit in "年月日号点" for piece in text.split(unit)[:-1]):
             return True
     words = words_as_written(text)
-    return not TIMES.isdisjoint(words) or any(_is_date(word) for word in words if word[0].isdigit())
-
-
-def _is_date(word: str) -> bool:
-    """Whether a word that begins with a digit is a year or the number of a day."""
-    return word.rstrip("stndrh").isdecimal() if word[-2:] in _ORDINAL else len(word) == 4 and word[:2] in _CENTURY
+    return not TIMES.isdisjoint(words) or any(
+        word.rstrip("stndrh").isdecimal() if word[-2:] in _ORDINAL else len(word) == 4 and word[:2] in _CENTURY
+        for word in words
+        if word[0].isdigit()
+    )
 
 
 # --- the pool ------------------------------------------------------------------------------------
@@ -589,7 +588,11 @@ def newer_first(
     said = frozenset(chain.from_iterable(words[number] for number in changes))
     words = {number: held & said for number, held in words.items()}
     common = Counter(chain.from_iterable(words.values()))
-    worth = {word: _worth(word, n) for word, n in common.items() if n > 1 and word not in idf and _tells(word)}
+    worth = {
+        word: log(1 + READ / n) * (1.0 if word.isascii() else 0.5)
+        for word, n in common.items()
+        if n > 1 and word not in idf and _tells(word)
+    }
     rare = {number: held & worth.keys() for number, held in words.items()}
     order: list[int] = []
     for number in ranked[:READ]:
@@ -661,7 +664,3 @@ def _tells(word: str) -> bool:
     if word.isascii():
         return len(word) > 2 and not is_stop_word(word)
     return len(word) == 2 and min(word) >= "\u2e80" and word.isalpha() and is_telling(word)
-
-
-def _worth(word: str, texts: int) -> float:
-    return log(1 + READ / texts) * (1.0 if word.isascii() else 0.5)

@@ -527,16 +527,12 @@ def sentences(text: str) -> list[str]:
     pieces = [text]
     for end in (*_ENDS, "\n"):
         if end in text:
-            pieces = [cut for piece in pieces for cut in _cut_after(piece, end)]
+            parts = [piece.split(end) for piece in pieces]
+            pieces = [cut for *whole, rest in parts for cut in (*(part + end for part in whole), rest) if cut]
     found: list[str] = []
-    for piece in pieces:
+    for piece in filter(None, pieces):
         if found and piece in _ENDS and found[-1][-1] in _ENDS:
             found[-1] += piece
-        elif piece:
+        else:
             found.append(piece)
     return found
-
-
-def _cut_after(text: str, end: str) -> list[str]:
-    *whole, rest = text.split(end)
-    return [part + end for part in whole] + ([rest] if rest else [])

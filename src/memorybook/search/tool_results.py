@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice, pairwise
+
 from memorybook._light import TYPE_CHECKING, Any, Callable, Iterable, Mapping
 from memorybook.text.screen import screen
 from memorybook.text.tokens import tokens
@@ -73,7 +75,7 @@ def select(answer: Answer, query: str, limit: int, transcripts: Transcripts) -> 
     dropped = sum(hit not in asked and _is_relevant(hit) for hit in said[:limit])
     return {
         **answer.json(),
-        "results": [_with_trust(hit) for hit in relevant or nearest],
+        "results": [hit.json() | _trust_of(hit.passage) for hit in relevant or nearest],
         "has_relevant": answer.has_relevant and (bool(relevant) or not answer.hits),
         **({"nearest": True} if nearest else {}),
         **({"left_out": [_LEFT_OUT.format(dropped)]} if dropped else {}),
@@ -82,11 +84,7 @@ def select(answer: Answer, query: str, limit: int, transcripts: Transcripts) -> 
 
 def _first(hits: Iterable[Hit], count: int, transcripts: Transcripts) -> list[Hit]:
     """The first hits that say something; the turns of the others only call a tool."""
-    found: list[Hit] = []
-    for hit in hits:
-        if len(found) < count and not _only_calls(hit.passage, transcripts):
-            found.append(hit)
-    return found
+    return [*islice((hit for hit in hits if not _only_calls(hit.passage, transcripts)), count)]
 
 
 def _is_relevant(hit: Hit) -> bool:
@@ -125,33 +123,20 @@ def asks_for_output(query: str, tool: str) -> bool:
     >>> [asks_for_output(query, "Read") for query in ("what did Read return?", "the books I read", "工具的输出")]
     [True, False, True]
     """
-    return not _TOOL_WORDS.isdisjoint(tokens(query)) or _names(query, tool)
+    if not _TOOL_WORDS.isdisjoint(tokens(query)):
+        return True
+
+    def is_word(char: str) -> bool:
+        return char == "_" or (char.isascii() and char.isalnum())
+
+    beside = pairwise(query.split(tool)) if tool else ()
+    return any(not is_word(before[-1:]) and not is_word(after[:1]) for before, after in beside)
 
 
-def _names(query: str, name: str) -> bool:
-    """Whether the name stands in the query as a whole word."""
-    before, found, after = query.partition(name) if name else ("", "", "")
-    while found:
-        if not _is_word(before[-1:]) and not _is_word(after[:1]):
-            return True
-        before, found, after = after.partition(name)
-    return False
-
-
-def _is_word(char: str) -> bool:
-    return char == "_" or (char.isascii() and char.isalnum())
-
-
-def _with_trust(hit: Hit) -> dict[str, Any]:
-    trust = _trust_of(hit.passage)
-    return hit.json() | ({"trust": trust} if trust not in ("", "user") else {})
-
-
-def _trust_of(passage: Passage) -> str:
-    """As stored; of a turn by its role; `suspect` for text that instructs its reader; "" if unknown."""
-    if screen(passage.text):
-        return "suspect"
-    return passage.trust or _TRUST_OF_ROLE.get(passage.role, "")
+def _trust_of(passage: Passage) -> dict[str, str]:
+    """As stored; of a turn by its role; `suspect` for text that instructs its reader; none if the user's, unknown."""
+    trust = "suspect" if screen(passage.text) else passage.trust or _TRUST_OF_ROLE.get(passage.role, "")
+    return {"trust": trust} if trust not in ("", "user") else {}
 
 
 # --- as text -------------------------------------------------------------------------------------
@@ -175,21 +160,15 @@ def result_lines(answer: Mapping[str, Any]) -> list[str]:
 
 
 def _line(rank: int, hit: Mapping[str, Any]) -> str:
-    place, date = _place(hit), hit.get("date") or ""
+    place, date = f"{hit['path']}#L{hit['start_line']}-L{hit['end_line']}", hit.get("date") or ""
+    if hit["source"] == "turn":
+        place = str(hit.get("place") or f"turn:{hit['session']}/{hit['turn']}")
     about = [hit.get("category") or hit["source"], hit.get("state"), "" if date in place else date, hit.get("speaker")]
     about += [f"trust {hit['trust']}" if hit.get("trust") else "", f"id {hit['id']}" if hit.get("id") else ""]
-    known = " ".join(", ".join(filter(None, about)).split()) + _components(hit.get("why") or {})
+    known = " ".join(", ".join(filter(None, about)).split())
+    if why := hit.get("why"):
+        known += "; " + ", ".join(f"{name} {value:g}" for name, value in why.items())
     return f"{rank}. {hit['relevance']:.2f} {place} ({known}): {' '.join(hit['snippet'].split())}"
-
-
-def _components(why: Mapping[str, float]) -> str:
-    return "; " + ", ".join(f"{name} {value:g}" for name, value in why.items()) if why else ""
-
-
-def _place(hit: Mapping[str, Any]) -> str:
-    if hit["source"] == "turn":
-        return str(hit.get("place") or f"turn:{hit['session']}/{hit['turn']}")
-    return f"{hit['path']}#L{hit['start_line']}-L{hit['end_line']}"
 
 
 def answer_text(answer: Mapping[str, Any]) -> str:

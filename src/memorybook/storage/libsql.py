@@ -15,6 +15,7 @@ differences, which are the package's (0.1.11, SQLite 3.45.1):
 from __future__ import annotations
 
 from functools import partial
+from importlib.util import find_spec
 from time import monotonic, sleep
 
 import apsw
@@ -142,10 +143,19 @@ class _Raw:
         self._path = path
         self._remote = remote
         self._timeout = timeout
-        _check_package()
-        self._db: Any = Distant(path, token, _ANSWER) if remote else self._tried(partial(_connected, path), once=True)
+        try:
+            found = find_spec("libsql")
+        except ValueError:  # it is switched off
+            found = None
+        if found is None:
+            raise MissingExtra("transcripts.url needs the package libsql: pip install 'memorybook[libsql]'")
+        self._db: Any
         if remote:
+            self._db = Distant(path, token, _ANSWER)
             return
+        import libsql
+
+        self._db = self._tried(partial(libsql.connect, path, timeout=0.0, isolation_level=None), once=True)
         try:
             mode = self.execute("PRAGMA journal_mode=DELETE").fetchone()
             if mode != ("delete",):
@@ -167,12 +177,11 @@ class _Raw:
         given = tuple(value.encode() if isinstance(value, str) and "\0" in value else value for value in values)
         rows: Any = None
         for one in [sql] if given else filter(str.strip, sql.split(";")):  # scripts of the package hide failures
-            rows = self._tried(partial(self._carried_out, one, given))
+            if self._remote:
+                rows = self._tried(partial(self._db.execute, one, given))
+            else:
+                rows = self._tried(lambda one=one: self._db.execute(one, given).fetchall())
         return _Rows(rows or ())
-
-    def _carried_out(self, sql: str, values: Values) -> Any:
-        done = self._db.execute(sql, values)
-        return done if self._remote else done.fetchall()
 
     def executemany(self, sql: str, rows: Iterable[Values]) -> _Rows:
         return _Rows(row for values in rows for row in self.execute(sql, values))
@@ -215,20 +224,3 @@ _FAILURES: tuple[tuple[tuple[str, ...], type[apsw.Error]], ...] = (
     (("no such table", "no such column", "syntax error"), apsw.SQLError),
 )
 """What the package says, which has one error for all, and the error it is."""
-
-
-def _connected(path: str) -> Any:
-    import libsql
-
-    return libsql.connect(path, timeout=0.0, isolation_level=None)
-
-
-def _check_package() -> None:
-    from importlib.util import find_spec
-
-    try:
-        found = find_spec("libsql")
-    except ValueError:  # it is switched off
-        found = None
-    if found is None:
-        raise MissingExtra("transcripts.url needs the package libsql: pip install 'memorybook[libsql]'")

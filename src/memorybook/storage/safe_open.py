@@ -84,10 +84,13 @@ def split_path(path: str) -> list[str]:
 def _part_flaw(part: str) -> str:
     if not part:
         return "is absolute or has an empty part"
-    if not part.isascii() and (wrong := _unicode_flaw(part)):
-        return wrong
-    from unicodedata import normalize
+    from unicodedata import category, normalize
 
+    for character in () if part.isascii() else part:
+        if category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp"} or character in _LOOKS_LIKE_NOTHING:
+            return f"has the invisible or invalid character U+{ord(character):04X}"
+        if character in _LOOKS_LIKE_SLASH:
+            return f"has U+{ord(character):04X}, which looks like a slash"
     folded = part if part.isascii() else normalize("NFKC", part)
     checks = (
         (folded.startswith("."), "has a part that starts with a dot"),
@@ -104,17 +107,6 @@ def _part_flaw(part: str) -> str:
         (len(part.encode()) > MAX_PART_BYTES, f"has a part of more than {MAX_PART_BYTES} bytes"),
     )
     return next((wrong for found, wrong in checks if found), "")
-
-
-def _unicode_flaw(part: str) -> str:
-    import unicodedata
-
-    for character in part:
-        if unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp"} or character in _LOOKS_LIKE_NOTHING:
-            return f"has the invisible or invalid character U+{ord(character):04X}"
-        if character in _LOOKS_LIKE_SLASH:
-            return f"has U+{ord(character):04X}, which looks like a slash"
-    return ""
 
 
 # --- opening -----------------------------------------------------------------------------------
@@ -137,7 +129,18 @@ def open_folder(folder: int, parts: list[str], path: str, *, create: bool = Fals
     here = os.dup(folder)
     try:
         for part in parts:
-            below = _open_below(here, part, create=create)
+            try:
+                below = os.open(part, _FOLDER, dir_fd=here)
+            except FileNotFoundError:
+                if not create:
+                    raise
+                with suppress(FileExistsError):
+                    rights = rights_in(os.fstat(here), 0o2777)
+                    os.mkdir(part, 0o700, dir_fd=here)
+                    if rights != 0o700:
+                        os.chmod(part, rights, dir_fd=here)
+                    os.fsync(here)
+                below = os.open(part, _FOLDER, dir_fd=here)
             os.close(here)
             here = below
     except OSError as error:
@@ -145,21 +148,6 @@ def open_folder(folder: int, parts: list[str], path: str, *, create: bool = Fals
         refuse(error, path)
         raise
     return here
-
-
-def _open_below(folder: int, name: str, *, create: bool) -> int:
-    try:
-        return os.open(name, _FOLDER, dir_fd=folder)
-    except FileNotFoundError:
-        if not create:
-            raise
-    with suppress(FileExistsError):
-        rights = rights_in(os.fstat(folder), 0o2777)
-        os.mkdir(name, 0o700, dir_fd=folder)
-        if rights != 0o700:
-            os.chmod(name, rights, dir_fd=folder)
-        os.fsync(folder)
-    return os.open(name, _FOLDER, dir_fd=folder)
 
 
 def rights_in(folder: os.stat_result, most: int) -> int:
@@ -278,23 +266,16 @@ def decoded(data: bytes) -> str:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         with suppress(UnicodeDecodeError):
             return data.decode("utf-16")
-    try:
+    with suppress(UnicodeDecodeError):
         return data.decode("utf-8")
-    except UnicodeDecodeError:
-        return _chinese(data) or data.decode("utf-8", "surrogateescape")
-
-
-def _chinese(data: bytes) -> str:
-    """Return the bytes as GB 18030, if that makes words of Chinese characters, not one here and there; else ""."""
-    try:
+    with suppress(UnicodeDecodeError):  # as Chinese only if that makes words of its characters, not one here and there
         text = data.decode("gb18030")
-    except UnicodeDecodeError:
-        return ""
-    han = ["\u3000" <= character <= "\u9fff" or "\uff00" <= character <= "\uffef" for character in text]
-    beside = zip([False, *han[:-1]], han, [*han[1:], False], strict=True)
-    together = sum(one and (before or after) for before, one, after in beside)
-    foreign = sum(character > "\x7f" for character in text)
-    return text if 2 * together > foreign else ""
+        han = ["\u3000" <= character <= "\u9fff" or "\uff00" <= character <= "\uffef" for character in text]
+        beside = zip([False, *han[:-1]], han, [*han[1:], False], strict=True)
+        together = sum(one and (before or after) for before, one, after in beside)
+        if 2 * together > sum(character > "\x7f" for character in text):
+            return text
+    return data.decode("utf-8", "surrogateescape")
 
 
 def digest(data: bytes) -> str:

@@ -114,7 +114,14 @@ class SqliteIndex:
 
         Raises EmbedderFailed; what was embedded before stays, and searches leave a remote embedder alone for 30 s.
         """
-        return self._mended(lambda db: self._embed(db, limit, progress))
+
+        def embed(db: Connection) -> int:
+            if self._embedder is None:
+                return 0
+            vector_files.embed_pending(db, self._embedder, self._vectors, limit=limit, progress=progress)
+            return vector_files.pending(db, self._model(db))
+
+        return self._mended(embed)
 
     def rebuild(
         self, documents: Documents, transcripts: Transcripts, *, progress: Progress | None = None
@@ -246,12 +253,6 @@ class SqliteIndex:
         model = self._model(db)
         if model is not None:
             vector_files.tidy(db, model, self._vectors)
-
-    def _embed(self, db: Connection, limit: int | None, progress: Progress | None) -> int:
-        if self._embedder is None:
-            return 0
-        vector_files.embed_pending(db, self._embedder, self._vectors, limit=limit, progress=progress)
-        return vector_files.pending(db, self._model(db))
 
     # --- finding ---
 

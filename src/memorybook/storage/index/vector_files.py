@@ -12,7 +12,7 @@ from itertools import islice
 from math import inf
 from time import time
 
-from memorybook._light import TYPE_CHECKING, Iterable, Iterator, NamedTuple, Sequence
+from memorybook._light import TYPE_CHECKING, Iterable, Iterator, NamedTuple, Sequence, suppress
 from memorybook.errors import EmbedderFailed
 from memorybook.inference.arrays import vectors_of
 from memorybook.storage.columns import Value, readable
@@ -226,7 +226,12 @@ class Vectors:
             if file is None:
                 blocks += [block for _, block in _read(connection, model, segment.after, segment.upto)]
             else:
-                blocks.append(file.only(_embedded(connection, model, file.block)) if thinned else file.block)
+                block = file.block
+                if thinned:  # to those of its texts that have a vector in the database
+                    texts = "SELECT text FROM embeddings WHERE model=? AND text BETWEEN ? AND ?"
+                    held = connection.execute(texts, (model.id, min(block.texts), max(block.texts)))
+                    block = file.only({text for (text,) in held})
+                blocks.append(block)
             last = segment.upto
         rows = sum(block.rows for block in blocks)
         for number, block in _read(connection, model, last, upto) if rows < LARGEST else ():
@@ -252,8 +257,15 @@ class Vectors:
                     connection.execute("INSERT INTO segments VALUES (?, ?, ?, ?, ?, ?, ?)", values)
         for gone in [segment.generation for segment in known.segments] if unchanged else [generation]:
             vectors.discard(self.path(gone))
-        self._sweep(connection)
+        counted = self._counted(connection)
+        for path, found in self._present():  # what crashes left; a young file may be of another process still at work
+            if path not in counted and time() - found.written / 1e9 > _STALE:
+                vectors.discard(path)
         return unchanged and rows > 0
+
+    def _counted(self, connection: Connection) -> set[str]:
+        """Return the files that the database counts on."""
+        return {self.path(g) for (g,) in connection.execute("SELECT generation FROM segments")}
 
     def _drop_gone(self, connection: Connection, model: Model) -> None:
         """Drop some of the vectors whose texts no passage has any longer, the oldest first, if there are too many."""
@@ -280,16 +292,9 @@ class Vectors:
 
     def discard_uncounted(self, connection: Connection) -> None:
         """Unlink every finished file that the database does not count on, as after it was made anew."""
-        counted = {self.path(g) for (g,) in connection.execute("SELECT generation FROM segments")}
+        counted = self._counted(connection)
         for path, _ in self._present():
             if path not in counted and path.rpartition(".")[2].isdecimal():
-                vectors.discard(path)
-
-    def _sweep(self, connection: Connection) -> None:
-        """Unlink what crashes left; a young file may be another process's that is still at work on it."""
-        counted = {self.path(g) for (g,) in connection.execute("SELECT generation FROM segments")}
-        for path, stamp in self._present():
-            if path not in counted and time() - stamp.written / 1e9 > _STALE:
                 vectors.discard(path)
 
     def _present(self) -> list[tuple[str, vectors.Stamp]]:
@@ -327,15 +332,6 @@ def _count(connection: Connection, model: Model, after: int, upto: int) -> int:
         (model.id, after, upto),
     )
     return int(rows)
-
-
-def _embedded(connection: Connection, model: Model, block: vectors.Block) -> set[int]:
-    """Return those of its texts, and maybe others, that have a vector in the database."""
-    texts = block.texts
-    rows = connection.execute(
-        "SELECT text FROM embeddings WHERE model=? AND text BETWEEN ? AND ?", (model.id, min(texts), max(texts))
-    )
-    return {text for (text,) in rows}
 
 
 def _rows(
@@ -467,10 +463,8 @@ def _waiting(connection: Connection, model: Model, limit: int | None) -> int:
 
 def tidy(connection: Connection, model: Model, files: Vectors, made: int = ALL) -> None:
     """Call `Vectors.fold`; a folder that cannot be written to does no harm, answers only come slower."""
-    try:
+    with suppress(OSError):
         files.fold(connection, model, made)
-    except OSError:
-        return
 
 
 def any_vector(connection: Connection, model: Model) -> bool:
