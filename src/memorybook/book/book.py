@@ -132,15 +132,11 @@ class Book:
     def faults(self, *, thorough: bool = False) -> list[str]:
         """Describe damage to what cannot be derived again, a sentence each; see `Journal.fault`."""
         found: list[str] = []
-        for part in (self.transcripts, self.journal):
+        for part in (self.transcripts, self.journal, None):
             try:
-                found.append(part.fault(thorough=thorough))
+                found += self._losses() if part is None else [part.fault(thorough=thorough)]
             except Unavailable as error:
                 found.append(str(error))
-        try:
-            found += self._losses()
-        except Unavailable as error:
-            found.append(str(error))
         return [one for one in found if one]
 
     def _losses(self) -> list[str]:

@@ -99,7 +99,10 @@ class Draft:
             case Add():
                 return self._add(change)
             case Update():
-                return self._edit(change.id, change.reason, "update", lambda entry: _updated(entry, change))
+                if unknown := change.fields.keys() - _FIELDS:
+                    known = ", ".join(sorted(_FIELDS))
+                    raise InvalidInput(f"an entry has no field {min(unknown)!r} to update: use one of {known}")
+                return self._edit(change.id, change.reason, "update", lambda entry: replace(entry, **change.fields))
             case Reinforce():
                 if self._was_unanswered("reinforce", change.id):
                     return Outcome(None, self._existing(change.id))
@@ -392,14 +395,6 @@ _normalised = lru_cache(maxsize=20_000)(normalise)
 
 _FIELDS = frozenset(field.name for field in fields(Entry)) - {"id"}
 
-
-def _updated(entry: Entry, change: Update) -> Entry:
-    unknown = change.fields.keys() - _FIELDS
-    if unknown:
-        raise InvalidInput(f"an entry has no field {min(unknown)!r} to update: use one of {', '.join(sorted(_FIELDS))}")
-    return replace(entry, **change.fields)
-
-
 MEMORY = "MEMORY.md"
 ARCHIVED_IN_MEMORY = 200
 """How many archived entries MEMORY.md holds; the ones longest unused move on to `archive/`."""
@@ -543,11 +538,23 @@ class Pages:
 
     def step(self) -> tuple[Patch, ...]:
         """Return how the documents changed since the last step, without those whose texts the changes hold."""
-        self._overflow()
+        memory = self.copies.get(MEMORY)
+        if memory is not None and memory.moved:
+            archived = [entry for entry in memory.document.entries if entry.archived]
+            archived.sort(key=lambda entry: entry.last_activated, reverse=True)
+            for entry in archived[ARCHIVED_IN_MEMORY:]:
+                cold = self.copy(f"archive/{self.now:%Y-%m}.md")
+                cold.change(cold.document.with_entry(entry))
+                cold.gone.discard(entry.id)
+                memory.document = memory.document.without(entry.id)
         patches: list[Patch] = []
         for path, copy in self.copies.items():
             if copy.moved:
-                document = self._of_today(copy.document) if path == MEMORY else copy.document
+                document = copy.document
+                if path == MEMORY:  # with the strength of today in every entry that has faded
+                    strengths = [(entry, fade.strength(entry, self._today)) for entry in document.entries]
+                    faded = (fade.tidied(entry, self._today) for entry, now in strengths if now != entry.score)
+                    document = document.with_entries(faded)
                 for id in copy.gone:
                     document = document.without(id)
                 before, copy.text, copy.moved = copy.text, self._rendered(document), False
@@ -605,32 +612,12 @@ class Pages:
             self.transcripts.rewrite(*edit)
             self.wrote = True
 
-    def _of_today(self, document: memory_md.MemoryDocument) -> memory_md.MemoryDocument:
-        """Return the document with the strength of today in every entry; one that has not faded stays as it stands."""
-        return document.with_entries(
-            fade.tidied(entry, self._today)
-            for entry in document.entries
-            if fade.strength(entry, self._today) != entry.score
-        )
-
     def _rendered(self, document: memory_md.MemoryDocument) -> str:
         return document.render(now=self.now, strength=lambda entry: fade.strength(entry, self._today))
 
     def _write_copy(self, path: str, copy: Copy, text: str | None) -> None:
         copy.revision = self._documents.write(path, text or "", expect=copy.revision)
         self.wrote = True
-
-    def _overflow(self) -> None:
-        copy = self.copies.get(MEMORY)
-        if copy is None or not copy.moved:
-            return
-        archived = [entry for entry in copy.document.entries if entry.archived]
-        archived.sort(key=lambda entry: entry.last_activated, reverse=True)
-        for entry in archived[ARCHIVED_IN_MEMORY:]:
-            cold = self.copy(f"archive/{self.now:%Y-%m}.md")
-            cold.change(cold.document.with_entry(entry))
-            cold.gone.discard(entry.id)
-            copy.document = copy.document.without(entry.id)
 
 
 def _patch(path: str, before: str | None, after: str | None, hunks: Sequence[patch.Hunk] | None = None) -> Patch:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 STATE = ".memorybook"
 """The folder of machine state in a book."""
 
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _SAVING = 5.0  # s that an editor may take between emptying a file and filling it, for those who read meanwhile
 _ROOM = 2**16  # bytes that a disk which is not full takes
 _SHOWN = 3
@@ -120,7 +121,7 @@ class DirectoryDocuments:
                 return None
             from memorybook.storage.target import Versions, is_loss
 
-            versions = Versions(os.open(self._versions_of(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+            versions = Versions(os.open(self._versions_of(path), _FOLDER))
             try:
                 before = None if versions.record().stamp == safe_open.stamp(status) else versions.newest()
             finally:
@@ -371,7 +372,7 @@ class DirectoryDocuments:
         if create:
             safe_open.make_root(self.root)
         try:
-            root = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            root = os.open(self.root, _FOLDER)
         except FileNotFoundError:
             raise MissingDocument(f"there is no document {path!r}: the book {self.root!r} does not exist yet") from None
         except NotADirectoryError:
@@ -388,7 +389,7 @@ class DirectoryDocuments:
         safe_open.make_root(self.root)
         safe_open.own_folder(os.path.join(self.root, STATE))
         self._place = _place_of(self.root)
-        with safe_open.closing(os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as root:
+        with safe_open.closing(os.open(self.root, _FOLDER)) as root:
             state = safe_open.open_folder(root, [STATE], STATE)
         with safe_open.closing(state):
             yield state
@@ -485,7 +486,7 @@ class Walk:
     def all(self, root: str) -> None:
         """Look through the book; nothing is found if there is none. Raises OSError."""
         with suppress(FileNotFoundError):
-            self._through(os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), "", safe_open.MAX_PARTS)
+            self._through(os.open(root, _FOLDER), "", safe_open.MAX_PARTS)
 
     def _through(self, folder: int, above: str, depth: int) -> None:
         """Look through `folder`, which is closed, and all below; `above` is its path with its slash."""
@@ -716,7 +717,7 @@ class Queue:
 
 def _is_local(root: str) -> bool:
     """Return whether all of the book is on one local file system. Raises OSError."""
-    opened = safe_open.closing(os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+    opened = safe_open.closing(os.open(root, _FOLDER))
     with opened as descriptor, open(f"/proc/self/fdinfo/{descriptor}", "rb") as about:
         mount = next((line.split()[1] for line in about if line.startswith(b"mnt_id:")), b"")
     with open("/proc/self/mountinfo", "rb") as file:
