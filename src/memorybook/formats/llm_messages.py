@@ -7,8 +7,10 @@ an assistant's message may hold `tool_calls` (`ToolCall.json()`), and what a too
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
+from operator import add
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -30,13 +32,7 @@ class Usage:
     seconds: float = 0.0
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            self.calls + other.calls,
-            self.failed + other.failed,
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            self.seconds + other.seconds,
-        )
+        return Usage(*map(add, astuple(self), astuple(other)))
 
     @property
     def tokens(self) -> int:
@@ -45,13 +41,7 @@ class Usage:
 
     def json(self) -> dict[str, int | float]:
         """For journals and answers; seconds rounded to milliseconds."""
-        return {
-            "calls": self.calls,
-            "failed": self.failed,
-            "input_tokens": self.input_tokens,
-            "output_tokens": self.output_tokens,
-            "seconds": round(self.seconds, 3),
-        }
+        return {**asdict(self), "seconds": round(self.seconds, 3)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +66,6 @@ class ToolCall:
 
     def json(self) -> dict[str, Any]:
         """As it stands in an assistant's message."""
-        import json
-
         arguments = json.dumps(dict(self.arguments), ensure_ascii=False)
         return {"id": self.id, "type": "function", "function": {"name": self.name, "arguments": arguments}}
 

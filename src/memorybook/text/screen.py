@@ -8,18 +8,18 @@ shown as quoted data.
 
 from __future__ import annotations
 
-from memorybook._light import Callable, Iterable, Memo, NamedTuple, lazily, quoted
+from memorybook._light import Callable, Memo, NamedTuple, lazily, quoted
 
 
 class Sign(NamedTuple):
     """A kind of attempt.
 
-    Reason, `hints` of which the folded text must hold one, pattern, `also` groups (`this|that`) that spare compiling
-    the pattern where hints are common.
+    Reason, `hints` (`this|that`, or with commas) of which the folded text must hold one, pattern, `also` groups that
+    spare compiling the pattern where hints are common.
     """
 
     reason: str
-    hints: tuple[str, ...]
+    hints: str
     pattern: str
     also: tuple[str, ...] = ()
 
@@ -34,19 +34,7 @@ _AWAY = (
 SIGNS: tuple[Sign, ...] = (
     Sign(
         "asks to set earlier instructions aside",
-        (
-            "ignor",
-            "disregard",
-            "forget",
-            "overrid",
-            "bypass",
-            "neglect",
-            "skip",
-            "drop",
-            "do not follow",
-            "don't follow",
-            "stop following",
-        ),
+        "ignor|disregard|forget|overrid|bypass|neglect|skip|drop|do not follow|don't follow|stop following",
         r"\b(?:ignor(?:e|ing)|disregard(?:ing)?|forget|overrid(?:e|ing)|bypass(?:ing)?|neglect|skip|drop|(?:do not"
         r"|don't|stop) follow(?:ing)?)\b"
         r"[^.!?\n]{0,30}\b(?:previous|prior|above|earlier|preceding|foregoing|former|past|all|any|your|system"
@@ -57,23 +45,7 @@ SIGNS: tuple[Sign, ...] = (
     ),
     Sign(
         "asks to set earlier instructions aside",
-        (
-            "忽略",
-            "无视",
-            "忘记",
-            "忘掉",
-            "不要理会",
-            "别理会",
-            "不用管",
-            "抛开",
-            "绕过",
-            "推翻",
-            "覆盖",
-            "不再遵守",
-            "不要遵守",
-            "停止遵守",
-            "丢弃",
-        ),
+        "忽略|无视|忘记|忘掉|不要理会|别理会|不用管|抛开|绕过|推翻|覆盖|不再遵守|不要遵守|停止遵守|丢弃",
         r"(?:忽略|无视|忘记|忘掉|不要理会|别理会|不用管|抛开|绕过|推翻|覆盖|不再遵守|不要遵守|停止遵守|丢弃)[^。！？\n]{0,12}"
         r"(?:之前|先前|以上|上面|上述|前面|此前|所有|全部|一切|任何|系统|原有|已有|原来|原先|你的|安全)[^。！？\n]{0,10}"
         r"(?:指令|指示|提示词?|规则|要求|设定|命令|限制|约束|规定|准则|策略)",
@@ -81,18 +53,7 @@ SIGNS: tuple[Sign, ...] = (
     ),
     Sign(
         "gives the reader another role",
-        (
-            "you are now",
-            "you're now",
-            "from now on",
-            "from today on",
-            "pretend",
-            "act as",
-            "roleplay as",
-            "your new",
-            "your real",
-            "your true",
-        ),
+        ("you are now|you're now|from now on|from today on|pretend|act as|roleplay as|your new|your real|your true"),
         rf"\b(?:you are|you're) now (?:an? |the |in )?[\w' -]{{0,30}}?(?:{_AI}|mode|unrestricted|dan|root|admin\w*"
         rf"|jailbroken)\b"
         rf"|\bfrom (?:now|today) on,? (?:you are|you're|act as|you will (?:act|be|respond|obey))\b"
@@ -103,7 +64,7 @@ SIGNS: tuple[Sign, ...] = (
     ),
     Sign(
         "gives the reader another role",
-        ("你是", "你现在", "你将", "扮演", "你的新", "你真正", "你的真"),
+        "你是|你现在|你将|扮演|你的新|你真正|你的真",
         r"(?:从(?:现在|今天)(?:起|开始)|现在起|今后|接下来)[^。\n]{0,4}你(?:就)?(?:是|将是|要扮演|将扮演|必须扮演)"
         r"|你现在是[^。！？\n]{0,16}(?:助手|模型|机器人|代理|ai|模式)|扮演[^。\n]{0,10}(?:不受限制|没有限制|无限制|dan)"
         r"|你(?:的新|真正|的真实|的真正)的?(?:任务|身份|角色|目标|指令|使命)是",
@@ -111,7 +72,7 @@ SIGNS: tuple[Sign, ...] = (
     ),
     Sign(
         "speaks to machines that read it",
-        ("assistant", "agent", "model", " ai", "llm", "bot"),
+        "assistant|agent|model| ai|llm|bot",
         rf"\b(?:notes?|attention|messages?|instructions?|notice|important|reminder|hey|dear)\b[ ,:]*(?:to"
         rf"|for)? ?(?:all |any |the |every )?(?:{_AI})"
         r"(?: reading(?: this)?)? ?[:!]"
@@ -126,7 +87,7 @@ SIGNS: tuple[Sign, ...] = (
     ),
     Sign(
         "speaks to machines that read it",
-        ("ai", "智能", "模型", "助手"),
+        "ai|智能|模型|助手",
         r"(?:致|告|通知|提醒|请|注意|写给|各位|所有)[^。\n]{0,4}(?:所有|各位)?(?:ai|人工智能|智能|大语言模型|大模型|语言模型)(?:助手|代理|模型|体)?[：:！，,]"
         r"|如果你是(?:一个|一名)?(?:ai|人工智能|大语言模型|大模型|语言模型|智能助手|智能体)[^。\n]{0,30}(?:请|必须|务必|应该|需要|就)"
         r"|(?:读|看)到(?:这|此)(?:段|条|里)?[^。\n]{0,8}(?:ai|模型|助手)[^。\n]{0,10}(?:请|必须|务必|立即)",
@@ -134,7 +95,7 @@ SIGNS: tuple[Sign, ...] = (
     ),
     Sign(
         "announces new instructions",
-        ("instruction", "prompt", "directive", "override", "指令", "提示", "系统"),
+        "instruction|prompt|directive|override|指令|提示|系统",
         r"\b(?:new|updated|real|actual|revised|secret|hidden|additional) (?:system )?(?:instructions?|prompts?"
         r"|directives?|orders)\s*(?::|follow)"
         r"|\bsystem (?:prompt|message|override|instructions?|notice|note)\s*:|\b(?:begin|end"
@@ -145,29 +106,9 @@ SIGNS: tuple[Sign, ...] = (
     Sign(
         "carries the mark-up of roles or tools",
         (
-            "<|",
-            "[inst",
-            "<<sys",
-            "[/inst",
-            "<system",
-            "</system",
-            "<instruction",
-            "</instruction",
-            "<assistant",
-            "</assistant",
-            "<tool",
-            "</tool",
-            "<function",
-            "</function",
-            "### instruction",
-            "### system",
-            "</memor",
-            "<memor",
-            "</recalled",
-            "</untrusted",
-            "</data",
-            "</context",
-            "</user",
+            "<|, [inst, <<sys, [/inst, <system, </system, <instruction, </instruction, <assistant, </assistant, "
+            "<tool, </tool, <function, </function, ### instruction, ### system, </memor, <memor, </recalled, "
+            "</untrusted, </data, </context, </user"
         ),
         r"<\|[a-z_ ]{2,24}\|?>|\[/?inst\]|<</?sys>>|</?(?:system(?:[_-]\w+)?|instructions?|assistant"
         r"|tool(?:[_-]\w+)?|function(?:[_-]\w+)?)\b[^>\n]{0,60}>"
@@ -176,7 +117,7 @@ SIGNS: tuple[Sign, ...] = (
     ),
     Sign(
         "dictates the whole reply",
-        ("only", "exactly", "nothing but", "只", "仅"),
+        "only|exactly|nothing but|只|仅",
         r"(?:\A|[.!?:;\n\"'“‘(]\s*|\b(?:and|then|must|always|should|please|now) )(?:reply|respond|answer"
         r"|output)(?: to [\w ]{1,24})?"
         r" (?:only|exactly|solely) (?:with|by|as|:)|\bonly (?:reply|respond|answer|output) with\b|\b(?:say|print"
@@ -186,7 +127,7 @@ SIGNS: tuple[Sign, ...] = (
     ),
     Sign(
         "plants something into every reply",
-        ("every", "each", "all ", "any ", "future", "subsequent", "每", "所有", "之后", "以后", "今后", "后续"),
+        "every|each|all |any |future|subsequent|每|所有|之后|以后|今后|后续",
         r"\b(?:append|attach|insert|embed|include|add|put|mention|advertise)\b[^.!?\n]{0,30}"
         r"(?:\b(?:this|the following|following|below)\b[^.!?\n]{0,24}\b(?:url|link|address|image|text|code|phrase"
         r"|sentence|footer|banner|ad|tag)\b|https?://\S+)"
@@ -209,24 +150,8 @@ SIGNS: tuple[Sign, ...] = (
     Sign(
         "plants trust or consent into the memory",
         (
-            "trusted",
-            "authoritative",
-            "verified",
-            "reliable",
-            "agreed",
-            "approved",
-            "consent",
-            "authori",
-            "granted",
-            "permission",
-            "可信",
-            "权威",
-            "官方",
-            "信任",
-            "同意",
-            "授权",
-            "批准",
-            "许可",
+            "trusted|authoritative|verified|reliable|agreed|approved|consent|authori|granted|permission|可信|权威|"
+            "官方|信任|同意|授权|批准|许可"
         ),
         r"\b(?:remember|memori[sz]e|save|store|record|note|add to (?:your |the )?memory)\b(?:[^.!?\n]"
         r"|\.(?=\w)){0,80}?\b(?:is|are|as) (?:an? |the |your )?(?:\w+ ){0,2}?"
@@ -242,24 +167,7 @@ SIGNS: tuple[Sign, ...] = (
     ),
     Sign(
         "asks to send private things away",
-        (
-            "send",
-            "post",
-            "upload",
-            "forward",
-            "leak",
-            "exfiltrate",
-            "transmit",
-            "email",
-            "发送",
-            "上传",
-            "转发",
-            "发给",
-            "传到",
-            "发到",
-            "泄露",
-            "外传",
-        ),
+        "send|post|upload|forward|leak|exfiltrate|transmit|email|发送|上传|转发|发给|传到|发到|泄露|外传",
         r"\b(?:send|post|upload|forward|leak|exfiltrate|transmit|e-?mail)\b[^.!?\n]{0,50}\b(?:conversations?"
         r"|chat (?:history|logs?)|memor(?:y|ies)|secrets?|api keys?"
         r"|passwords?|credentials|system prompt|env(?:ironment)? (?:variables?|file)|tokens|personal (?:data"
@@ -275,12 +183,12 @@ SIGNS: tuple[Sign, ...] = (
     ),
     Sign(
         "asks to send private things away",
-        ("](http",),
+        "](http",
         r"!\[[^\]\n]{0,80}\]\(https?://[^)\s]{0,120}[?&/=](?:\{|<|\$\{|%7b|\[)[^)\n]{0,80}\)",
     ),
     Sign(
         "asks for hidden instructions",
-        ("system prompt", "instructions", "developer message", "提示词", "系统提示", "指令"),
+        "system prompt|instructions|developer message|提示词|系统提示|指令",
         r"(?:\A|[.!?:;\n\"'“,]\s*|\b(?:and|then|now|please) )(?:reveal|print|repeat|output|leak|display|show(?: me)?"
         r"|tell me|recite|dump)\b[^.!?\n]{0,16}"
         r"\b(?:your|the|its) (?:(?:full|entire|exact|complete|hidden|secret|original|initial) )*(?:system prompt"
@@ -294,7 +202,7 @@ SIGNS: tuple[Sign, ...] = (
     ),
     Sign(
         "asks to act behind the user's back",
-        ("the user", "secretly", "silently", "用户", "偷偷", "悄悄", "暗中"),
+        "the user|secretly|silently|用户|偷偷|悄悄|暗中",
         r"\b(?:without|don't|do not|never|avoid) (?:tell(?:ing)?|inform(?:ing)?|notify(?:ing)?|alert(?:ing)?"
         r"|ask(?:ing)?|mention(?:ing)?(?: this)? to|let(?:ting)?)"
         r" the user\b|\b(?:tell|instruct|convince|persuade|get) the user to (?:run|install|execute|download|paste"
@@ -309,7 +217,7 @@ SIGNS: tuple[Sign, ...] = (
     ),
     Sign(
         "plants a rule that fires later",
-        ("when", "if ", "once", "next time", "当用户", "如果用户", "只要用户", "每当", "下次"),
+        "when|if |once|next time|当用户|如果用户|只要用户|每当|下次",
         r"\b(?:when(?:ever)?|if|once|next time|every time) (?:the |a |any )?user (?:asks?|mentions?|says?|types?"
         r"|requests?|wants?)\b[^.!?\n]{0,70}"
         r"\b(?:you must|you should always|always (?:recommend|say|reply|answer|respond|tell|suggest|mention|include"
@@ -323,21 +231,8 @@ SIGNS: tuple[Sign, ...] = (
     Sign(
         "switches limits off",
         (
-            "developer mode",
-            "do anything now",
-            "dan mode",
-            "jailbreak mode",
-            "jailbroken",
-            "god mode",
-            "no restrictions",
-            "without restrictions",
-            "越狱",
-            "开发者模式",
-            "所有限制",
-            "一切限制",
-            "全部限制",
-            "安全限制",
-            "上帝模式",
+            "developer mode|do anything now|dan mode|jailbreak mode|jailbroken|god mode|no restrictions|"
+            "without restrictions|越狱|开发者模式|所有限制|一切限制|全部限制|安全限制|上帝模式"
         ),
         r"\bdeveloper mode (?:is )?(?:now )?(?:enabled|on|activated)|\bdo anything now\b|\b(?:enable|enter"
         r"|activate) (?:dan|jailbreak|god|developer) mode\b"
@@ -348,6 +243,7 @@ SIGNS: tuple[Sign, ...] = (
 )
 """Tried in this order; the first that matches gives the reason. Gaps are bounded, so time grows with the text alone."""
 
+_HINTS = tuple([words.split(", " if ", " in words else "|") for words in (sign.hints, *sign.also)] for sign in SIGNS)
 _PATTERNS = tuple(lazily(sign.pattern) for sign in SIGNS)
 _TALK = lazily(
     r"prompt[ -]?injection|injections?\b|jailbreak(?:s|ing)?\b|\battack(?:er|ers|s)?\b|\bphrases?\b|\bsuch as\b"
@@ -384,11 +280,12 @@ def screen(text: str) -> str | None:
     English and Chinese; full-width forms, invisible characters, look-alikes and s p a c e d words are folded first. A
     sentence about such attempts passes. A signal, not a barrier.
     """
-    if not text.isascii() and _hides(text):
+    # tag characters (other than flags') or long runs of variation selectors
+    if max(text, default="") >= "\U000e0020" and (_SELECTORS.search(text) or _TAGS.search(_FLAG.sub("", text))):
         return "hides text in invisible characters"
     folded = fold(text)
-    for sign, pattern in zip(SIGNS, _PATTERNS, strict=True):
-        if _holds(folded, sign.hints) and all(_holds(folded, words.split("|")) for words in sign.also):
+    for sign, hints, pattern in zip(SIGNS, _HINTS, _PATTERNS, strict=True):
+        if all(any(word in folded for word in words) for words in hints):
             for match in pattern.finditer(folded):
                 if sign.reason == _MARKUP or not _is_talk(folded, match.start(), match.end()):
                     return sign.reason
@@ -399,10 +296,6 @@ instructs: Callable[[str], str | None] = Memo(screen, 16_384).__getitem__
 """As `screen`, which of texts that were asked about lately is not worked out again."""
 
 
-def _holds(text: str, words: Iterable[str]) -> bool:
-    return any(word in text for word in words)
-
-
 def fold(text: str) -> str:
     """Return the text as it is screened: what looks the same is the same, what is invisible is gone."""
     if not text.isascii():
@@ -410,21 +303,9 @@ def fold(text: str) -> str:
 
         text = normalize("NFKC", text).translate(_INVISIBLE).translate(_LOOK_ALIKES)
     text = text.lower()
-    if not _may_be_spaced(text):
-        return text
+    if text.count("_") + sum(len(word) == 1 for word in text.translate(_SEPARATORS).split()) < 4:
+        return text  # too few single letters for a word that is spaced out, which is rare and dear to look for
     return _SPACED.sub(lambda match: "".join(match[0].translate(_SEPARATORS).split(" ")), text)
-
-
-def _may_be_spaced(text: str) -> bool:
-    """Whether there are single letters enough for a word that is spaced out, which is rare and dear to look for."""
-    return text.count("_") + sum(len(word) == 1 for word in text.translate(_SEPARATORS).split()) >= 4
-
-
-def _hides(text: str) -> bool:
-    """Whether it carries tag characters (other than flags') or long runs of variation selectors: invisible letters."""
-    if max(text) < "\U000e0020":
-        return False
-    return _SELECTORS.search(text) is not None or _TAGS.search(_FLAG.sub("", text)) is not None
 
 
 def _is_talk(folded: str, start: int, end: int) -> bool:
