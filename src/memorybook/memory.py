@@ -1309,7 +1309,7 @@ def _embedder(config: Config, machine: str) -> Embedder:
         cache = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "memorybook")
         return LocalEmbedder(remote.model.removeprefix("local/"), cache_dir=cache, dimensions=remote.dimensions)
     if remote.model:
-        from memorybook.inference.wires import RemoteEmbedder
+        from memorybook.inference.http_client import RemoteEmbedder
 
         return RemoteEmbedder(
             base_url=config.embedding_base_url,

@@ -330,11 +330,6 @@ def test_values_out_of_type_or_range(project: Path, home: Path, name: str, value
         load(cwd=str(project), env={}, home=str(home), arguments={name: value})
 
 
-@pytest.mark.parametrize("name", ["local", "UTC", "Asia/Shanghai"])
-def test_timezones(project: Path, home: Path, name: str) -> None:
-    assert read(project, home, timezone=name).timezone == name
-
-
 def test_a_file_has_types_and_text_is_no_number(project: Path, home: Path) -> None:
     user_file(home, "max_results = '5'")
     with pytest.raises(ConfigError, match=r"max_results \(.*config\.toml\) must be a whole number, not '5'"):
@@ -623,18 +618,3 @@ def test_words_to_mask_need_no_trust(project: Path, home: Path) -> None:
 def test_trusting_a_file_that_is_not_there(project: Path, home: Path) -> None:
     with pytest.raises(NotFound, match="no settings file"):
         config.trust(str(project / "memorybook.toml"), env={}, home=str(home))
-
-
-def test_the_projects_files_are_told(project: Path) -> None:
-    assert config.project_files(str(project)) == []
-    file = risky_project(project)
-    (project / "config.json").write_text('{"memory": {"max_results": 3}}')
-    assert config.project_files(str(project)) == [str(file), str(project / "config.json")]
-
-
-def test_what_tidying_may_do_is_some_of_its_kinds(tmp_path: Path) -> None:
-    wanted = {"tidy.apply": "archive, remove", "tidy.tokens": "0"}
-    config = load(cwd=str(tmp_path), env={}, home=str(tmp_path), arguments=wanted)
-    assert config.tidy.apply == ("archive", "remove")
-    with pytest.raises(ConfigError, match="some of expire, archive"):
-        load(cwd=str(tmp_path), env={}, home=str(tmp_path), arguments={"tidy.apply": "archive, fly"})

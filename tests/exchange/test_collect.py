@@ -8,7 +8,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -105,16 +105,6 @@ def test_a_summary_comes_in_under_the_name_of_its_machine(machine: Machine) -> N
     assert desk.search("laptop").has_relevant, "it is found by its machine's name"
     assert [(each.uuid, each.path) for each in desk.sessions().sessions] == [(UUIDS["s1"], collected)]
     assert desk.recall_session(UUIDS["s1"]).sessions[0].summary.startswith("The heron database")
-
-
-def test_sessions_of_all_machines_are_listed_by_their_days(machine: Machine) -> None:
-    desk = machine("desk")
-    for number, name in enumerate(("0x", "laptop", "0x", "desk")):
-        started = NOW - timedelta(days=number)
-        put(machine(name).root, told(f"{name}-{number}", "Tea.", started=started, ended=started))
-    desk.sync_summaries([machine("0x").root, machine("laptop").root], node="desk")
-    listed = [each.uuid for each in desk.recall_history().sessions]
-    assert listed == ["0x/0x-0", "laptop/laptop-1", "0x/0x-2", "desk-3"]
 
 
 def test_entries_of_the_chosen_group_alone_come_in(machine: Machine) -> None:

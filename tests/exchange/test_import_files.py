@@ -21,7 +21,7 @@ from memorybook.memory import Memory
 from memorybook.model import Put
 from memorybook.search.tool_results import CLOSE, OPEN
 from memorybook.storage.transcripts import SqliteTranscripts
-from memorybook.testing import FailingEmbedder, HashEmbedder, ScriptedLLM
+from memorybook.testing import FailingEmbedder, ScriptedLLM
 
 ENGLISH = [
     {"id": "m1", "role": "user", "content": "Remember that the staging database is called heron.", "session": "s1",
@@ -178,16 +178,6 @@ def test_an_entry_that_a_person_deleted_stays_away(memory: Memory, reopen: Reope
     for messages in (ENGLISH, [*ENGLISH, MORE]):
         reopen().import_file(chat(messages, "other.jsonl"))
         assert not [text for text in texts(memory) if "heron" in text]
-
-
-def test_nor_does_it_come_back_when_the_summary_is_gone_too(memory: Memory, chat: Any) -> None:
-    [page] = memory.import_file(chat(ENGLISH)).summaries
-    Path(memory.root, page).unlink()
-    Path(memory.root, "MEMORY.md").unlink()
-    assert memory.import_file(chat(ENGLISH)).summaries == ()
-    assert texts(memory) == []
-    assert memory.import_file(chat([*ENGLISH, MORE])).summaries == (page,)
-    assert texts(memory) == ["We decided to deploy every Thursday at noon."]
 
 
 # --- a person's summary --------------------------------------------------------------------------
@@ -494,13 +484,6 @@ def test_without_transcripts_only_what_was_learnt_is_kept(reopen: Reopen, chat: 
     assert len(texts(memory)) == 3
 
 
-def test_without_redaction_turns_are_kept_word_for_word(reopen: Reopen, chat: Any) -> None:
-    memory = reopen(redaction=CONFIG.redaction._replace(enabled=False))
-    secret = "sk-" + "proj-Zq83hTnW0vLxKd52RmYb71CsEuPf64Ga"
-    assert memory.import_file(chat([{**ENGLISH[0], "content": f"the key is {secret}"}])).redacted == 0
-    assert secret in memory.get("turn:m1").json()["text"]
-
-
 def test_a_chinese_book_has_chinese_summaries(reopen: Reopen, chat: Any) -> None:
     memory = reopen(language="zh")
     [page] = memory.import_file(chat(CHINESE)).summaries
@@ -540,16 +523,6 @@ def test_a_turn_that_says_something_else_than_before_is_reported(memory: Memory,
     brought = memory.import_file(chat([*ENGLISH[:2], {**ENGLISH[2], "content": "I prefer purple bicycles."}]))
     assert brought.new_turns == 0
     assert brought.skipped == (("I prefer purple bicycles.", "turn 'm3' is kept as it was"),)
-
-
-@pytest.mark.timeout(60)
-def test_a_hundred_kilobytes_in_one_message(memory: Memory, chat: Any) -> None:
-    long = "The quick brown fox jumps over the lazy dog, number {}. " * 1800
-    text = long.format(*range(1800)) + "\nRemember that the staging database is called heron."
-    brought = memory.import_file(chat([{**ENGLISH[0], "content": text}]))
-    assert brought.new_turns == 1
-    assert memory.get("turn:m1").json()["text"] == text
-    assert "heron" in memory.search("what is the staging database called?").hits[0].snippet
 
 
 def test_standard_input_is_a_file_too(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -594,25 +567,6 @@ def test_a_put_made_from_another_text_is_refused(memory: Memory) -> None:
     memory.book.apply([Put(path="sessions/x.md", text="a", made_from="")], actor="user", door="test")
     memory.book.apply([Put(path="sessions/x.md", text="c", made_from="a")], actor="user", door="test")
     assert memory.book.documents.read("sessions/x.md").text == "c"
-
-
-def test_a_summary_has_its_vector_beside_it(tmp_path: Path) -> None:
-    chat = tmp_path / "chat.jsonl"
-    lines = ["The heron database was slow all morning.", "We moved it to the new server in the afternoon."]
-    chat.write_text(
-        "".join(json.dumps({"role": "user", "session": "s", "content": line}) + "\n" for line in lines), "utf-8"
-    )
-    embedder = HashEmbedder()
-    with memorybook.open(str(tmp_path / "b"), embedder=embedder) as memory:
-        memory.import_file(str(chat))
-        session = memory.book.transcripts.session("s")
-        transcripts = memory.book.transcripts
-        assert isinstance(transcripts, SqliteTranscripts)
-        kept = transcripts.summary_embedding(session.uuid)
-        assert kept is not None
-        assert (kept.model, kept.dimensions) == (embedder.name, embedder.dimensions)
-        rows: Any = embedder.embed([session.summary])
-        assert kept.vector == memoryview(rows).tobytes()
 
 
 def test_an_embedder_that_is_down_costs_an_import_only_the_vector(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from inference import server
 from inference.server import KEY, Answer, Service, raw, status
 from memorybook.config.settings import LLMSettings
 from memorybook.errors import ConfigError, EmbedderFailed, LLMFailed, MemoryBookError
+from memorybook.inference.http_client import RemoteEmbedder
 from memorybook.inference.llm import ServerModel
-from memorybook.inference.wires import RemoteEmbedder
 
 TEXTS = ["first text", "second text"]
 KINDS = ["embeddings", "openai", "anthropic"]

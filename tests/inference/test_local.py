@@ -137,13 +137,6 @@ def test_a_model_that_moves_keeps_its_name_and_one_that_is_replaced_does_not(
     assert LocalEmbedder(str(moved)).name != name
 
 
-@pytest.mark.parametrize("settings", ["1_Pooling/config.json", "config_sentence_transformers.json", "tokenizer.json"])
-def test_other_settings_are_another_model(settings: str, folder: Path) -> None:
-    name = LocalEmbedder(str(folder)).name
-    save_json(folder, settings, {"other": True})
-    assert LocalEmbedder(str(folder)).name != name
-
-
 @pytest.mark.parametrize("weights", ["model.onnx", "model.onnx_data", "model.onnx.data"])
 @pytest.mark.parametrize("size", [3, 20_000, 3_000_000])
 def test_a_model_that_learnt_more_has_another_name(weights: str, size: int, folder: Path) -> None:
@@ -156,11 +149,6 @@ def test_a_model_that_learnt_more_has_another_name(weights: str, size: int, fold
 
 
 # --- from texts to vectors -------------------------------------------------------------------------
-
-
-def test_without_a_word_about_it_a_text_is_the_mean_of_its_tokens(english: Path) -> None:
-    expected = of("[CLS]", "the", "user", "likes", "apples", "[SEP]").mean(axis=0)
-    assert np.allclose(embedded(english, "The user likes apples")[0], unit(expected), atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -248,13 +236,6 @@ def test_a_text_of_any_length_costs_no_more_than_what_is_read_of_it(
     monkeypatch.setattr(model, "_tokenizer", Counting())
     embedder.embed(["river " * 100_000])
     assert max(tokenized) <= 12 * 512
-
-
-def test_what_stands_beside_a_text_changes_nothing_however_many_there_are(english: Path) -> None:
-    texts = [f"river {'apples ' * (n % 40)}{n}" for n in range(70)]
-    together = embedded(english, *texts)
-    for place in (0, 17, 39, 69):
-        assert np.allclose(together[place], embedded(english, texts[place])[0], atol=1e-5)
 
 
 def test_a_tokenizer_that_pads_or_cuts_by_itself_is_told_not_to(folder: Path) -> None:
@@ -383,16 +364,6 @@ def test_without_the_extra_nothing_is_fetched(monkeypatch: pytest.MonkeyPatch) -
 # --- one process, many threads ---------------------------------------------------------------------
 
 
-def test_nothing_is_imported_before_the_first_text(english: Path) -> None:
-    script = (
-        "import sys; from memorybook.inference.local import LocalEmbedder; "
-        f"e = LocalEmbedder({str(english)!r}); e.name, e.inline, e.dimensions; "
-        "print(sorted({'onnxruntime', 'tokenizers', 'numpy', 'huggingface_hub', 'onnx'} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
-    assert done.stdout.strip() == "[]"
-
-
 def test_one_model_is_loaded_and_again_once_it_was_closed(english: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[str] = []
     session = local._session
@@ -479,13 +450,6 @@ def test_a_model_that_cannot_be_quantised_is_used_as_it_is(
     assert list((tmp_path / "cache").glob("*")) == []
 
 
-def test_an_int8_model_is_not_quantised_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    commands = counted(monkeypatch)
-    model = make(tmp_path / "model", file="model_int8.onnx")
-    rows(LocalEmbedder(str(model), cache_dir=str(tmp_path / "cache")), TEXTS)
-    assert commands == []
-
-
 def test_a_search_embeds_a_few_texts_once_nothing_is_to_be_quantised(english: Path, tmp_path: Path) -> None:
     cache = str(tmp_path / "cache")
     embedder = LocalEmbedder(str(english), cache_dir=cache)
@@ -494,18 +458,6 @@ def test_a_search_embeds_a_few_texts_once_nothing_is_to_be_quantised(english: Pa
     assert embedder.inline == 0
     rows(embedder, TEXTS)
     assert embedder.inline == LocalEmbedder(str(english), cache_dir=cache).inline == 8
-
-
-def test_where_nothing_can_be_quantised_the_float_model_is_loaded_once(
-    english: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    embedder = LocalEmbedder(str(english), cache_dir=str(tmp_path / "cache"))
-    assert embedder.inline == 8
-    embedder.embed_questions(TEXTS)
-    asked = embedder._opened
-    rows(embedder, TEXTS)
-    assert embedder._opened is asked
 
 
 @pytest.mark.parametrize("work", ["quantised", "fetched"])

@@ -13,7 +13,7 @@ from conformance.embedder import EmbedderConformance, rows
 from inference import server
 from inference.server import KEY, Answer, Service, altered, raw, serve, status
 from memorybook.errors import EmbedderFailed
-from memorybook.inference.wires import RemoteEmbedder
+from memorybook.inference.http_client import RemoteEmbedder
 from memorybook.protocols import Embedder
 from memorybook.testing import HashEmbedder
 
@@ -37,7 +37,7 @@ def remote(service: Service) -> Iterator[RemoteEmbedder]:
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Pauses are noted instead of made."""
     made: list[float] = []
-    monkeypatch.setattr("memorybook.inference.wires.time.sleep", made.append)
+    monkeypatch.setattr("memorybook.inference.http_client.time.sleep", made.append)
     return made
 
 
@@ -273,7 +273,7 @@ def test_after_a_failed_query_single_texts_fail_at_once_for_a_while(
             remote.embed(["one question"])
     assert len(service.requests) == 1
     later = time.monotonic() + 11
-    monkeypatch.setattr("memorybook.inference.wires.time.monotonic", lambda: later)
+    monkeypatch.setattr("memorybook.inference.http_client.time.monotonic", lambda: later)
     assert rows(remote, ["one question"]).any()
 
 

@@ -6,8 +6,6 @@ import json
 import math
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -18,7 +16,7 @@ import pytest
 
 import memorybook
 from inference.server import KEY, Answer, Service, altered, hang, serve, status
-from memorybook.config.settings import Config, EmbeddingSettings, LLMSettings
+from memorybook.config.settings import Config, EmbeddingSettings
 from memorybook.errors import ConfigError
 from memorybook.memory import Memory
 from memorybook.search.types import Answer as Found
@@ -36,7 +34,7 @@ def service() -> Iterator[Service]:
 @pytest.fixture(autouse=True)
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Between two tries of a batch nobody waits."""
-    monkeypatch.setattr("memorybook.inference.wires.time.sleep", lambda _: None)
+    monkeypatch.setattr("memorybook.inference.http_client.time.sleep", lambda _: None)
 
 
 def config(service: Service, **settings: Any) -> Config:
@@ -111,17 +109,6 @@ def test_new_passages_are_found_by_words_until_they_have_a_vector(tmp_path: Path
         assert sent(service) == ["Lisbon"]
 
 
-def test_an_import_fills_what_it_brings(tmp_path: Path, service: Service) -> None:
-    chat = tmp_path / "chat.jsonl"
-    lines = [{"role": "user", "content": f"Message {n} about apples", "session": "s"} for n in range(70)]
-    chat.write_text("\n".join(json.dumps(line) for line in lines), encoding="utf-8")
-    with opened(tmp_path / "book", service) as memory:
-        memory.import_file(str(chat))
-        assert len(sent(service)) >= 70
-        assert max(len(request["input"]) for request in service.requests) == 32
-        assert hybrid(memory.search("apples"))
-
-
 def test_a_rebuild_asks_for_nothing_that_is_known_and_fills_what_waits(tmp_path: Path, service: Service) -> None:
     with filled(tmp_path, service) as memory:
         memory.rebuild()
@@ -130,50 +117,6 @@ def test_a_rebuild_asks_for_nothing_that_is_known_and_fills_what_waits(tmp_path:
         assert memory.rebuild()["pending_vectors"] == 0
         assert [text for text in sent(service) if "Lisbon" not in text] == []
         assert len(sent(service)) == 1
-        assert hybrid(memory.search(QUESTION))
-
-
-def test_watching_fills(tmp_path: Path, service: Service) -> None:
-    stop = threading.Event()
-    reports: list[dict[str, Any]] = []
-    with opened(tmp_path, service) as memory:
-        memory.remember(FACTS[0])
-        embedding = memory.book.embedding
-
-        def note(report: dict[str, Any]) -> None:
-            reports.append(report)
-            while embedding.running:
-                time.sleep(0.01)
-            stop.set()
-
-        memory.watch(note, stop=stop)
-        assert (len(reports), reports[0]["pending_vectors"] > 0) == (1, True)
-        assert hybrid(memory.search(QUESTION))
-
-
-def test_a_smaller_batch_that_the_service_wants_is_found_out(tmp_path: Path, service: Service) -> None:
-    too_many = b'{"code": 20042, "message": "input batch size 40 > maximum allowed batch size 32", "data": null}'
-    service.script = [status(413, too_many)]
-    with opened(tmp_path, service, batch=64) as memory:
-        for number in range(40):
-            memory.append(f"Note number {number} about apples")
-        assert memory.sync()["degraded"] == []
-        assert hybrid(memory.search("apples"))
-
-
-@pytest.mark.parametrize("dimensions", [1024, 0])
-def test_dimensions_are_asked_for_if_they_are_set(tmp_path: Path, service: Service, dimensions: int) -> None:
-    filled(tmp_path, service, dimensions=dimensions).close()
-    with opened(tmp_path, service, dimensions=dimensions) as memory:
-        assert hybrid(memory.search(QUESTION))
-    assert [request.get("dimensions", 0) for request in service.requests] == [dimensions]
-
-
-def test_what_the_embeddings_leave_empty_is_that_of_the_llm(tmp_path: Path, service: Service) -> None:
-    shared = config(service, base_url="", api_key="")._replace(llm=LLMSettings(base_url=service.url, api_key=KEY))
-    with memorybook.open(str(tmp_path), config=shared) as memory:
-        memory.remember(FACTS[0])
-        assert memory.sync()["pending_vectors"] == 0
         assert hybrid(memory.search(QUESTION))
 
 
@@ -225,22 +168,6 @@ def test_words_answer_while_the_service_fails_and_it_is_left_alone(
         assert hybrid(memory.search(QUESTION))
 
 
-def test_words_answer_while_nobody_listens_and_vectors_when_somebody_does_again(tmp_path: Path) -> None:
-    with serve() as service:
-        filled(tmp_path, service).close()
-        port = service.server_port
-    with opened(tmp_path, service) as memory:
-        assert "could not be reached" in by_words(memory.search(QUESTION))
-        assert "tried again in 30 s" in by_words(memory.search(QUESTION))
-    with serve(port=port) as revived:
-        with opened(tmp_path, revived) as memory:
-            assert "could not be reached" in by_words(memory.search(QUESTION))
-        end_pause(tmp_path)
-        with opened(tmp_path, revived) as memory:
-            assert hybrid(memory.search(QUESTION))
-            assert len(revived.requests) == 1
-
-
 @failures
 def test_a_sync_that_fails_says_so_once_and_a_later_one_fills(
     tmp_path: Path, service: Service, failure: Answer, words: str
@@ -258,27 +185,6 @@ def test_a_sync_that_fails_says_so_once_and_a_later_one_fills(
         report = memory.sync()
         assert (report["pending_vectors"], report["degraded"]) == (0, [])
         assert hybrid(memory.search(QUESTION))
-
-
-def test_an_import_succeeds_without_the_service(tmp_path: Path) -> None:
-    with serve() as service:
-        pass
-    chat = tmp_path / "chat.jsonl"
-    chat.write_text('{"role": "user", "content": "Remember that my sister is called Alma.", "session": "s"}\n', "utf-8")
-    with opened(tmp_path / "book", service) as memory:
-        assert memory.import_file(str(chat)).new_turns == 1
-        assert memory.search("sister").hits
-
-
-def test_a_rebuild_that_cannot_fill_still_rebuilds(tmp_path: Path, service: Service) -> None:
-    with filled(tmp_path, service) as memory:
-        memory.remember("The user moved to Lisbon.")
-        service.script = [status(500)] * 4
-        report = memory.rebuild()
-        assert report["pending_vectors"] == 1
-        [reason] = report["degraded"]
-        assert "HTTP 500" in reason
-        assert memory.search("Lisbon").hits
 
 
 def test_the_key_stands_nowhere(tmp_path: Path, service: Service) -> None:

@@ -90,14 +90,6 @@ def test_many_texts_import_numpy_and_a_question_does_not(cache: str) -> None:
     assert fresh(script) == "False True"
 
 
-def test_meaning_beats_chance(embedder: StaticEmbedder) -> None:
-    question, near, far = rows(
-        embedder,
-        ["Which database do we use?", "We picked Postgres as our SQL storage engine", "She went hiking with her dog"],
-    )
-    assert question @ near > question @ far + 0.15
-
-
 def test_white_space_counts_as_single_spaces(embedder: StaticEmbedder) -> None:
     plain, spaced, marked = rows(embedder, ["one two", "\tone \r\n  two\n", "▁one▁▁two"])
     assert np.array_equal(plain, spaced)

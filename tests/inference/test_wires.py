@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from conformance.llm import ASKED, CLOCK, FACTS, SEARCH
 from memorybook.formats.llm_messages import Usage
 from memorybook.inference.http_client import Response
+from memorybook.inference.llm import AnthropicWire, Dialect, Draft, Wire
 from memorybook.inference.structured_output import Raw, Request, reply_of, tokens_of
-from memorybook.inference.wires import AnthropicWire, Dialect, Draft, Wire
 
 WIRES: list[Wire] = [Wire(), AnthropicWire()]
 BOTH = pytest.mark.parametrize("wire", WIRES, ids=["openai", "anthropic"])

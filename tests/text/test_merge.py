@@ -100,17 +100,6 @@ def book(*entries: str) -> str:
     return HEAD + "\n".join(entries)
 
 
-def test_an_entry_moved_by_one_and_edited_by_the_other_is_there_once() -> None:
-    edit = B.replace("Second line.", "Second line, reworded.")
-    assert merge_text(book(A, B), book(B, A), book(A, edit)) == book(edit, A)
-    assert merge_text(book(A, B), book(A, edit), book(B, A)) == book(edit, A)
-
-
-def test_entries_that_both_moved_are_there_once() -> None:
-    merged = merge_text(book(A, B, C), book(C, A, B), book(B, C, A))
-    assert [merged.count(f"[{name}]") for name in ("a1", "b2", "c3")] == [1, 1, 1]
-
-
 def test_an_entry_the_person_removed_stays_out_though_it_was_scored_anew_and_moved() -> None:
     rescored = B.replace("0.80", "0.95")
     assert "[b2]" not in merge_text(book(A, B, C), book(rescored, A, C), book(A, C))

@@ -12,7 +12,7 @@ from memorybook.formats import memory_md, session_md
 from memorybook.model import Entry, Note, Session, SessionSummary, Turn
 from memorybook.search.types import Passage
 from memorybook.text.splitting import MAX_TOKENS, dense_text, indexed_text, split, split_added, turn_passage
-from memorybook.text.tokens import count_tokens, text_digest
+from memorybook.text.tokens import count_tokens
 
 MEMORY = """# Agent Memory
 
@@ -330,15 +330,6 @@ def test_a_note_shown_in_a_fenced_block_is_found_and_the_block_stays_whole() -> 
     text = "```\n- 2026-02-24T10:00:00Z likes tea\nx\n```\n\ny\n"
     found = split("daily/2026-02-24.md", text, 0.0).passages
     assert [(p.source, p.text) for p in found] == [("document", text.strip()), ("note", "likes tea")]
-
-
-@given(DOCUMENTS, st.integers(1, 5))
-def test_text_that_moves_keeps_its_vectors(text: str, down: int) -> None:
-    before = split("a.md", text, 0.0).passages
-    after = split("a.md", "\n" * down + text, 0.0).passages
-    assert [p.text for p in before] == [p.text for p in after]
-    moved = split("b.md", text, 0.0).passages
-    assert [text_digest(dense_text(p)) for p in before] == [text_digest(dense_text(p)) for p in moved]
 
 
 SESSION = Session(uuid="u1", path="sessions/s.md", created=datetime(2026, 5, 1, tzinfo=UTC))

@@ -10,10 +10,8 @@ from __future__ import annotations
 import json
 import re
 import sys
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 DEEPEST = 64
 """Levels of nesting that are taken."""
@@ -277,3 +275,31 @@ def _unescaped(text: str) -> str:
 
     plain = re.sub(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|\n|.)", meaning, text, flags=re.DOTALL)
     return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+# --- reading JSON that may be anything -----------------------------------------------------------
+
+
+def object_at(found: Any, name: str | None = None) -> Mapping[str, Any]:
+    """Return the object, or the one that it has under that name; empty if there is none."""
+    if name is not None:
+        found = found.get(name) if isinstance(found, Mapping) else None
+        if isinstance(found, str) and found:
+            found = {"message": found}
+    return found if isinstance(found, Mapping) else {}
+
+
+def text_of(found: Any) -> str:
+    """Return text as it stands, in a list of parts, or as the message of an error; "" for all else."""
+    if isinstance(found, str):
+        return found
+    if isinstance(found, Mapping):
+        return text_of(found.get("text") or found.get("message"))
+    if isinstance(found, list):
+        return "".join(text_of(part) for part in found if not isinstance(part, list))
+    return ""
+
+
+def count(found: Any) -> int | None:
+    """Return a number of tokens; None for what cannot be one, and for 0, which servers say that do not count."""
+    return found if type(found) is int and 0 < found < 10**9 else None

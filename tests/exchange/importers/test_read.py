@@ -289,12 +289,6 @@ def test_a_file_without_a_conversation_is_refused(tmp_path: Path, content: bytes
         conversation(str(path))
 
 
-def test_standard_input_is_read_as_a_stream() -> None:
-    found = read("-", timezone=UTC, stream=[b'{"role": "user", "content": "a"}\n', b'{"role": "ai", "content": "b"}'])
-    assert texts(found) == ["a", "b"]
-    assert found.sessions[0].session.source == "import:-"
-
-
 @pytest.mark.parametrize(
     "document",
     [

@@ -10,7 +10,7 @@ import pytest
 
 from conformance.index import Book, book, by_cosine
 from inference.server import KEY, Service, serve
-from memorybook.inference.wires import RemoteEmbedder
+from memorybook.inference.http_client import RemoteEmbedder
 from memorybook.search.types import Query
 from memorybook.storage.index import vector_files, vectors
 from memorybook.storage.index.index_sync import bring_up_to_date
