@@ -132,7 +132,12 @@ def read(path: str, *, whole: bool = False) -> list[Given]:
         reason = problem.strerror if isinstance(problem, OSError) else "it is not UTF-8"
         raise ConfigError(f"cannot read the settings in {path}: {reason}") from None
     try:
-        document = _PARSERS[path.rpartition(".")[2]](text)
+        if path.endswith(".toml"):
+            import tomllib
+
+            document: Any = tomllib.loads(text)
+        else:
+            document = _PARSERS[path.rpartition(".")[2]](text)
         if os.path.basename(path) == "config.json" and not whole:
             document = document.get("memory") if isinstance(document, dict) else None
             if not isinstance(document, dict):
@@ -169,12 +174,6 @@ def _flat_document(document: Mapping[Any, Any], prefix: str) -> Iterator[tuple[s
             yield f"{prefix}{name}", value
 
 
-def _parse_toml(text: str) -> Any:
-    import tomllib
-
-    return tomllib.loads(text)
-
-
 _STRING = r'"(?:[^"\\\n]|\\.)*"?'
 _COMMENT = r"(?s://[^\n]*|/\*(?:.*?\*/|.*))"
 _LAST_COMMA = r",(?=\s*[}\]])"
@@ -205,7 +204,7 @@ def _parse_yaml(text: str) -> Any:
         raise ValueError("not valid YAML" + (f" at line {mark.line + 1}" if mark else "")) from None
 
 
-_PARSERS = {"toml": _parse_toml, "json": _parse_json, "yaml": _parse_yaml, "yml": _parse_yaml}
+_PARSERS = {"json": _parse_json, "yaml": _parse_yaml, "yml": _parse_yaml}
 
 
 def record_trust(path: str, folder: str) -> None:

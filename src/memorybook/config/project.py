@@ -116,7 +116,9 @@ def project_around(workspace: str, cwd: str) -> Project:
             keys = _keys(folder, git) if folder == top or top is None else []
             for number, key in enumerate(keys):
                 # one that was marked here has another name only if another project stands here now
-                if os.path.isdir(os.path.join(workspace, key)) and not (number and _is_known(workspace, homes[0])):
+                place = b" " + os.fsencode(homes[0])
+                marked_once = number and any(line.endswith(place) for line in _record(workspace))
+                if os.path.isdir(os.path.join(workspace, key)) and not marked_once:
                     return Project(key, homes[0])
             if folder == top or (keys and copy_of[0]):
                 return Project(keys[0], homes[0], copy_of=copy_of)
@@ -180,7 +182,7 @@ def _folder(project: Project) -> str:
 def _nearest(folder: str, name: str, first: str) -> list[str]:
     """List the books in a folder whose names are most like this one, `first` before them."""
     try:
-        found = {one for one in os.listdir(folder) if one[0] != "." and _is_book(os.path.join(folder, one))}
+        places = [os.path.join(folder, one) for one in os.listdir(folder) if one[0] != "."]
     except OSError:
         return []
     from difflib import SequenceMatcher
@@ -188,11 +190,9 @@ def _nearest(folder: str, name: str, first: str) -> list[str]:
     def unlike(one: str) -> tuple[bool, float, str]:
         return one != first, -SequenceMatcher(None, name.lower(), one.lower()).ratio(), one
 
-    return sorted(found, key=unlike)[:_NEAR]
-
-
-def _is_book(folder: str) -> bool:
-    return any(os.path.exists(os.path.join(folder, name)) for name in ("MEMORY.md", ".memorybook", "daily"))
+    of_book = ("MEMORY.md", ".memorybook", "daily")
+    books = [place for place in places if any(os.path.exists(os.path.join(place, each)) for each in of_book)]
+    return sorted(map(os.path.basename, books), key=unlike)[:_NEAR]
 
 
 def _marked(workspace: str, homes: Sequence[str]) -> tuple[Project | None, tuple[str, str]]:
@@ -224,11 +224,6 @@ def _recorded(workspace: str, id: str) -> tuple[str, str] | None:
     return key.decode("utf-8", "replace"), os.fsdecode(home)
 
 
-def _is_known(workspace: str, home: str) -> bool:
-    """Return whether a folder at this place was ever marked."""
-    return any(line.endswith(b" " + os.fsencode(home)) for line in _record(workspace))
-
-
 def _record(workspace: str) -> list[bytes]:
     try:
         with open(os.path.join(workspace, _RECORD), "rb") as file:
@@ -239,7 +234,9 @@ def _record(workspace: str) -> list[bytes]:
 
 def _keys(folder: str, git: str) -> list[str]:
     """Return what a project there is called without a mark, the best name first."""
-    remote = _origin(git) if git else None
+    remotes = _remotes(_text_of(os.path.join(git, "config"))) if git else {}
+    host, path = _address(remotes.get("origin") or next(iter(remotes.values()), ""))
+    remote = _joined(f"{host}_{path}", "_").strip("_.")[:_LONGEST_KEY] if host and path else ""
     if git and os.path.dirname(git) != folder and os.path.basename(git) == ".git":
         folder = os.path.dirname(git)  # of a worktree: the one that it belongs to
     return [*([remote] if remote else []), _key_of_folder(folder)]
@@ -318,15 +315,6 @@ def _text_of(path: str) -> str:
             return file.read()
     except (OSError, UnicodeDecodeError):
         return ""
-
-
-def _origin(git: str) -> str | None:
-    """Return `host_owner_repo` of the remote `origin` (else the first remote); None without one."""
-    remotes = _remotes(_text_of(os.path.join(git, "config")))
-    host, path = _address(remotes.get("origin") or next(iter(remotes.values()), ""))
-    if not host or not path:
-        return None
-    return _joined(f"{host}_{path}", "_").strip("_.")[:_LONGEST_KEY] or None
 
 
 def _remotes(text: str) -> dict[str, str]:

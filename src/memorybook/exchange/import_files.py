@@ -452,11 +452,9 @@ def store_exported(context: Context, exported: Exported) -> ExportedSession:
     newer = before is None or (session.updated is not None and session.updated >= before)
     leads = known is None or (stored.new > 0 and newer)
     work = taken(context, stored._replace(redacted=stored.redacted + mask.count))
-    nothing = SessionSummary(session="", title="", summary="")
-    told = (
-        nothing
-        if not exported.session.path
-        else SessionSummary(
+    nothing = told = SessionSummary(session="", title="", summary="")
+    if exported.session.path:
+        told = SessionSummary(
             session=session.uuid,
             title=session.title,
             summary=session.summary,
@@ -466,7 +464,6 @@ def store_exported(context: Context, exported: Exported) -> ExportedSession:
             turns=len(stored.turns),
             turn_ids=tuple(turn.id for turn in stored.turns),
         )
-    )
     gone = exported.session.summary and not session.summary  # nothing that it told may stay: it is told anew
     makes = leads and not gone and (told.summary or work.last.standing is None)
     forgot = any(reason == FORGOTTEN for _, reason in stored.skipped)  # in whose words would a summary tell of it?

@@ -209,18 +209,14 @@ def count_tokens(text: str) -> int:
     return round(cheap * 0.2 + marks * 1.3 + spaceless * 1.5 + other) or 1
 
 
-def _is_plain(word: str) -> bool:
-    """Return whether an ASCII word is one chunk for sure: letters and digits, at most with an apostrophe in it."""
-    head, mark, tail = word.partition("'")
-    return len(word) < _MAX_TOKEN and head.isalnum() and (not mark or tail.isalnum())
-
-
 class _Pieces(dict[str, tuple[str, ...]]):
     """Tokens of pieces of ASCII text without white space; most were seen before, punctuation and all."""
 
     def __missing__(self, piece: str) -> tuple[str, ...]:
         bare = piece.strip(_EDGES)
-        chunks = [bare] if _is_plain(bare) else _ASCII_CHUNK.findall(piece)
+        head, mark, tail = bare.partition("'")  # one chunk for sure: letters and digits, at most with an apostrophe
+        plain = len(bare) < _MAX_TOKEN and head.isalnum() and (not mark or tail.isalnum())
+        chunks = [bare] if plain else _ASCII_CHUNK.findall(piece)
         found = tuple(chain.from_iterable(map(_words, chunks)))
         if len(piece) <= _MAX_TOKEN:
             if len(self) >= _KNOWN_PIECES:
@@ -627,12 +623,9 @@ def _asks(sentence: str) -> bool:
         return True
     if not _TAG.fullmatch(clauses[-1]):  # it is what asks
         clauses.pop()
-    return not any(_size(clause) >= TELLS and not _is_asked(clause) for clause in clauses)
+    said = [(clause, sum(1.0 if word.isascii() else 0.5 for word in query_words(clause))) for clause in clauses]
+    return not any(size >= TELLS and not _is_asked(clause) for clause, size in said)
 
 
 def _is_asked(text: str) -> bool:
     return is_question(text) or _REQUEST.match(text) is not None
-
-
-def _size(clause: str) -> float:
-    return sum(1.0 if word.isascii() else 0.5 for word in query_words(clause))

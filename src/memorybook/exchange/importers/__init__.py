@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import tzinfo
 from functools import partial
 from itertools import chain, groupby, islice
-from typing import IO, Any, NamedTuple, Protocol, cast
+from typing import IO, Any, NamedTuple, cast
 
 from memorybook.errors import InvalidInput, NotFound
 from memorybook.exchange.importers.foreign_formats import (
@@ -39,17 +39,7 @@ from memorybook.formats import sessions_json
 from memorybook.formats.messages_json import TEXT, ImportedSession, Record, Said, Warn, first, said_in, sessions, who_of
 from memorybook.formats.sessions_json import Exported
 
-__all__ = [
-    "NAMES",
-    "ImportedSession",
-    "Page",
-    "Reading",
-    "Statement",
-    "Taken",
-    "few",
-    "nothing_in",
-    "opened",
-]
+__all__ = ["NAMES", "ImportedSession", "Page", "Reading", "Statement", "Taken", "few", "nothing_in", "opened"]
 
 _SAMPLE = 50
 """Objects looked at to tell the format; what a program writes for itself may come first."""
@@ -65,22 +55,14 @@ class Format(NamedTuple):
         name: By which it is asked for.
         apart: Whether the messages of a session stand together, so that none but them is held.
         matches: Whether an object is of this format; one of the first of a file is enough.
-        read: Yields what these objects tell. Titles of sessions found on the way are put into `titles` by the
-            session's name ("" where none is named).
+        read: Yields what these objects tell, given `timezone`, `warn` and `titles` by name. Titles of sessions found on
+            the way are put into `titles` by the session's name ("" where none is named).
     """
 
     name: str
     apart: bool
     matches: Callable[[Mapping[str, Any]], bool]
-    read: Read
-
-
-class Read(Protocol):
-    """See `Format`."""
-
-    def __call__(
-        self, records: Iterable[Record], /, *, timezone: tzinfo, warn: Warn, titles: dict[str, str]
-    ) -> Iterator[Parsed]: ...
+    read: Callable[..., Iterator[Parsed]]
 
 
 def _read_exported(

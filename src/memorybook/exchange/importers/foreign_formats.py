@@ -206,19 +206,15 @@ def read_claude(
         if not isinstance(messages, list):
             warn(f"conversation {record.line}: no chat_messages, skipped")
             continue
-        said = (said for message in _claude_branch(record, messages, warn) for said in _claude_turns(message, timezone))
+        shown = _objects(messages)
+        if broken := len(messages) - len(shown):
+            warn(f"conversation {record.line}: {several(broken, 'message')} that are no objects, left out")
+        by_id = {id: message for message in shown if isinstance(id := message.get("uuid"), str)}
+        here = record.fields.get("current_leaf_message_uuid")  # up to it by their parents; as they stand without any
+        shown = _up(record, by_id, here, "parent_message_uuid", warn) or shown
+        said = (said for message in shown for said in _claude_turns(message, timezone))
         fields: Any = {"id": ("uuid", "id"), "created": "created_at", "updated": "updated_at"}
         yield from _conversation(record, said, timezone, titles, title="name", **fields)
-
-
-def _claude_branch(record: Record, held: list[Any], warn: Warn) -> list[Mapping[str, Any]]:
-    """Return the messages up to the current one by their parents; as they stand, if they have none."""
-    messages = _objects(held)
-    if broken := len(held) - len(messages):
-        warn(f"conversation {record.line}: {several(broken, 'message')} that are no objects, left out")
-    by_id = {id: message for message in messages if isinstance(id := message.get("uuid"), str)}
-    here = record.fields.get("current_leaf_message_uuid")
-    return _up(record, by_id, here, "parent_message_uuid", warn) or messages
 
 
 def _claude_turns(message: Mapping[str, Any], timezone: tzinfo) -> Iterator[Said]:
@@ -439,8 +435,15 @@ class _Reader:
         payload = fields.get("payload")
         kind = word(fields.get("type"))
         if kind == "session_meta" or (not kind and "instructions" in fields and not self.session):
-            if not self.session:  # else of the session that this one was forked from
-                self._meta(payload if isinstance(payload, dict) else fields)
+            if self.session:  # of the session that this one was forked from
+                return
+            meta = payload if isinstance(payload, dict) else fields
+            self.session = word(meta.get("id"))
+            source, git = meta.get("source"), meta.get("git")
+            self.sub_agent = isinstance(source, dict) and any(str(key).lower().startswith("sub") for key in source)
+            branch = word(git.get("branch") if isinstance(git, dict) else "")
+            found = {"cwd": word(meta.get("cwd")), "gitBranch": branch}
+            self._metadata = {name: value for name, value in found.items() if value}
         elif kind == "event_msg" and isinstance(payload, dict):
             role = {"user_message": "user", "agent_message": "assistant"}.get(word(payload.get("type")), "")
             text = payload.get("message")
@@ -452,14 +455,6 @@ class _Reader:
             self._item(record, fields)
         elif kind not in ("turn_context", "compacted", "reasoning") and "record_type" not in fields:
             self.unknown[kind] += 1
-
-    def _meta(self, fields: Mapping[str, Any]) -> None:
-        self.session = word(fields.get("id"))
-        source, git = fields.get("source"), fields.get("git")
-        self.sub_agent = isinstance(source, dict) and any(str(key).lower().startswith("sub") for key in source)
-        branch = git.get("branch") if isinstance(git, dict) else ""
-        found = {"cwd": word(fields.get("cwd")), "gitBranch": word(branch)}
-        self._metadata = {name: value for name, value in found.items() if value}
 
     def _item(self, record: Record, item: Mapping[str, Any]) -> None:
         kind = word(item.get("type"))

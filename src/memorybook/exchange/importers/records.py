@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -134,7 +135,14 @@ def records(name: str, stream: Iterable[bytes], warn: Warn) -> Iterator[Record]:
         if following is None and not name.lower().endswith(_LINES) and _wrapped(value := _json(text)) is not None:
             yield from _unwrapped([value], warn)
         else:
-            yield from _line_records(chain([opening], [following] if following else (), filled), warn)
+            for number, line in chain([opening], [following] if following else (), filled):
+                fields = _json(text := line.strip())
+                if _wrapped(fields) is not None:
+                    yield from _unwrapped([fields], warn, number)
+                elif isinstance(fields, dict):
+                    yield Record(number, fields)
+                else:
+                    warn(f"line {number}: not a JSON object, skipped ({text[:40]!r})")
 
 
 _MARK = b"\xef\xbb\xbf"
@@ -144,8 +152,6 @@ _CHUNK = 1 << 20
 
 def _pieces(stream: Any, warn: Warn) -> Iterator[str]:
     """Yield the text of a file in pieces of about a megabyte."""
-    import codecs
-
     decoder = codecs.getincrementaldecoder("utf-8")()
     while True:
         raw = stream.read(_CHUNK)
@@ -263,18 +269,6 @@ def _of_session(value: Mapping[str, Any], messages: list[Any], several: bool) ->
             yield {**message, "session": name, "id": digest_of(name, str(place))[:12]}
         else:
             yield {**message, "session": name}
-
-
-def _line_records(lines: Iterable[tuple[int, str]], warn: Warn) -> Iterator[Record]:
-    for number, line in lines:
-        text = line.strip()
-        fields = _json(text)
-        if _wrapped(fields) is not None:
-            yield from _unwrapped([fields], warn, number)
-        elif isinstance(fields, dict):
-            yield Record(number, fields)
-        else:
-            warn(f"line {number}: not a JSON object, skipped ({text[:40]!r})")
 
 
 def _json(text: str) -> Any:

@@ -130,9 +130,12 @@ def phrases(text: str, found: Iterable[When] | None = None) -> list[When]:
             alone = len(text) <= SHORT and not any(map(str.isalnum, text[: one.start]))
             if alone or _LEADS.search(text[max(0, one.start - SHORT) : one.start]):
                 one = one.but(level=table.SURE)
-        while merged and (both := _as_one(merged[-1], one, text)) is not None:
-            merged.pop()
-            one = both
+        while merged and one.start - merged[-1].end <= SHORT and _GAP.fullmatch(text, merged[-1].end, one.start):
+            before, comma = merged[-1], "," in text[merged[-1].end : one.start]
+            both = (None if comma else _within(before, one)) or _within(one, before)
+            if both is None:
+                break
+            one = both.but(start=merged.pop().start, end=one.end)
         merged.append(one)
     return merged
 
@@ -149,7 +152,11 @@ def ranges(text: str, found: Iterable[When]) -> list[When]:
         elif one.until is None:
             one = _borrowed(one, text)
             rest = [other for other in rest if other.start >= one.end]
-        joined.append(_since(one, text))
+        since, till = _SINCE.search(text[max(0, one.start - SHORT) : one.start]), _TILL_NOW.match(text, one.end)
+        if since or till:  # it goes on until now
+            start = one.start - len(since[0]) if since else one.start
+            one = one.but(start=start, end=till.end() if till else one.end, since=True)
+        joined.append(one)
     return joined
 
 
@@ -225,14 +232,6 @@ _END = lazily(
 _BEGIN = lazily(rf"(?i)\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s*(?:{_TO}|(?P<and>and))\s*(?:the\s+)?$")
 _SINCE = lazily(r"(?i)\bsince\s+(?:the\s+)?$")
 _TILL_NOW = lazily(r"(?i)\s*(?:以来|至今|起(?:到现在|至今)|[到至]现在|(?:to|until|till|up\s+to)\s+now\b)")
-
-
-def _as_one(one: When, other: When, text: str) -> When | None:
-    """Return what two neighbours mean together; None if each means something by itself."""
-    if other.start - one.end > SHORT or not _GAP.fullmatch(text, one.end, other.start):
-        return None
-    both = (_within(one, other) if "," not in text[one.end : other.start] else None) or _within(other, one)
-    return both and both.but(start=one.start, end=other.end)
 
 
 def _says(one: When) -> set[str]:
@@ -319,12 +318,3 @@ def _borrowed(one: When, text: str) -> When:
         if first is not None and (not begin["and"] or _BETWEEN.search(text[max(0, start - 60) : start])):
             return first.but(end=one.end, until=one)
     return one
-
-
-def _since(one: When, text: str) -> When:
-    """Extend a phrase until now, with the words that say so."""
-    since, till = _SINCE.search(text[max(0, one.start - SHORT) : one.start]), _TILL_NOW.match(text, one.end)
-    if not (since or till):
-        return one
-    start = one.start - len(since[0]) if since else one.start
-    return one.but(start=start, end=till.end() if till else one.end, since=True)
