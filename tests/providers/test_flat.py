@@ -16,7 +16,7 @@ from memorybook.formats.llm_messages import Reply, ToolCall
 from memorybook.memory import Memory
 from memorybook.model import State
 from memorybook.prompt.block import WORDING
-from memorybook.providers import MemorizeInput, flat, open_provider
+from memorybook.providers import MemorizeInput, flat
 from memorybook.providers.flat import Flat
 from memorybook.testing import ScriptedLLM
 from providers.conftest import CONFIG, NOW, Opened, documents, talk
@@ -85,21 +85,6 @@ def test_the_memory_recalls_as_its_setting_says(opened: Opened) -> None:
     assert opened(provider="flat", enabled=False).recall("").text == ""
 
 
-def test_an_empty_memory_recalls_nothing(memory: Memory) -> None:
-    assert Flat(memory).recall("anything") == ""
-    memory.init()
-    assert Flat(memory).recall("anything") == ""
-
-
-def test_a_memory_that_is_switched_off_recalls_and_remembers_nothing(opened: Opened) -> None:
-    opened().remember("The user lives in Lisbon.")
-    provider = Flat(opened(enabled=False))
-    assert provider.recall("Lisbon") == ""
-    result = provider.memorize(MemorizeInput(talk(3), 1, ScriptedLLM(), archive_all=True))
-    assert (result.new_last_consolidated, result.ok) == (1, False)
-    assert "switched off" in result.reason
-
-
 def test_what_was_recalled_is_noted(memory: Memory) -> None:
     id = memory.remember("The user lives in Lisbon.").known.entry.id
     Flat(memory).recall("where does the user live?")
@@ -128,26 +113,6 @@ def test_one_call_shows_the_page_and_the_old_part_of_the_window(memory: Memory) 
     assert len(lines) == 12
     assert lines[0] == "[2026-02-23 09:03] ASSISTANT: message 3 about the harbour project"
     assert lines[-1].startswith("[2026-02-23 09:14] USER")
-
-
-@pytest.mark.parametrize("options", [{"memory_window": 20}, {"last_consolidated": 5, "memory_window": 10}])
-def test_nothing_to_do_is_no_call(memory: Memory, options: dict[str, int]) -> None:
-    result = memorize(memory, archive_all=False, **options)
-    assert (result.new_last_consolidated, result.ok) == (options.get("last_consolidated", 0), True)
-    assert documents(memory) == {}
-
-
-def test_empty_messages_move_the_offset_without_a_call(memory: Memory) -> None:
-    empty = [{"role": "user", "content": " "}, {"role": "system", "content": "boot"}] * 5
-    provider = Flat(memory)
-    moved = provider.memorize(MemorizeInput(empty, llm=ScriptedLLM(), memory_window=4))
-    assert (moved.new_last_consolidated, moved.ok) == (8, True)
-    cleared = provider.memorize(MemorizeInput(empty, 2, llm=ScriptedLLM(), archive_all=True))
-    assert (cleared.new_last_consolidated, cleared.ok) == (0, True)
-
-
-def test_archiving_all_begins_anew(memory: Memory) -> None:
-    assert memorize(memory, rewriting(), last_consolidated=4).new_last_consolidated == 0
 
 
 def test_the_prompt_is_in_the_language_of_the_talk_or_of_the_setting(opened: Opened) -> None:
@@ -324,16 +289,6 @@ def test_no_instruction_gets_into_memory_or_history(memory: Memory, attack: str)
     assert "HISTORY.md" not in documents(memory)
     [operation] = memory.history(result.operation).operations
     assert len(operation.operation.discarded) == 2
-
-
-def test_what_was_forgotten_does_not_come_back(memory: Memory) -> None:
-    provider = Flat(memory)
-    provider.delete(memory.remember("The user lives in Porto.").known.entry.id)
-    result = memorize(memory, call("- the user lives in Porto"))
-    assert texts(memory, None) == []
-    [operation] = memory.history(result.operation).operations
-    [left] = operation.operation.discarded
-    assert (left.reason, "Porto" in left.text) == ("forgotten before", False)
 
 
 def test_a_person_who_edits_meanwhile_is_not_overwritten(memory: Memory) -> None:
@@ -521,12 +476,6 @@ def test_a_failure_leaves_offset_and_memory_as_they_were_and_the_next_try_succee
     assert (again.new_last_consolidated, again.ok) == (15, True)
 
 
-def test_without_a_model_it_says_so(memory: Memory) -> None:
-    result = Flat(memory).memorize(MemorizeInput(talk(2), archive_all=True))
-    assert (result.new_last_consolidated, result.ok) == (0, False)
-    assert "llm.model" in result.reason
-
-
 def test_a_budget_that_is_used_up_is_a_failure(opened: Opened) -> None:
     memory = opened(llm=ScriptedLLM([rewriting()]))
     memory.context = memory.context._replace(
@@ -537,23 +486,3 @@ def test_a_budget_that_is_used_up_is_a_failure(opened: Opened) -> None:
     result = Flat(memory).memorize(MemorizeInput(talk(2), archive_all=True))
     assert not result.ok
     assert "tokens_per_operation" in result.reason
-
-
-def test_a_book_that_cannot_be_read_recalls_nothing_and_says_why(
-    memory: Memory, caplog: pytest.LogCaptureFixture
-) -> None:
-    path = Path(memory.root, "MEMORY.md")
-    path.parent.mkdir(exist_ok=True)
-    path.mkdir()
-    provider = Flat(memory)
-    assert provider.recall("tea") == ""
-    assert provider.failure
-    assert "nothing was recalled" in caplog.text
-    path.rmdir()
-    memory.remember("The user likes tea.")
-    assert "tea" in provider.recall("tea")
-    assert provider.failure == ""
-
-
-def test_it_is_opened_by_the_setting(opened: Opened) -> None:
-    assert isinstance(open_provider(opened(provider="flat")), Flat)

@@ -33,13 +33,6 @@ def test_it_recalls_as_the_memory_does(memory: Memory) -> None:
     assert block == memory.recall("which port?").text
 
 
-def test_without_a_model_rules_remember(memory: Memory) -> None:
-    result = Tiered(memory).memorize(MemorizeInput(messages(SAID), archive_all=True, session="s"))
-    assert result.ok
-    assert "8443" in Tiered(memory).recall("which port?")
-    assert [session.name for session in memory.book.transcripts.sessions()] == ["s"]
-
-
 def test_a_session_that_goes_on_brings_what_is_new_once(memory: Memory) -> None:
     tiered = Tiered(memory)
     said = messages(SAID, *(f"Crane {number} is being painted." for number in range(9)), "I prefer green tea.")

@@ -596,7 +596,7 @@ def test_an_empty_book_has_nothing_to_tell(book: Memory) -> None:
 def test_bad_values_are_named(talks: Memory) -> None:
     for call, message in (
         (lambda: talks.sessions(limit=0), "limit 0 is below 1"),
-        (lambda: talks.recall_history(0), "limit 0 is not in 1..200"),
+        (lambda: talks.recall_history(0), "limit 0 is below 1"),
         (lambda: talks.recall_topic(" "), "query is blank"),
         (lambda: talks.recall_topic("x", top=201), "top 201 is not in 1..200"),
         (lambda: talks.recall_topic("x", since="soon"), "since 'soon' is not a day"),

@@ -73,7 +73,21 @@ def tools_of(
         names: None takes all but `memory_purge`.
         current: Uuid of the current conversation, which recalls of past ones exclude; "" if the model gives it.
     """
-    return [_tool(memory, name, wrote, current) for name in memory_tools.offered(names)]
+
+    def tool(name: str) -> AgentTool:
+        schema = memory_tools.schema(name)
+        known = schema["parameters"]["properties"]
+        filled = {"current": current} if current and known.pop("current", None) else {}
+
+        def call(arguments: Mapping[str, Any]) -> str:
+            found = memory_tools.call(memory, name, {**arguments, **filled}, for_model=True)
+            wrote(operations_in(found))
+            answer = memory_tools.text(found).replace("<!--", "<! --").replace("-->", "-- >")
+            return marked(clip(answer, WIDTH - 200))
+
+        return AgentTool(ToolSchema(**schema), call)
+
+    return list(map(tool, memory_tools.offered(names)))
 
 
 def core_of(tools: Sequence[AgentTool]) -> list[AgentTool]:
@@ -89,22 +103,6 @@ def core_of(tools: Sequence[AgentTool]) -> list[AgentTool]:
             description = described_without(schema.description, others)
             found.append(tool._replace(schema=ToolSchema(name, description, parameters)))
     return found
-
-
-def _tool(memory: Memory, name: str, wrote: Callable[[list[str]], Any], current: str) -> AgentTool:
-    schema = memory_tools.schema(name)
-    known = schema["parameters"]["properties"]
-    filled = {"current": current} if current and "current" in known else {}
-    for given in filled:
-        del known[given]
-
-    def call(arguments: Mapping[str, Any]) -> str:
-        found = memory_tools.call(memory, name, {**arguments, **filled}, for_model=True)
-        wrote(operations_in(found))
-        answer = memory_tools.text(found).replace("<!--", "<! --").replace("-->", "-- >")
-        return marked(clip(answer, WIDTH - 200))
-
-    return AgentTool(ToolSchema(**schema), call)
 
 
 def operations_in(answer: Mapping[str, Any]) -> list[str]:
@@ -137,21 +135,10 @@ def offered_tools(
     offered = {tool.schema.name: tool for tool in tools}
     if len(offered) < len(tools) or (more and LOAD in offered):
         raise InvalidInput("two tools have one name")
-    if more:
-        by_name = {tool.schema.name: tool for tool in more}
-        loader = offered[LOAD] = _loader(offered, by_name)
-        for call in (call for message in messages for call in message.get("tool_calls") or ()):
-            asked = call.get("function") or {}
-            name = str(asked.get("name"))
-            if name == LOAD:
-                loader.answer(str(asked.get("arguments") or ""))
-            elif name in by_name:
-                offered.setdefault(name, by_name[name])
-    return offered
-
-
-def _loader(offered: dict[str, AgentTool], more: Mapping[str, AgentTool]) -> AgentTool:
-    listed = ", ".join(name for name in more if name not in offered)
+    if not more:
+        return offered
+    by_name = {tool.schema.name: tool for tool in more}
+    listed = ", ".join(name for name in by_name if name not in offered)
     parameters = {
         "type": "object",
         "properties": {"names": {"type": "array", "items": {"type": "string"}, "description": "Tools to load."}},
@@ -163,19 +150,27 @@ def _loader(offered: dict[str, AgentTool], more: Mapping[str, AgentTool]) -> Age
         parameters,
     )
 
-    def call(arguments: Mapping[str, Any]) -> str:
+    def load(arguments: Mapping[str, Any]) -> str:
         given = checked(LOAD, {**parameters, "required": []}, arguments)
         names = given.get("names") or []
         for name in names:
-            if name not in more:
-                raise InvalidInput(f"no tool {name!r} to load: there are {', '.join(more)}")
-        offered.update((name, more[name]) for name in names)
+            if name not in by_name:
+                raise InvalidInput(f"no tool {name!r} to load: there are {', '.join(by_name)}")
+        offered.update((name, by_name[name]) for name in names)
         head = "Loaded, call them from the next step on:" if names else "Load what you need by name:"
-        first = {name: tool.schema.description.partition(". ")[0].removesuffix(".") for name, tool in more.items()}
-        lines = (f"- {name}: {first[name]}." for name in names or more if names or name not in CORE)
+        first = {name: tool.schema.description.partition(". ")[0].removesuffix(".") for name, tool in by_name.items()}
+        lines = (f"- {name}: {first[name]}." for name in names or by_name if names or name not in CORE)
         return marked("\n".join([head, *lines]))
 
-    return AgentTool(schema, call)
+    loader = offered[LOAD] = AgentTool(schema, load)
+    for call in (call for message in messages for call in message.get("tool_calls") or ()):
+        asked = call.get("function") or {}
+        name = str(asked.get("name"))
+        if name == LOAD:
+            loader.answer(str(asked.get("arguments") or ""))
+        elif name in by_name:
+            offered.setdefault(name, by_name[name])
+    return offered
 
 
 # --- the loop of a turn ---------------------------------------------------------------------------

@@ -212,14 +212,12 @@ def _fitting(lines: Sequence[str], room: int | None) -> tuple[list[str], int]:
     if room is None:
         return list(lines), 0
     end = bisect_right(range(len(lines) + 1), room, key=lambda count: _cost(lines[:count])) - 1
-    while 0 < end < len(lines) and _leads_on(lines[end - 1], next(filter(None, lines[end:]), "")):
+    while 0 < end < len(lines):  # no blank, and no title of the line that is left out, at the end
+        last, following = lines[end - 1], next(filter(None, lines[end:]), "")
+        if last and not (_level(last) > 0 and not 0 < _level(following) <= _level(last)):
+            break
         end -= 1
     return list(lines[:end]), sum(map(bool, lines[end:]))
-
-
-def _leads_on(line: str, following: str) -> bool:
-    """Whether a line is a blank or a title of the one that follows it."""
-    return not line or (_level(line) > 0 and not 0 < _level(following) <= _level(line))
 
 
 def _cost(lines: Sequence[str]) -> int:
@@ -261,8 +259,14 @@ def gather(talk: Conversation, asked: str, language: str, *, most: int, before: 
         return Gathered()
     failures: list[str] = []
     auto = config.recall.auto_recall
-    known = _recall(talk, asked if auto or memory.detect(asked) is not None else "", failures)
-    found = _recollect(talk, asked, failures) if auto else None
+    known = ""
+    try:
+        known = talk.provider.recall(asked if auto or memory.detect(asked) is not None else "")
+        failures += [] if known.strip() else filter(None, [getattr(talk.provider, "failure", "")])
+    except Exception as error:  # a provider may be anybody's
+        failures.append(f"{type(error).__name__}: {error}")
+    _, found, failed = recollect(talk, asked)
+    failures += failed
     blocks: list[str] = []
     shown = talk.shown(most)
     left_out = {each.message["id"] for each in talk.kept} - {each.message["id"] for each in shown}
@@ -292,29 +296,13 @@ def gather(talk: Conversation, asked: str, language: str, *, most: int, before: 
 
 def recollect(talk: Conversation, asked: str) -> Gathered:
     """Recall the past talks that the words ask for, without a context; none with `recall.auto_recall = false`."""
-    failures: list[str] = []
     config = talk.memory.config
-    found = _recollect(talk, asked, failures) if config.enabled and config.recall.auto_recall else None
-    return Gathered(found=found, failures=tuple(failures))
-
-
-def _recall(talk: Conversation, query: str, failures: list[str]) -> str:
+    if not (config.enabled and config.recall.auto_recall and asked.strip()):
+        return Gathered()
     try:
-        text = talk.provider.recall(query)
-    except Exception as error:  # a provider may be anybody's
-        failures.append(f"{type(error).__name__}: {error}")
-        return ""
-    failure = "" if text.strip() else getattr(talk.provider, "failure", "")
-    failures += [failure] if failure else []
-    return text
-
-
-def _recollect(talk: Conversation, asked: str, failures: list[str]) -> Recollection | None:
-    try:
-        return talk.memory.recollect(asked, current=talk.uuid or None) if asked.strip() else None
+        return Gathered(found=talk.memory.recollect(asked, current=talk.uuid or None))
     except MemoryBookError as error:
-        failures.append(str(error))
-        return None
+        return Gathered(failures=(str(error),))
 
 
 # --- messages about it ---------------------------------------------------------------------------

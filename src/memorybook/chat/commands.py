@@ -15,9 +15,9 @@ from memorybook.agent.toolset import operations_in
 from memorybook.cli.call import Call
 from memorybook.entries.read import renewed
 from memorybook.errors import Conflict, InvalidInput, NotFound
+from memorybook.formats.session_md import parse_line
 from memorybook.prompt.recall import WORTH_A_LOOK
 from memorybook.search.types import Query
-from memorybook.sessions.user_commands import noted
 from memorybook.text.tokens import language_of
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ class Command(NamedTuple):
     Attributes:
         name: With its stroke.
         takes: What may follow, as help shows it.
-        verb: Turns what follows into a call of the command line; None for what `CommandHandlers` does by itself.
+        verb: Turns what follows into a call of the command line; None for what the method of `CommandHandlers` of this
+            name does.
         ids: What it is completed with: `entries`, `sessions`, or nothing.
     """
 
@@ -192,7 +193,7 @@ class CommandHandlers:
         made: list[str],
     ) -> None:
         self._options = options
-        self._memory = memory
+        self._book = memory
         self._session = session
         self._screen = screen
         self._events = events
@@ -209,16 +210,7 @@ class CommandHandlers:
         elif order.command.verb is not None:
             self._do(*order.command.verb(rest))
         else:
-            own: dict[str, Callable[[str], None]] = {
-                "/help": self._help,
-                "/new": self._new,
-                "/compact": lambda _: self.compact(),
-                "/memory": self._memory_of,
-                "/forget": self._forget,
-                "/recall": self._recall,
-                "/undo": self._undo,
-            }
-            own[name](rest)
+            getattr(self, f"_{name[1:]}")(rest)
         return True
 
     def _help(self, rest: str) -> None:
@@ -233,12 +225,15 @@ class CommandHandlers:
         self._screen.remark(self._session.new(rest, language=self._screen.language, keep=False).text)
         self.show_remembered()
 
+    def _compact(self, rest: str) -> None:
+        self.compact()
+
     def _do(self, verb: str, words: list[str]) -> None:
         """Run a verb of the command line on this book, and show its answer."""
         if verb in _RECALLS and self._session.uuid:
             words = ["--current", self._session.uuid, *words]
         own = [flag for flag, on in (("--no-color", self._options.no_color), ("-q", self._options.quiet)) if on]
-        call = _ChatCall(verb, [*words, *own], self._memory, self._screen)
+        call = _ChatCall(verb, [*words, *own], self._book, self._screen)
         try:
             answer = call.run()
             if answer is not None:
@@ -247,9 +242,9 @@ class CommandHandlers:
         finally:
             call.close()
 
-    def _memory_of(self, rest: str) -> None:
+    def _memory(self, rest: str) -> None:
         """List what is remembered; with words search it, but not turns, which `/recall` finds."""
-        memory = self._memory
+        memory = self._book
         if not rest or not memory.config.enabled or are_options(rest):
             self._do("search" if rest else "list", words_in(rest))
             return
@@ -260,7 +255,7 @@ class CommandHandlers:
 
     def _forget(self, rest: str) -> None:
         """Forget an entry, what options name, or what says these words."""
-        known = are_options(rest) or any(entry.id == narrow(rest) for entry in self._memory.book.entries())
+        known = are_options(rest) or any(entry.id == narrow(rest) for entry in self._book.book.entries())
         self._do("forget", words_in(rest) if known else ["--query", rest])
 
     def _recall(self, rest: str) -> None:
@@ -271,7 +266,7 @@ class CommandHandlers:
         if not rest or are_options(rest):
             self._do("recall-topic" if rest else "recall-history", words_in(rest))
             return
-        memory, current = self._memory, self._session.uuid or None
+        memory, current = self._book, self._session.uuid or None
         found: Recollection | None = None
         with suppress(NotFound, Conflict):  # no session of that very name
             found = memory.recall_session(memory.book.transcripts.session(rest).uuid)
@@ -287,7 +282,7 @@ class CommandHandlers:
     def _undo(self, rest: str) -> None:
         """Undo an operation: the named one, else the last one of this chat that is not undone."""
         if not rest:
-            undone = self._memory.book.journal.undone()
+            undone = self._book.book.journal.undone()
             rest = next((id for id in reversed(self._made) if id not in undone), "")
             if not rest:
                 self._screen.remark(self._screen.message("nothing_to_undo"))
@@ -307,7 +302,7 @@ class CommandHandlers:
     def nothing_new(self) -> str:
         """Return that there was nothing to remember, and that the talk is stored, if it is."""
         screen = self._screen
-        return screen.message("nothing_new") + (screen.message("talk_kept") if is_stored(self._memory) else "")
+        return screen.message("nothing_new") + (screen.message("talk_kept") if is_stored(self._book) else "")
 
     def show_remembered(self) -> Sequence[str]:
         """Name what was remembered just now."""
@@ -319,11 +314,14 @@ class CommandHandlers:
 
     def _written(self, event: Event) -> Iterator[str]:
         """The statements that an event's operation wrote and that stand: entries, and lines of daily notes."""
-        standing = {entry.id: entry.text for entry in self._memory.book.entries() if entry.superseded_by is None}
+        standing = {entry.id: entry.text for entry in self._book.book.entries() if entry.superseded_by is None}
         operation = event.data.get("operation")
-        changes = self._memory.book.journal.operation(operation).changes if operation else ()
-        texts = (standing.get(one.target) or noted(one) for one in changes)
-        yield from dict.fromkeys(text for text in texts if text)
+        changes = self._book.book.journal.operation(operation).changes if operation else ()
+        texts: dict[str, None] = {}
+        for one in changes:
+            note = parse_line(one.after or "") if one.kind == "append" else None
+            texts[standing.get(one.target) or (note.text if note is not None else "")] = None
+        yield from filter(None, texts)
 
 
 def is_stored(memory: Memory) -> bool:

@@ -8,7 +8,7 @@ longer has is archived, and what a person wrote stays.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,7 +25,7 @@ from memorybook.formats import memory_md
 from memorybook.formats.entry_block import HANDMADE_SCORE, read_entry, render_entry
 from memorybook.formats.escape import Fences, unescape
 from memorybook.formats.llm_messages import ToolSchema
-from memorybook.formats.memory_md import MemoryDocument, Section
+from memorybook.formats.memory_md import MemoryDocument
 from memorybook.model import (
     TRUST_ORDER,
     Add,
@@ -55,6 +55,7 @@ from memorybook.text.splitting import blocks
 from memorybook.text.tokens import count_tokens, digest, language_of, normalise
 
 if TYPE_CHECKING:
+    from memorybook.context import Context
     from memorybook.formats.llm_messages import Reply
     from memorybook.inference.structured_output import Metered
 
@@ -114,33 +115,36 @@ class Flat(OverBook):
         llm = self._model(given)
         document = context.book.memory()
         page = page_of(document, today=context.book.now().date(), mask=mask.text)
-        reply = _ask(llm, page, lines, context.config.language, room=_room(page, context.config.llm.max_tokens))
-        saved = _saved(reply, page)
-        stamp = next((line.stamp for line in reversed(lines) if line.stamp), stamp_of(context.book.now(), zone))
-        saved = SavedPage(mask.text(_stamped(saved.history, stamp)), mask.text(saved.page))
+        saved = _saved(_ask(context, llm, page, lines), page)
+        history = saved.history
+        if not _STAMP.match(history):
+            stamp = next((line.stamp for line in reversed(lines) if line.stamp), stamp_of(context.book.now(), zone))
+            history = f"[{stamp}] {history}"
+        saved = SavedPage(mask.text(history), mask.text(saved.page))
         shown = {entry.id: entry for entry in document.entries if entry.id in page.entries}
-        rewrite = _PageRewrite(self, saved, page, shown, lines)
+        trust = min((line.trust for line in lines), key=TRUST_ORDER.index)
+        rewrite = _PageRewrite(context, saved, page, shown, trust, given.session)
         usage = {**llm.usage.json(), "model": given.model or llm.name}
-        return rewrite.apply(given.session, usage)
+        for _ in range(ATTEMPTS - 1):
+            with suppress(NotFound):  # an entry goes meanwhile
+                return rewrite.apply(usage)
+        return rewrite.apply(usage)
 
 
 # --- the call --------------------------------------------------------------------------------------
 
 
-def _room(page: Page, setting: int) -> int | None:
-    """Tokens that the answer may have, which holds the whole page; None leaves it to the setting, or the server."""
-    wanted = 2 * count_tokens(page.text) + 2_000
-    return None if setting or wanted <= _USUAL_ROOM else wanted
-
-
-def _ask(llm: Metered, page: Page, lines: Sequence[Line], setting: str, *, room: int | None) -> Reply:
-    """Return the model's answer to the page and the talk."""
+def _ask(context: Context, llm: Metered, page: Page, lines: Sequence[Line]) -> Reply:
+    """Return the model's answer to the page and the talk; it has room for the whole page, if no setting bounds it."""
     text = "\n".join(line.text for line in lines)
+    setting = context.config.language
     language = ("zh" if is_chinese(text[:20_000]) else "en") if setting == "auto" else setting
     words = CONSOLIDATE[language]
     talk = re.sub(r"<(?=\s*/?\s*talk\b)", "< ", text, flags=re.I)
     asked = "\n".join([words.page, page.text or words.empty, "", words.talk, TALK, talk, TALK_END])
     messages = [{"role": "system", "content": words.system}, {"role": "user", "content": asked}]
+    wanted = 2 * count_tokens(page.text) + 2_000
+    room = None if context.config.llm.max_tokens or wanted <= _USUAL_ROOM else wanted
     return llm.complete(messages, tools=[SAVE_MEMORY[language]], tool_choice="save_memory", max_tokens=room)
 
 
@@ -159,11 +163,6 @@ def _saved(reply: Reply, page: Page) -> SavedPage:
     return SavedPage(" ".join(history.split()), update)
 
 
-def _stamped(paragraph: str, stamp: str) -> str:
-    """Return the paragraph, with the time before it if the model left that out."""
-    return paragraph if _STAMP.match(paragraph) else f"[{stamp}] {paragraph}"
-
-
 # --- the rewritten page ----------------------------------------------------------------------------
 
 
@@ -171,76 +170,87 @@ class _PageRewrite:
     """A page that a model gave back, as changes to the book as it is by then.
 
     Args:
-        provider: Whose book it is.
+        context: Whose book it is.
         saved: What the model gave.
         page: The page that it was shown.
         shown: The entries in it as they were then, by id.
-        lines: The talk.
+        trust: The least of those who spoke.
+        session: Which it comes from; None if none.
     """
 
     def __init__(
-        self, provider: Flat, saved: SavedPage, page: Page, shown: Mapping[str, Entry], lines: Sequence[Line]
+        self,
+        context: Context,
+        saved: SavedPage,
+        page: Page,
+        shown: Mapping[str, Entry],
+        trust: Trust,
+        session: str | None,
     ) -> None:
-        self._context = provider.context
-        self._book = provider.context.book
+        self._context = context
+        self._book = context.book
         self._saved = saved
         self._shown = shown
         self._now = self._book.now()
-        self._trust: Trust = min((line.trust for line in lines), key=TRUST_ORDER.index)
+        self._trust = trust
+        self._session = session
         categories = {id: entry.category for id, entry in shown.items()}
-        self._rewrite: Rewrite = read_rewrite(saved.page, page, categories, day=self._now.date())
+        self._rewrite = read_rewrite(saved.page, page, categories, day=self._now.date())
         self._discarded: list[Discarded] = []
 
-    def apply(self, session: str | None, usage: Mapping[str, Any]) -> str | None:
-        """Write it; the operation's id, None if nothing was written. Worked out anew if an entry goes meanwhile."""
-        for _ in range(ATTEMPTS - 1):
-            with suppress(NotFound):
-                return self._apply(session, usage)
-        return self._apply(session, usage)
+    def apply(self, usage: Mapping[str, Any]) -> str | None:
+        """Write it; the operation's id, None if nothing was written. Raises NotFound if an entry goes meanwhile.
 
-    def _apply(self, session: str | None, usage: Mapping[str, Any]) -> str | None:
+        What the page no longer has is archived, the weakest first, but for what is pinned or was changed since; more
+        than may go at once waits for a person's word.
+        """
         self._discarded = []
         standing = {entry.id: entry for entry in self._book.entries()}
-        gone = self._gone(standing)
+        lost = [standing[id] for id in self._rewrite.gone if id in standing]
+        lost = [entry for entry in lost if not entry.pinned and entry == self._shown[entry.id]]
+        lost.sort(key=self._book.strength)
+        gone = [Archive(id=entry.id, reason="no longer in the rewritten memory") for entry in lost]
         allowed = fade.dropped_at_once(len(self._shown))
+        many = f"the rewritten memory lacks {len(gone)} of {len(self._shown)} entries, this one among them"
         done = propose_or_apply(
             self._context,
-            [*self._changes(standing, session), *gone[:allowed]],
+            [*self._changes(standing), *gone[:allowed]],
             kind="memorize",
-            session=session,
+            session=self._session,
             discarded=self._discarded,
             usage=usage,
-            proposed=[_proposed(change, len(gone), len(self._shown)) for change in gone[allowed:]],
+            proposed=[Proposed("archive", (change,), many) for change in gone[allowed:]],
         )
         return done.result.operation.id if done.result.operation is not None else None
 
-    def _changes(self, standing: Mapping[str, Entry], session: str | None) -> Iterator[Change]:
+    def _changes(self, standing: Mapping[str, Entry]) -> Iterator[Change]:
+        today = self._now.date()
         if self._fits(self._saved.history):
             yield Append(path=HISTORY, line=self._saved.history, reason="consolidated", apart=True)
         for id, said in self._rewrite.changed.items():
             entry = standing.get(id)
             if self._fits(said.text) and self._untouched(id, entry, said) and entry is not None:
-                yield Update(id=id, fields=self._reworded(entry, said), reason="reworded in the rewritten memory")
+                fields = {  # it was spoken of today, and has the strength of today
+                    "text": said.text,
+                    "category": said.category,
+                    "trust": lowest(entry.trust, self._trust),
+                    "score": fade.strength(entry, today),
+                    "scored": max(entry.scored, today),
+                    "last_activated": max(entry.last_activated, today),
+                }
+                yield Update(id=id, fields=fields, reason="reworded in the rewritten memory")
         archived = {normalise(entry.text): entry for entry in standing.values() if entry.state == "archived"}
         for said in self._rewrite.new:
-            if self._fits(said.text):
-                old = archived.get(normalise(said.text))
-                yield from self._again(old) if old else [Add(entry=self._entry(said, session), reason=_NEW)]
-
-    def _again(self, known: Entry) -> Iterator[Change]:
-        """Strengthen an archived entry that is said again, and make it active if it is strong enough then."""
-        today = self._now.date()
-        yield Reinforce(id=known.id, reason=_NEW)
-        lapsed = known.expires is not None and known.expires < today
-        if fade.reinforced(known, today).score >= fade.ARCHIVE_BELOW and not lapsed:
-            yield Update(id=known.id, fields={"archived": False}, reason=_NEW)
-
-    def _gone(self, standing: Mapping[str, Entry]) -> list[Archive]:
-        """Return what the page no longer has, the weakest first; what is pinned, or was changed since, stays."""
-        gone = [standing[id] for id in self._rewrite.gone if id in standing]
-        gone = [entry for entry in gone if not entry.pinned and entry == self._shown[entry.id]]
-        gone.sort(key=self._book.strength)
-        return [Archive(id=entry.id, reason="no longer in the rewritten memory") for entry in gone]
+            if not self._fits(said.text):
+                continue
+            known = archived.get(normalise(said.text))
+            if known is None:
+                yield Add(entry=self._entry(said), reason=_NEW)
+                continue
+            yield Reinforce(id=known.id, reason=_NEW)
+            lapsed = known.expires is not None and known.expires < today
+            if fade.reinforced(known, today).score >= fade.ARCHIVE_BELOW and not lapsed:
+                yield Update(id=known.id, fields={"archived": False}, reason=_NEW)
 
     def _fits(self, text: str) -> bool:
         """Return whether a text may be stored; if not, it is among the discarded ones with the reason."""
@@ -266,20 +276,8 @@ class _PageRewrite:
             self._discarded.append(Discarded(text=said.text, reason=reason))
         return not reason
 
-    def _reworded(self, entry: Entry, said: Statement) -> dict[str, Any]:
-        """Return the fields of a reworded entry: it was spoken of today, and has the strength of today."""
+    def _entry(self, said: Statement) -> Entry:
         today = self._now.date()
-        return {
-            "text": said.text,
-            "category": said.category,
-            "trust": lowest(entry.trust, self._trust),
-            "score": fade.strength(entry, today),
-            "scored": max(entry.scored, today),
-            "last_activated": max(entry.last_activated, today),
-        }
-
-    def _entry(self, said: Statement, session: str | None) -> Entry:
-        today: date = self._now.date()
         return Entry(
             id=memory_md.new_id(()),
             text=said.text,
@@ -288,14 +286,9 @@ class _PageRewrite:
             scored=today,
             last_activated=today,
             created=self._now,
-            session=session,
+            session=self._session,
             trust=self._trust,
         )
-
-
-def _proposed(change: Archive, gone: int, shown: int) -> Proposed:
-    reason = f"the rewritten memory lacks {gone} of {shown} entries, this one among them"
-    return Proposed("archive", (change,), reason)
 
 
 # --- the page, as a prompt shows it ---------------------------------------------------------------
@@ -368,8 +361,24 @@ def page_of(document: MemoryDocument, *, today: date, mask: Callable[[str], str]
             prose += statements(written)
             pieces.append(written)
         elif not part.archived:
-            pieces.append(_shown_section(part, today, mask, entries))
-    return Page(_without_empty_headings("\n\n".join(pieces)), entries, frozenset(map(normalise, prose)))
+            shown = [part.heading.strip()]
+            for block in part.blocks:
+                if block.entry is None:
+                    shown.append(mask(_unharmed(block.raw)).strip())
+                elif is_shown(block.entry, today):
+                    title, _, rest = render_entry(block.entry).partition("\n")
+                    text = mask(_harmless(rest[: rest.rindex("\n<!--")]))
+                    entries[block.entry.id] = unescape(text)
+                    shown.append(f"{title}\n{text}")
+            pieces.append("\n\n".join(filter(None, shown)))
+    kept: list[str] = []
+    following = 0  # level of the next heading that is kept
+    for level, heading, body in reversed(list(_parts("\n\n".join(pieces)))):
+        body = re.sub(r"\n{3,}", "\n\n", body.strip("\n")).rstrip()
+        if body or following > level > 0:
+            kept.append("\n".join(filter(None, (heading, body))))
+            following = level
+    return Page("\n\n".join(reversed(kept)), entries, frozenset(map(normalise, prose)))
 
 
 def _unharmed(text: str) -> str:
@@ -381,20 +390,6 @@ def _unharmed(text: str) -> str:
 def _harmless(text: str) -> str:
     """Return the text, unable to end the markers around the page."""
     return text.replace("<!--", "<! --").replace("-->", "-- >")
-
-
-def _shown_section(section: Section, today: date, mask: Callable[[str], str], entries: dict[str, str]) -> str:
-    """Return the section's heading and what of its blocks is shown; its entries go into `entries`."""
-    shown = [section.heading.strip()]
-    for block in section.blocks:
-        if block.entry is None:
-            shown.append(mask(_unharmed(block.raw)).strip())
-        elif is_shown(block.entry, today):
-            title, _, rest = render_entry(block.entry).partition("\n")
-            text = mask(_harmless(rest[: rest.rindex("\n<!--")]))
-            entries[block.entry.id] = unescape(text)
-            shown.append(f"{title}\n{text}")
-    return "\n\n".join(filter(None, shown))
 
 
 def is_shown(entry: Entry, today: date) -> bool:
@@ -431,17 +426,6 @@ def _parts(text: str) -> Iterator[_Part]:
         yield _Part(level, heading, text[begin : mark.start()])
         level, heading, begin = len(mark[1]), mark[0].rstrip(), mark.end() + 1
     yield _Part(level, heading, text[begin:])
-
-
-def _without_empty_headings(text: str) -> str:
-    kept: list[str] = []
-    following = 0  # level of the next heading that is kept
-    for part in reversed(list(_parts(text))):
-        body = re.sub(r"\n{3,}", "\n\n", part.body.strip("\n")).rstrip()
-        if body or following > part.level > 0:
-            kept.append("\n".join(filter(None, (part.heading, body))))
-            following = part.level
-    return "\n\n".join(reversed(kept))
 
 
 # --- what a model gives back -----------------------------------------------------------------------
@@ -505,35 +489,29 @@ class _Reading:
         self._path: list[tuple[int, str]] = []
 
     def take(self, part: _Part, day: date) -> None:
-        """Read what stands under one heading."""
-        if part.level == 3 and _ENTRY.match(part.heading):
-            self._entry(part, day)
-            return
-        if part.level:
+        """Read what stands under one heading; what is archived is passed over."""
+        is_entry = part.level == 3 and _ENTRY.match(part.heading)
+        if part.level and not is_entry:
             self._path = [above for above in self._path if above[0] < part.level]
             self._path.append((part.level, part.heading))
-        self._loose(part.body)
-
-    def _entry(self, part: _Part, day: date) -> None:
-        if self._archived():
+        if any(_ARCHIVED.search(heading) for _, heading in self._path):
             return
-        found = read_entry(f"{part.heading}\n{part.body}", day=day, archived=False).entry
-        if found is not None:
-            self._take(found.id, Statement(found.text, found.category, found.score))
-        else:
-            named = re.search(r"\[([^\[\]\s]+)\]", part.heading)
-            self.seen |= {named[1]} & self._page.entries.keys() if named else set()
-
-    def _loose(self, body: str) -> None:
-        for text in () if self._archived() else statements(body):
+        entries = self._page.entries
+        if is_entry:
+            found = read_entry(f"{part.heading}\n{part.body}", day=day, archived=False).entry
+            if found is not None:
+                self._take(found.id, Statement(found.text, found.category, found.score))
+            elif named := re.search(r"\[([^\[\]\s]+)\]", part.heading):
+                self.seen |= {named[1]} & entries.keys()
+            return
+        for text in statements(part.body):
             named = re.match(r"\[([^\[\]\s]+)\]\s+(?=\S)", text)
-            if named and named[1] in self._page.entries:
+            if named and named[1] in entries:
                 self._take(named[1], Statement(text[named.end() :], self._categories[named[1]]))
-            else:
-                self._add(Statement(text, _category(self._path)))
-
-    def _archived(self) -> bool:
-        return any(_ARCHIVED.search(heading) for _, heading in self._path)
+                continue
+            above = (heading for _, heading in reversed(self._path))  # the nearest that says
+            kinds = (kind for heading in above for words, kind in _CATEGORIES if re.search(words, heading, re.I))
+            self._add(Statement(text, next(kinds, "fact")))
 
     def _take(self, id: str, said: Statement) -> None:
         """What stands under an id: the entry as it was, or reworded; new if the page showed no such entry."""
@@ -542,7 +520,7 @@ class _Reading:
             self._add(said)
             return
         self.seen.add(id)
-        if _folded(shown) != _folded(said.text) or said.category != self._categories[id]:
+        if shown.split() != said.text.split() or said.category != self._categories[id]:
             self.changed[id] = said
             self._known.add(normalise(said.text))
 
@@ -559,19 +537,6 @@ class _Reading:
 def statements(text: str) -> list[str]:
     """Return the items and paragraphs of Markdown."""
     return [unescape(block.text) for block in blocks(text)]
-
-
-def _category(path: Iterable[tuple[int, str]]) -> Category:
-    """By the nearest heading that says."""
-    for _, heading in reversed(list(path)):
-        for words, category in _CATEGORIES:
-            if re.search(words, heading, re.I):
-                return category
-    return "fact"
-
-
-def _folded(text: str) -> str:
-    return " ".join(text.split())
 
 
 # --- the prompt in English and Chinese, and the tool that the model calls -------------------------

@@ -34,7 +34,7 @@ READ = 240
 LIKE = 0.5
 """Confidence of an input that asks for nothing but is like a past session just enough; 1 if it is the same."""
 
-LEAST: Mapping[Language, float] = {"en": 0.7, "zh": 0.6}
+LEAST: Mapping[Language, float] = {"en": 0.75, "zh": 0.65}
 """Probability of any scene from which an input is taken to ask that no cue hears."""
 
 UNLIKE = 0.01
@@ -105,17 +105,28 @@ def detect(text: str, keywords: Sequence[str] = (), *, today: date | None = None
     (True, True)
     """
     said = _said(text)
-    named = _by_keyword(text, keywords)
-    found = _heard(said, named)
-    if (several := _several(said)) and not rules(_languages(said)[0]).never(said):
-        return several._replace(span=_span(said, today))
+    languages: tuple[Language, ...] = _languages(said)
+    never, words = rules(languages[0]).never, rules(languages[0]).plain(said)
+    span = None if today is None else days_of(said, today)
+    several = _SEVERAL.search(said)
+    if several and not never(said) and not subject(f"{said[: several.start()]} {said[several.end() :]}"):
+        told = (several["en"] or several["zh"]).lower().split()[0]
+        return Recall("history", several[0].strip(), 0.9, "", span, max(1, _SOME.get(told) or number(told)))
+    query = subject(said)
+    found = next(filter(None, (_cued(said, language) for language in languages)), None)
+    if found is None and (keyword := _keyword(text, keywords)):
+        found = "topic", keyword, 0.6
+        query = subject(_without(said, keywords)) or query  # the keyword if there is no more
     if found is None:
-        return None
+        odds = odds_of(words, languages[0])
+        likely = sum(odds.values())
+        if likely < LEAST[languages[0]] or not points(words) or never(words):
+            return None
+        found = max(odds, key=odds.__getitem__), "like inputs that ask for it", likely
     scene, reason, confidence = found
-    query = (found is named and subject(_without(said, keywords))) or subject(said)  # the keyword if there is no more
     if scene == "topic" and not query:  # nothing is named but the talk
         scene = "session"
-    return Recall(scene, reason, confidence, query, _span(said, today))
+    return Recall(scene, reason, confidence, query, span)
 
 
 def resembles(best: float, threshold: float, text: str, *, today: date | None = None) -> Recall | None:
@@ -133,7 +144,8 @@ def resembles(best: float, threshold: float, text: str, *, today: date | None = 
     if threshold <= 0 or best < threshold:
         return None
     sure = LIKE + (1 - LIKE) * (min(best, 1.0) - threshold) / (1 - threshold) if threshold < 1 else 1.0
-    return Recall("topic", f"like a past session ({best:.2f})", sure, " ".join(text.split()), _span(text, today))
+    span = None if today is None else days_of(text, today)
+    return Recall("topic", f"like a past session ({best:.2f})", sure, " ".join(text.split()), span)
 
 
 def subject(text: str) -> str:
@@ -144,28 +156,9 @@ def subject(text: str) -> str:
     return text
 
 
-def plain(text: str, language: Language) -> str:
-    """What `likeness` is asked about, `en` or `zh`: what is said, in plain words."""
-    return rules(language).plain(_said(text))
-
-
 def _languages(text: str) -> tuple[Language, ...]:
     """In which a text may ask; in Chinese with English words among it, in both."""
     return ("zh", "en") if _HAN.search(text) else ("en",)
-
-
-def _heard(said: str, named: tuple[Scene, str, float] | None) -> tuple[Scene, str, float] | None:
-    """The recall that is asked for, why and how sure that is; `named` where only a keyword asks, None for none."""
-    languages = _languages(said)
-    found = next(filter(None, (_cued(said, language) for language in languages)), None) or named
-    if found is not None:
-        return found
-    words = rules(languages[0]).plain(said)
-    odds = odds_of(words, languages[0])
-    likely = sum(odds.values())
-    if likely < LEAST[languages[0]] or not points(words) or rules(languages[0]).never(words):
-        return None
-    return max(odds, key=odds.__getitem__), "like inputs that ask for it", likely
 
 
 def _cued(said: str, language: Language) -> tuple[Scene, str, float] | None:
@@ -206,27 +199,10 @@ def _without(said: str, keywords: Sequence[str]) -> str:
     return said
 
 
-def _by_keyword(text: str, keywords: Sequence[str]) -> tuple[Scene, str, float] | None:
-    wanted = [word for word in keywords if word.strip()]
-    if not wanted:
-        return None
-    said = _QUOTED.sub(" ▢ ", _plain(_CODE.sub(" ▢ ", text))).casefold()
-    word = next((word for word in wanted if _plain(word).casefold() in said), None)
-    return ("topic", word, 0.6) if word else None
-
-
-def _several(said: str) -> Recall | None:
-    """The newest few sessions as such, where nothing but how many of them is said."""
-    found = _SEVERAL.search(said)
-    if found is None or subject(f"{said[: found.start()]} {said[found.end() :]}"):
-        return None
-    told = (found["en"] or found["zh"]).lower().split()[0]
-    limit = max(1, _SOME.get(told) or number(told))
-    return Recall("history", found[0].strip(), 0.9, "", None, limit)
-
-
-def _span(text: str, today: date | None) -> Span | None:
-    return None if today is None else days_of(text, today)
+def _keyword(text: str, keywords: Sequence[str]) -> str | None:
+    """The first of the keywords that is said; None if none is."""
+    said = _QUOTED.sub(" ▢ ", _plain(_CODE.sub(" ▢ ", text))).casefold() if keywords else ""
+    return next((word for word in keywords if word.strip() and _plain(word).casefold() in said), None)
 
 
 # --- recall cues ------------------------------------------------------------------------------------
@@ -338,7 +314,6 @@ _POINTS = lazily(
 
 _ENGLISH = lazily(r"[a-z]+(?:'[a-z]+)?|\d+|[?!]")
 _CHINESE = lazily(r"[a-z]+(?:'[a-z]+)?|\d+|[\u3400-\u9fff?!,.]")
-_LONGEST = {"en": 3, "zh": 4}
 
 
 def runs(text: str, language: Language) -> set[str]:
@@ -349,10 +324,15 @@ def runs(text: str, language: Language) -> set[str]:
     >>> sorted(runs("Where were we?", "en"))[:4]
     ['$', '?', '? $', '^']
     """
-    pattern, read = (_ENGLISH, _english) if language == "en" else (_CHINESE, _han)
-    words = ["^", *map(read, pattern.findall(text.lower())), "$"]
-    between, most = " " if language == "en" else "", _LONGEST[language]
-    return {between.join(words[at : at + size]) for size in range(1, most + 1) for at in range(len(words) - size + 1)}
+    pattern, between, longest = (_ENGLISH, " ", 3) if language == "en" else (_CHINESE, "", 4)
+    words = ["^"]
+    for word in pattern.findall(text.lower()):
+        latin = language == "zh" and word.isascii() and word[0].isalpha()
+        words.append("0" if word.isdecimal() else "a" if latin else word)
+    words.append("$")
+    return {
+        between.join(words[at : at + size]) for size in range(1, longest + 1) for at in range(len(words) - size + 1)
+    }
 
 
 def odds_of(text: str, language: Language) -> dict[Scene, float]:
@@ -374,16 +354,6 @@ def points(text: str) -> bool:
     A time alone is of the world: "the score of last night".
     """
     return _POINTS.search(text.lower()) is not None
-
-
-def _english(word: str) -> str:
-    return "0" if word.isdecimal() else word
-
-
-def _han(word: str) -> str:
-    if not word.isascii():
-        return word
-    return "0" if word.isdecimal() else "a" if word[0].isalpha() else word
 
 
 @cache

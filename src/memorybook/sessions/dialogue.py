@@ -16,6 +16,7 @@ from zlib import crc32
 
 from memorybook.entries.read_reply import Skipped
 from memorybook.model import Turn
+from memorybook.text.screen import screen
 from memorybook.text.sentences import compiled, content_size, is_chinese, prose, sentences, without_recalled
 from memorybook.text.tokens import count_tokens, normalise
 
@@ -97,8 +98,6 @@ def talk_of(turns: Iterable[Turn]) -> Talk:
 
     Long turns are cut in the middle, a tool's most. Texts are taken as redacted already.
     """
-    from memorybook.text.screen import screen
-
     pieces: list[Piece] = []
     skipped: list[Skipped] = []
     for turn in spoken(turns):
@@ -210,6 +209,9 @@ def language_of(pieces: Iterable[Piece]) -> Literal["en", "zh"]:
     return "zh" if is_chinese(said[:20_000]) else "en"
 
 
+_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+
 def shown(pieces: Sequence[Piece], *, now: datetime, chinese: bool) -> str:
     """The pieces between markers, the first as `t1`: a line for each day, then alias, time and speaker before each.
 
@@ -220,7 +222,8 @@ def shown(pieces: Sequence[Piece], *, now: datetime, chinese: bool) -> str:
     day = ""
     for number, piece in enumerate(pieces, 1):
         time = (piece.turns[0].time or now).astimezone(now.tzinfo)
-        today = _day_line(time, chinese)
+        weekday = f"周{'一二三四五六日'[time.weekday()]}" if chinese else _DAYS[time.weekday()]
+        today = f"{time:%Y-%m-%d} {weekday}"
         if today != day:
             lines.append(today)
             day = today
@@ -228,13 +231,6 @@ def shown(pieces: Sequence[Piece], *, now: datetime, chinese: bool) -> str:
         body = "\n  ".join(line.rstrip() for line in text.splitlines() if line.strip())
         lines.append(f"t{number} {time:%H:%M} {speaker_of(piece.turns[0])}: {body}")
     return "\n".join([*lines, CLOSE])
-
-
-def _day_line(time: datetime, chinese: bool) -> str:
-    if chinese:
-        return f"{time:%Y-%m-%d} 周{'一二三四五六日'[time.weekday()]}"
-    days = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-    return f"{time:%Y-%m-%d} {days[time.weekday()]}"
 
 
 def speaker_of(turn: Turn) -> str:

@@ -7,7 +7,6 @@ from memorybook._light import (
     AbstractSet,
     Any,
     Callable,
-    Iterable,
     Literal,
     Mapping,
     NamedTuple,
@@ -146,7 +145,16 @@ def block(
     note = [wording.unsure] if unsure else [wording.elsewhen] if elsewhen else []
     frame = [OPEN, wording.title, wording.data, *note]
     lines = _Lines(max_tokens - sum(map(_cost, (*frame, CLOSE))), suspect)
-    heads = [_head(one, wording) for one in told]
+    heads = [
+        wording.head.format(
+            day=f"{one.day} " if one.day else "",
+            title=fenced(one.title) or wording.untitled,
+            turns=one.turns,
+            many="s" * (one.turns != 1),
+            open=wording.open if one.open else "",
+        )
+        for one in told
+    ]
     if in_order:  # what it was about, then as much of its end as fits
         lines.left -= sum(_cost(wording.more.format(len(one.said))) for one in told if one.said)
         _summaries(lines, told, heads, whole=True)
@@ -205,16 +213,6 @@ def _cost(line: str) -> int:
     return count_tokens(line) + 2
 
 
-def _head(one: PastSession, wording: Wording) -> str:
-    return wording.head.format(
-        day=f"{one.day} " if one.day else "",
-        title=fenced(one.title) or wording.untitled,
-        turns=one.turns,
-        many="s" * (one.turns != 1),
-        open=wording.open if one.open else "",
-    )
-
-
 def _turns(
     lines: _Lines, told: Sequence[PastSession], heads: Sequence[str], words: AbstractSet[str], wording: Wording
 ) -> None:
@@ -231,16 +229,14 @@ def _turns(
 def _summaries(lines: _Lines, told: Sequence[PastSession], heads: Sequence[str], *, whole: bool) -> None:
     for number, one in enumerate(told):
         shown = [line for key, line in lines.kept.items() if key[:2] == (number, 1)]
-        fresh = [text for text in one.summary.splitlines() if text.strip() and not _is_shown(text, shown)]
+        fresh = []
+        for text in filter(str.strip, one.summary.splitlines()):  # but for what it quotes of a turn that is shown
+            quoted = fenced(text.partition(": ")[2] or text.partition("：")[2] or text)
+            if not any(quoted in line for line in shown):
+                fresh.append(text)
         for place, text in enumerate(fresh if whole else _cut(fresh)):
             if not lines.add((number, 0, place), fenced(text), heads[number], text):
                 break
-
-
-def _is_shown(text: str, shown: Iterable[str]) -> bool:
-    """Whether what a line of a summary quotes stands there already, word for word."""
-    quoted = fenced(text.partition(": ")[2] or text.partition("：")[2] or text)
-    return any(quoted in line for line in shown)
 
 
 def _cut(texts: Sequence[str]) -> list[str]:

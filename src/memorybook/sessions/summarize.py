@@ -17,6 +17,7 @@ from memorybook.entries.cues import DECIDED, find, is_event, without_lead
 from memorybook.entries.read_reply import Audience
 from memorybook.model import Session, SessionSummary, Turn
 from memorybook.sessions.dialogue import asks_of_talks, is_echo, is_small
+from memorybook.text.screen import screen
 from memorybook.text.sentences import MAX_LENGTH, compiled, content_size, is_chinese, sentences
 from memorybook.text.tokens import query_words, says_something
 
@@ -138,7 +139,7 @@ def _is_filler(turn: Turn, text: str) -> bool:
 
 def _is_topic(line: _Line) -> bool:
     """Whether a question is about something: no small talk, nothing about earlier talks, no instructions."""
-    return not is_small(line.text) and not asks_of_talks(line.text) and not _instructs(line)
+    return not is_small(line.text) and not asks_of_talks(line.text) and screen(line.turn.text) is None
 
 
 def _last(turns: Sequence[Turn]) -> str | None:
@@ -150,13 +151,6 @@ def _last(turns: Sequence[Turn]) -> str | None:
         if any(content_size(text) >= 3 and not _is_filler(turn, text) for text in told):
             return turn.id
     return None
-
-
-def _instructs(line: _Line) -> bool:
-    """Whether the turn of a line tries to instruct whoever reads it; asked late, for it costs."""
-    from memorybook.text.screen import screen
-
-    return screen(line.turn.text) is not None
 
 
 def _scores(lines: Sequence[_Line]) -> dict[int, float]:
@@ -214,7 +208,7 @@ def _choose(lines: Sequence[_Line], scores: dict[int, float], count: int) -> lis
     chosen: list[_Line] = []
     for line in sorted(best, key=lambda line: (-scores[line.place], line.place)):
         fresh = all(_overlap(line, other) < _SIMILAR for other in chosen)
-        if len(chosen) < count and scores[line.place] > 0 and fresh and not _instructs(line):
+        if len(chosen) < count and scores[line.place] > 0 and fresh and screen(line.turn.text) is None:
             chosen.append(line)
     return sorted(chosen, key=lambda line: line.place)
 
@@ -239,27 +233,24 @@ def _decisions(lines: Iterable[_Line]) -> list[str]:
         if line.turn.role != "assistant" and compiled(DECIDED).search(line.text):
             talk: Audience = "agent" if line.turn.role == "user" else "people"
             cue = find(line.text, talk=talk, dated=False)
-            if cue is not None and cue.kind == "decision" and not _instructs(line):
+            if cue is not None and cue.kind == "decision" and screen(line.turn.text) is None:
                 found[cut_at_sentence(line.text, SENTENCE_LENGTH)] = None
     return list(found)[:8]
 
 
 def _open_questions(lines: Sequence[_Line], last: str | None) -> list[str]:
     """What was left open, at most 5: said so, or asked in the last turn that says anything and not told before."""
-    told = [line for line in lines if not line.question and line.turn.role != "assistant"]
-    left = [
-        line
-        for line in lines
-        if (line.turn.role != "assistant" and compiled(_OPEN).search(line.text))
-        or (line.question and line.turn.id == last and not any(_is_told(line, other) for other in told))
-    ]
+    told = [line.words for line in lines if not line.question and line.turn.role != "assistant"]
+
+    def is_open(line: _Line) -> bool:
+        if line.turn.role != "assistant" and compiled(_OPEN).search(line.text):
+            return True
+        asked = line.question and line.turn.id == last
+        return asked and not any(line.words and line.words <= words for words in told)
+
+    left = filter(is_open, lines)
     found = [cut_at_sentence(line.text, SENTENCE_LENGTH) for line in left if _is_topic(line)]
     return list(dict.fromkeys(found))[-5:]
-
-
-def _is_told(question: _Line, other: _Line) -> bool:
-    """Whether a statement holds all the words of a question."""
-    return bool(question.words) and question.words <= other.words
 
 
 _ORDER = (

@@ -22,7 +22,6 @@ from memorybook.forget.forget_requests import said_before
 from memorybook.forget.incoming import without_forgotten_turns
 from memorybook.forget.order_text import ASKED, leaves_out, points_back
 from memorybook.forget.tombstones import FORGOTTEN, ORDER, as_journaled, remembered, unnamed
-from memorybook.formats import session_md
 from memorybook.model import Discarded, Note, Turn
 from memorybook.prompt import session_start_cache
 from memorybook.results import Flushed
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from memorybook.context import Context
-    from memorybook.model import Applied, Session, Turn
+    from memorybook.model import Session, Turn
 
 
 class Obeyed(NamedTuple):
@@ -174,12 +173,6 @@ _ASKS_SOMETHING = 3
 """Words from which a clause asks more than `will you?`; a Han character is half a word."""
 
 
-def noted(change: Applied) -> str:
-    """The text of a note that was written; "" for another change."""
-    note = session_md.parse_line(change.after or "") if change.kind == "append" else None
-    return note.text if note is not None else ""
-
-
 # --- flush --------------------------------------------------------------------------------------
 
 
@@ -211,7 +204,13 @@ def flush(context: Context, text: str | None, messages: Sequence[Mapping[str, An
     reasons = [(each.text, each.reason) for each in skipped] + [(note.text, FORGOTTEN) for note in gone]
     reasons += [(each.text, each.reason) for each in cut]
     changes = [note_change(context, n.text, kind=n.kind, tags=n.tags, reason="flushed") for n in found]
-    lost = [_journaled(each) for each in skipped if each.text]
+    lost = [
+        unnamed(each.text, each.reason)
+        if each.reason in PRIVATE_REASONS
+        else Discarded(text=each.text, reason=each.reason)
+        for each in skipped
+        if each.text
+    ]
     lost += [*cut, *(unnamed(note.text) for note in gone)]
     result = book.apply(changes, actor=context.actor, door=context.door, kind="flush", discarded=lost)
     written = []
@@ -221,13 +220,6 @@ def flush(context: Context, text: str | None, messages: Sequence[Mapping[str, An
         else:
             written.append((outcome.path, outcome.line))
     return Flushed(tuple(written), tuple(reasons), mask.count, result.operation.id if result.operation else None)
-
-
-def _journaled(left: Skipped) -> Discarded:
-    """What is left out, as the journal keeps it: without words that were not to be kept."""
-    if left.reason in PRIVATE_REASONS:
-        return unnamed(left.text, left.reason)
-    return Discarded(text=left.text, reason=left.reason)
 
 
 def _extracted(context: Context, turns: Sequence[Turn], skipped: list[Skipped]) -> Extraction:
