@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
@@ -170,32 +168,3 @@ def entry_of(one: Candidate, id: str, day: date, created: datetime) -> Entry:
         expires=one.expires,
         trust=one.trust,
     )
-
-
-def report(name: str) -> dict[str, Any]:
-    """Counts of one replay: `python tests/recorded.py` prints them."""
-    model = RecordedLLM(recorded(name))
-    sessions = list(replay(name, model))
-    prompts = sorted(model.prompts)
-    why = [left.reason for one in sessions for left in one.extraction.discarded]
-    why += [one.doubt for each in sessions for one in each.doubted]
-    reasons = Counter(re.sub("'.*'", "…", reason) for reason in why)
-    return {
-        "sessions": len(sessions),
-        "calls": len(prompts),
-        "candidates": sum(len(one.recorded.extraction["candidates"]) for one in sessions),
-        "kept": sum(len(one.kept) for one in sessions),
-        "reinforcing": sum(bool(each.reinforces) for one in sessions for each in one.kept),
-        "contradicting": sum(bool(each.contradicts) for one in sessions for each in one.kept),
-        "doubted": dict(reasons),
-        "turns left out": dict(Counter(reason for one in sessions for _, reason in one.extraction.skipped)),
-        "requests to forget": sum(len(one.extraction.forget_requests) for one in sessions),
-        "prompt tokens p50, max": (prompts[len(prompts) // 2], prompts[-1]),
-        "talk tokens p50, max": (sorted(model.talks)[len(prompts) // 2], max(model.talks)),
-        "records named that the prompt showed, did not": (model.shown, model.unshown),
-    }
-
-
-if __name__ == "__main__":
-    for each in NAMES:
-        print(each, json.dumps(report(each), ensure_ascii=False, indent=1))

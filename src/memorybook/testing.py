@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from memorybook.protocols import Vectors
 
 
+_WORD = r"[\u3041-\u30fa\u3400-\u9fff\uac00-\ud7af]|[^\W_\u3041-\u30fa\u3400-\u9fff\uac00-\ud7af]+"
+"""A word, or one character of Chinese, Japanese or Korean."""
+
+
 class HashEmbedder:
     """An embedder in which texts are near when they share words; it knows no meaning.
 
@@ -46,19 +50,18 @@ class HashEmbedder:
         """A float32 memoryview (n, dimensions) of unit rows; zeros for a text without words."""
         self.calls += 1
         self.texts += texts
-        # one row more than there are texts, for a view cannot be cast to a shape of no rows
-        rows = array("f", [value for text in (*texts, "") for value in self._row(text)])
+        rows = array("f")
+        for text in (*texts, ""):  # one row more, for a view cannot be cast to a shape of no rows
+            total = [0.0] * self.dimensions
+            for word in re.findall(
+                r"[\u3041-\u30fa\u3400-\u9fff\uac00-\ud7af]|[^\W_\u3041-\u30fa\u3400-\u9fff\uac00-\ud7af]+",
+                text.lower(),
+            ):
+                direction = shake_128(word.encode()).digest(self.dimensions)
+                total = [have + byte - 127.5 for have, byte in zip(total, direction, strict=True)]
+            length = sum(value * value for value in total) ** 0.5 or 1.0
+            rows.extend(value / length for value in total)
         return memoryview(rows).cast("B").cast("f", (len(texts) + 1, self.dimensions))[: len(texts)]
-
-    def _row(self, text: str) -> list[float]:
-        total = [0.0] * self.dimensions
-        for word in re.findall(
-            r"[\u3041-\u30fa\u3400-\u9fff\uac00-\ud7af]|[^\W_\u3041-\u30fa\u3400-\u9fff\uac00-\ud7af]+", text.lower()
-        ):
-            direction = shake_128(word.encode()).digest(self.dimensions)
-            total = [have + byte - 127.5 for have, byte in zip(total, direction, strict=True)]
-        length = sum(value * value for value in total) ** 0.5
-        return [value / length for value in total] if length else total
 
 
 class FailingEmbedder(HashEmbedder):

@@ -15,14 +15,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybook.errors import ConfigError
-from memorybook.mcp.stdio import UNREADABLE, Mended, Opening
+from memorybook.mcp import Opening
+from memorybook.mcp.stdio import UNREADABLE, Mended
 from memorybook.memory import Memory
 
 
 class Closing:
     closed = 0
 
-    def close(self) -> None:
+    def __enter__(self) -> Closing:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         self.closed += 1
 
 

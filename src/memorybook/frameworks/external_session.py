@@ -33,7 +33,7 @@ from memorybook.validate import MAX_QUERY, budget_of, words_of
 if TYPE_CHECKING:
     from memorybook.memory import Memory
     from memorybook.protocols import Transcripts
-    from memorybook.search.types import Hit, Passage
+    from memorybook.search.types import Passage
 
 
 ITEM = "item"
@@ -258,16 +258,19 @@ class UserMemory:
         least = max(WORTH_A_LOOK, self._memory.config.min_score)
         asked = Query(words_of(query), pool=_POOL)
         hits = self._memory.book.search(asked, limit=2 * limit, min_score=least, keep=keep).hits
-        fit = [hit for hit in hits if not screen(hit.passage.text)]
-        return [*map(self._hit, fit[:limit])]
-
-    def _hit(self, hit: Hit) -> UserHit:
-        passage = hit.passage
-        for turn in self._memory.book.transcripts.find(passage.turn or "", passage.session):
-            if passage.source == "turn" or {*tokens(passage.text)} <= {*tokens(turn.text)}:  # an entry in its words
-                time = turn.time.isoformat() if turn.time else None
-                return UserHit(turn.id, turn.text, turn.speaker or turn.role or None, time, turn.metadata.get(ITEM))
-        return UserHit(passage.entry, hit.snippet, time=passage.date)
+        found = []
+        for hit in [hit for hit in hits if not screen(hit.passage.text)][:limit]:
+            passage = hit.passage
+            turns = self._memory.book.transcripts.find(passage.turn or "", passage.session)
+            if passage.source != "turn":  # an entry in the words of its turn
+                turns = [turn for turn in turns if {*tokens(passage.text)} <= {*tokens(turn.text)}]
+            if turns:
+                turn, time = turns[0], turns[0].time.isoformat() if turns[0].time else None
+                item = turn.metadata.get(ITEM)
+                found.append(UserHit(turn.id, turn.text, turn.speaker or turn.role or None, time, item))
+            else:
+                found.append(UserHit(passage.entry, hit.snippet, time=passage.date))
+        return found
 
     def remember(self, text: str, metadata: Mapping[str, Any] | None = None) -> None:
         """Add an entry, see `Memory.remember`."""

@@ -80,7 +80,6 @@ class Access:
     """Lets in who may come in, and notes who it is in `scope["caller"]` (None on public paths).
 
     Args:
-        app: What is behind it.
         hosts: Names that the server may be called by, in lower case.
         caller: Whose a token is; None if nobody's.
         logins: Of browsers.

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import AsyncIterator
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from importlib import metadata
 from typing import Any
@@ -28,51 +27,23 @@ from memorybook.http.books import Books
 from memorybook.http.http_messages import Refusal, handle
 from memorybook.http.middleware import Heads, Limits, Metrics, Tracing
 from memorybook.http.rest_api import API
-from memorybook.mcp import build
-from memorybook.memory import Memory
+from memorybook.mcp import Opening, build
 
 # --- MCP --------------------------------------------------------------------------------------------
 
 PATH = "/mcp"
 
 
-class _Use:
-    """A tenant's memory, opened at first use and held until `close`."""
-
-    def __init__(self, books: Books, tenant: str) -> None:
-        self._books = books
-        self._tenant = tenant
-        self._lock = threading.Lock()
-        self._open = ExitStack()
-        self._memory: Memory | None = None
-
-    def memory(self) -> Memory:
-        """The open memory."""
-        with self._lock:
-            if self._memory is None:
-                opened = self._books.opened(self._tenant, person=False, door="mcp")
-                self._memory = self._open.enter_context(opened)
-            return self._memory
-
-    def close(self) -> None:
-        """End the use."""
-        with self._lock:
-            self._open.close()
-
-
-_use: ContextVar[_Use] = ContextVar("use")
+_opening: ContextVar[Opening] = ContextVar("opening")
+"""The memory of the request's tenant, opened at first use and held until the answer."""
 
 
 class McpApp:
-    """The ASGI application behind `PATH`; hosts and origins are checked before it.
-
-    Args:
-        books: What it is about.
-    """
+    """The ASGI application behind `PATH`; hosts and origins are checked before it."""
 
     def __init__(self, books: Books) -> None:
         self._books = books
-        self.server = build(lambda: _use.get().memory())
+        self.server = build(lambda: _opening.get()())
         self._app = self.server.streamable_http_app(
             streamable_http_path=PATH,
             stateless_http=True,
@@ -99,12 +70,12 @@ class McpApp:
                 await send(message)
 
         async def answer() -> None:
-            use = _Use(self._books, tenant)
-            _use.set(use)
+            opening = Opening(lambda: self._books.opened(tenant, person=False, door="mcp"))
+            _opening.set(opening)
             try:
                 await self._app(scope, given, told)
             finally:
-                await run_in_threadpool(use.close)
+                await run_in_threadpool(opening.close)
 
         try:
             await self._books.answering(tenant, answer)

@@ -51,11 +51,7 @@ class Rates:
 
 
 class Heads:
-    """Route HEAD as GET; the server drops the body.
-
-    Args:
-        app: What is behind it.
-    """
+    """Route HEAD as GET; the server drops the body."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -73,12 +69,7 @@ class Heads:
 
 
 class Limits:
-    """Refuse requests that are too large, too frequent or too many at a time.
-
-    Args:
-        app: What is behind it.
-        settings: How much is taken.
-    """
+    """Refuse requests that are too large, too frequent or too many at a time."""
 
     def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
         self.app = app
@@ -172,12 +163,7 @@ class Metrics:
 
 
 class Tracing:
-    """Give each request an id, count and log it, and answer uncaught exceptions.
-
-    Args:
-        app: What is behind it.
-        metrics: Where it is counted.
-    """
+    """Give each request an id, count and log it, and answer uncaught exceptions."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self.app = app

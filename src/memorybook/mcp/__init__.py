@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from memorybook.mcp.server import build
+from memorybook.mcp.server import Opening, build
 
-__all__ = ["build"]
+__all__ = ["Opening", "build"]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from datetime import UTC, datetime
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -256,6 +258,33 @@ def _language(memory: Memory, asked: str, question: str = "") -> str:
 
 Opened = Callable[[], Memory]
 """Gives the open memory that a call is about; called in a worker thread, in the context of the request."""
+
+
+class Opening:
+    """A memory that is opened at first use and held until `close`."""
+
+    def __init__(self, opened: Callable[[], AbstractContextManager[Memory]]) -> None:
+        self._opened = opened
+        self._lock = threading.Lock()
+        self._held = ExitStack()
+        self._memory: Memory | None = None
+
+    def __call__(self) -> Memory:
+        """Return the memory. Raises what opening it raises; the next call tries again."""
+        with self._lock:
+            if self._memory is None:
+                self._memory = self._held.enter_context(self._opened())
+            return self._memory
+
+    def close(self, *, wait: bool = True) -> None:
+        """Close it if it was opened; `wait` first for who opens it just now."""
+        alone = self._lock.acquire(blocking=wait)
+        try:
+            self._held.close()
+        finally:
+            if alone:
+                self._lock.release()
+
 
 INSTRUCTIONS = (
     "Long-term memory of this user and project, kept as Markdown. Before you answer about anything past (earlier "

@@ -16,30 +16,8 @@ from typing import Any, BinaryIO
 
 from mcp.types import jsonrpc_message_adapter
 
-from memorybook.mcp.server import build
+from memorybook.mcp.server import Opening, build
 from memorybook.memory import Memory
-
-
-class Opening:
-    """A memory that is opened at first use and closed once."""
-
-    def __init__(self, opened: Callable[[], Memory]) -> None:
-        self._open = opened
-        self._lock = threading.Lock()
-        self._memory: Memory | None = None
-
-    def __call__(self) -> Memory:
-        """Return the memory. Raises what opening it raises; the next call tries again."""
-        with self._lock:
-            if self._memory is None:
-                self._memory = self._open()
-            return self._memory
-
-    def close(self) -> None:
-        """Close it if it was opened."""
-        if self._memory is not None:
-            self._memory.close()
-
 
 _ESCAPES = re.compile(
     rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
@@ -109,7 +87,7 @@ def serve(opened: Callable[[], Memory]) -> None:
     memory = Opening(opened)
 
     def leave(code: int) -> None:  # neither a thread that reads stdin nor one at work can be woken
-        memory.close()
+        memory.close(wait=False)
         os._exit(code)
 
     def stop(number: int, _: FrameType | None) -> None:
@@ -133,7 +111,7 @@ def serve(opened: Callable[[], Memory]) -> None:
     finally:
         late.cancel()
         _at_a_signal(signal.SIG_DFL)  # who cannot wait for the end need not
-        memory.close()
+        memory.close(wait=False)
         sys.stderr.flush()
 
 
