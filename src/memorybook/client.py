@@ -274,7 +274,10 @@ class Client:
         else:
             headers |= {"Content-Type": "application/json"} | (_if_match(None) if resource.method == "PATCH" else {})
             verb = "POST" if resource.reads else resource.method
-            body = _body(method.__name__, rest)
+            try:
+                body = json.dumps(rest, default=_plain, allow_nan=False)
+            except (TypeError, ValueError, RecursionError) as error:
+                raise InvalidInput(f"{method.__name__} was given what cannot be sent to a server: {error}") from None
             response = self._sent(verb, place, again=resource.reads, content=body, headers=headers)
         return self._read(method, response)
 
@@ -454,14 +457,6 @@ def _query(resource: Resource, given: Mapping[str, Any]) -> str | None:
 
 def _if_match(revision: str | None) -> dict[str, str]:
     return {"If-Match": "*" if revision is None else f'"{_sendable(revision, "expect")}"'}
-
-
-def _body(name: str, given: Mapping[str, Any]) -> str:
-    """Return the arguments as JSON. Raises InvalidInput for what JSON cannot hold."""
-    try:
-        return json.dumps(given, default=_plain, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput(f"{name} was given what cannot be sent to a server: {error}") from None
 
 
 def _plain(value: object) -> Any:

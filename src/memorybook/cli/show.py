@@ -56,7 +56,11 @@ class Page:
 
     def line(self, *parts: Part) -> None:
         """One line of styled parts."""
-        write("".join(self._painted(part) for part in parts).rstrip() + "\n")
+        shown = ""
+        for part in parts:
+            style, text = ("", part) if isinstance(part, str) else part
+            shown += f"{_STYLES[style]}{visible(text)}\x1b[0m" if style and self.color and text else visible(text)
+        write(shown.rstrip() + "\n")
 
     def minute(self, time: str) -> str:
         """`2026-02-24 18:10`, of a time as answers have it."""
@@ -82,12 +86,6 @@ class Page:
         if not self.quiet:
             sys.stdout.flush()  # a terminal shows both, in this order
             remark(message)
-
-    def _painted(self, part: Part) -> str:
-        if isinstance(part, str):
-            return visible(part)
-        style, text = part
-        return f"{_STYLES[style]}{visible(text)}\x1b[0m" if self.color and text else visible(text)
 
 
 def cells(text: str) -> int:

@@ -8,6 +8,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 from fastapi import APIRouter, Depends, Header, Query
@@ -177,24 +178,16 @@ def _query(schema: Mapping[str, Any], request: Request) -> dict[str, Any]:
     """Read the parameters in the address; a number or a truth value that is empty is None."""
     lists = {name: request.query_params.getlist(name) for name in request.query_params}
     kinds = {name: kind.get("type") for name, kind in schema["properties"].items()}
-    return {
-        name: values if kinds.get(name) == "array" else _scalar(kinds.get(name), values[-1])
-        for name, values in renamed(kinds, lists).items()
-    }
-
-
-def _scalar(kind: Any, text: str) -> Any:
-    """Return the value of that type; the text itself, which is refused later, if it is none."""
-    if kind not in ("integer", "number", "boolean"):
-        return text
-    try:
-        return {"": None, "true": True, "false": False}[text.lower()]
-    except KeyError:
-        try:
-            number = float(text) if kind == "number" and not text.isdecimal() else int(text)
-            return number if math.isfinite(number) else text
-        except ValueError:
-            return text
+    found: dict[str, Any] = {}
+    for name, values in renamed(kinds, lists).items():
+        kind, text = kinds.get(name), values[-1]
+        found[name] = values if kind == "array" else text
+        if kind in ("integer", "number", "boolean"):
+            with suppress(ValueError):  # the text itself is refused later
+                number = float(text) if kind == "number" and not text.isdecimal() else int(text)
+                found[name] = number if math.isfinite(number) else text
+            found[name] = {"": None, "true": True, "false": False}.get(text.lower(), found[name])
+    return found
 
 
 def _check(memory: Memory, verb: str, arguments: Mapping[str, Any]) -> None:
