@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.prompt.block import MISSES, WORDING, Block, Fact, block
+from memorybook.prompt.block import MISSES, WORDING, Block, Fact, Prose, block
 from memorybook.search.tool_results import CLOSE, OPEN
 from memorybook.search.types import Hit, Passage
 from memorybook.text.tokens import count_tokens
@@ -34,7 +34,7 @@ def fact(text: str, **fields: Any) -> Fact:
 
 def made(*hits: Hit, facts: Any = (), written: Any = (), language: str = "en", size: int = 500, **more: Any) -> Block:
     groups = more.pop("groups", [(number,) for number in range(len(hits))])
-    return block(hits, groups, facts, written, language=language, max_tokens=size, **more)
+    return block(hits, groups, facts, Prose(written, range(len(written))), language=language, max_tokens=size, **more)
 
 
 def test_a_block_has_its_parts_in_order_between_markers() -> None:

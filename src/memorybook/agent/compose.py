@@ -10,7 +10,7 @@ from memorybook import locale
 from memorybook.agent.turn_context import shortened
 from memorybook.errors import InvalidInput
 from memorybook.model import Entry
-from memorybook.results import Known
+from memorybook.results import Known, Recalled
 from memorybook.search.tool_results import CLOSE, OPEN, fenced
 from memorybook.search.types import Answer, Hit, place_of
 from memorybook.text.screen import screen
@@ -62,7 +62,7 @@ class Composed(NamedTuple):
 def compose(
     system: str,
     documents: Sequence[Document],
-    memories: Sequence[Remembered] | Answer,
+    memories: Sequence[Remembered] | Answer | Recalled,
     question: str,
     *,
     max_tokens: int = MAX_TOKENS,
@@ -78,7 +78,8 @@ def compose(
     Args:
         system: The host's system prompt.
         documents: Best first.
-        memories: Best first, or the answer of a search.
+        memories: Best first; the answer of a search; or that of `Memory.recall`, which alone has what is true now in
+            the place of what was replaced, and corrections with what they correct.
         question: What the user asks.
         max_tokens: Of system and prompt together; system and question are never cut.
         language: Of the titles, `en` or `zh`; `auto` takes that of the question.
@@ -90,7 +91,10 @@ def compose(
         raise InvalidInput("the question is blank" if max_tokens >= 1 else f"max_tokens {max_tokens} is below 1")
     spoken = language_of(language, [question])
     titles = [locale.message(f"compose.{name}", spoken) for name in ("data", "memories", "documents")]
-    given = list(memories.hits if isinstance(memories, Answer) else memories)
+    if isinstance(memories, Recalled):
+        given: list[Remembered] = [*memories.cold, *memories.hot]
+    else:
+        given = list(memories.hits if isinstance(memories, Answer) else memories)
     fit = [(memory, line) for memory in given if (line := _line(memory))]
     remembered = [(memory, f"[{number}] {line}") for number, (memory, line) in enumerate(fit, 1)]
     retrieved = [(document, f"[D{number}] {_document(document)}") for number, document in enumerate(documents, 1)]

@@ -87,6 +87,20 @@ class Fact(NamedTuple):
     source: tuple[str | None, str | None] = (None, None)
 
 
+class Prose(NamedTuple):
+    """What people wrote, as a block may tell it.
+
+    Attributes:
+        lines: In their order, headings among them.
+        near: Numbers of the lines that have a share of the block, most wanted first; the others take what is left over.
+        rest: The line that names what has no room; "" if nobody is to be told.
+    """
+
+    lines: Sequence[str] = ()
+    near: Sequence[int] = ()
+    rest: str = ""
+
+
 class Block(NamedTuple):
     """A prompt block.
 
@@ -107,7 +121,7 @@ def block(
     hits: Sequence[Hit],
     groups: Iterable[Sequence[int]],
     standing: Sequence[Fact],
-    written: Sequence[str],
+    written: Prose,
     *,
     language: str,
     max_tokens: int,
@@ -125,7 +139,7 @@ def block(
         hits: Everything that may be told for the question; `snippet` is what is printed.
         groups: Numbers of hits, most wanted first; the hits of one group are told together or not at all.
         standing: Entries that every prompt takes, most wanted first.
-        written: Lines that people wrote, most wanted first.
+        written: What people wrote.
         language: `en` or `zh`.
         max_tokens: At least 1.
         known: Whether the hits answer the question; if not the block says so.
@@ -133,10 +147,10 @@ def block(
     wording = WORDING[language]
     frame = [OPEN, wording.title, wording.data]
     room = max_tokens - sum(map(_cost, (*frame, CLOSE)))
-    top = Section(wording.written, written)
+    top = Section(wording.written, written.lines, written.near, rest=written.rest, room=room // SHARE)
     facts = Section(wording.standing, [f"- [{fact.day}] {fenced(fact.text)}" for fact in standing])
     own = Section(wording.found if known else wording.unsure, ())
-    room -= top.fill(room // SHARE)
+    room -= top.reserved + top.fill(room // SHARE - top.reserved, first=written.near)
     texts = [normalise(fact.text) for fact in standing]
     said = {normalise(plain(line)) for line in top.printed()}
     facts.skip(number for number, text in enumerate(texts) if text in said)
@@ -156,15 +170,17 @@ def block(
     if lines.told:
         room = lines.room
     facts.skip(n for n, fact in enumerate(standing) if lines.tells(fact, texts[n]))
-    top.skip(n for n, line in enumerate(written) if lines.has(normalise(plain(line))))
+    top.skip(n for n, line in enumerate(written.lines) if lines.has(normalise(plain(line))))
     room -= facts.fill(room)
+    share = len(top.shown)
     top.fill(room)
     while parts := [*top.printed(), *facts.printed(), *([own.lead, *lines.printed()] if lines.told else [])]:
         text = "\n".join([*frame, *parts, CLOSE])
         size = count_tokens(text)
         if size <= max_tokens:
             return Block(text, size, tuple(sorted(facts.shown)), tuple(lines.told))
-        if not (lines.drop() or facts.drop() or top.drop()):  # sizes of lines are estimated one by one
+        spare = len(top.shown) > share and top.drop()  # sizes of lines are estimated one by one
+        if not (spare or lines.drop() or facts.drop() or top.drop()):
             break
     return Block()
 
@@ -177,19 +193,39 @@ def _until_full(groups: Iterable[Sequence[int]], lines: _Lines) -> Iterable[Sequ
 
 
 class Section:
-    """Lines under a heading, as many of the first as there is room for.
+    """Lines under a heading, as many of the most wanted as there is room for, and one that names the rest.
+
+    Args:
+        heading: Above the lines.
+        lines: In the order in which they are printed.
+        wanted: Numbers of the lines that come before the others, most wanted first.
+        rest: The line that is printed last as long as lines are left.
+        room: Tokens that `rest` may take with the heading; where it takes more it is left out.
 
     Attributes:
-        head: Tokens of the heading.
+        head: Tokens of the heading, as long as it is not paid for.
+        reserved: Tokens that heading and `rest` take.
         shown: Numbers of the lines that are shown.
     """
 
-    def __init__(self, heading: str, lines: Sequence[str]) -> None:
+    def __init__(
+        self,
+        heading: str,
+        lines: Sequence[str],
+        wanted: Sequence[int] = (),
+        *,
+        rest: str = "",
+        room: int = 0,
+    ) -> None:
         self.lead = f"\n{heading}"
         self.head = _cost(self.lead)
         self.shown: list[int] = []
         self._lines = lines
-        self._left = list(range(len(lines)))
+        self._left = list(dict.fromkeys((*wanted, *range(len(lines)))))
+        self._rest = rest if rest and self.head + _cost(rest) <= room else ""
+        self.reserved = self.head + _cost(self._rest) if self._rest else 0
+        if self.reserved:
+            self.head = 0
 
     def fill(self, room: int, *, first: Sequence[int] | None = None) -> int:
         """Show more lines, all or those of these numbers, in so many tokens; returns how many of them were used."""
@@ -215,12 +251,17 @@ class Section:
         self._left = [number for number in self._left if number not in gone]
 
     def drop(self) -> bool:
-        """Leave out what was shown last; False if there was nothing."""
-        return bool(self.shown) and self.shown.pop() >= 0
+        """Leave out what was shown last, at last the line that names the rest; False if there was nothing."""
+        if self.shown:
+            self._left.insert(0, self.shown.pop())
+            return True
+        had, self._rest = self._rest, ""
+        return bool(had)
 
     def printed(self) -> list[str]:
         """The heading and the lines in their order; [] if none is shown."""
-        return [self.lead, *(self._lines[number] for number in sorted(self.shown))] if self.shown else []
+        lines = [self._lines[number] for number in sorted(self.shown)] + ([self._rest] if self._left else [])
+        return [self.lead, *lines] if any(lines) else []
 
 
 class _Lines:
@@ -309,12 +350,13 @@ class _Lines:
         """Whether a line of a summary has no words beyond those that the same person is told with."""
         who, said = spoken(line)
         words = words_of(said)
-        return any(
-            words <= self._words(known)
-            and negates(said) == negates(self._hits[known].snippet)
-            and _is(who, self._hits[known].passage)
-            for known in self.told
-        )
+        text = normalise(said)
+
+        def tells(number: int) -> bool:
+            same = words <= self._words(number) and negates(said) == negates(self._hits[number].snippet)
+            return (same or text in self._texts[number]) and _is(who, self._hits[number].passage)
+
+        return any(map(tells, self.told))
 
     def _may_say(self, number: int) -> list[int]:
         """What is told in the very words of a hit, or from another source."""

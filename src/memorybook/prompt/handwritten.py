@@ -10,7 +10,7 @@ from memorybook.entries.read import known
 from memorybook.errors import InvalidInput
 from memorybook.formats.memory_md import by_people
 from memorybook.model import CATEGORIES
-from memorybook.prompt.block import plain
+from memorybook.prompt.block import Prose, plain
 from memorybook.search.tool_results import fenced
 from memorybook.search.types import Hit
 from memorybook.text.screen import instructs
@@ -68,28 +68,35 @@ def sections(prose: str) -> Iterator[Section]:
         yield Section(heading, tuple(body))
 
 
-def handwritten(written: Written, found: Sequence[Hit], *, room: int, more: str, asked: bool) -> list[str]:
-    """The lines to tell, most wanted first: all of them where they fit, else those nearest the question.
+def handwritten(written: Written, found: Sequence[Hit], *, room: int, most: int, more: str) -> Prose:
+    """What may be told of it: all of it where it fits, else the lines nearest the question, and the others after them.
 
     Args:
-        written: All of it.
+        written: All of it; what instructs its reader is left out.
         found: Hits for the question, best first; those in MEMORY.md that are no entries say which lines are near.
-        room: Tokens that the lines may take.
+        room: Tokens that are its own: where not all of it fits, the rest is named.
+        most: Tokens of what is looked at.
         more: How the rest is named, with a place for the names of its sections.
-        asked: Whether there is a question; without one the lines stand in their order.
     """
-    everything = _printed({section: section.lines for section in written.sections})
-    if not asked or _fits(everything, room):
-        return [line for line in everything if not instructs(line)]
-    rest = more.format(", ".join(_names(written.sections)))
-    room -= count_tokens(rest) + 1
-    near: dict[Section, list[str]] = {}
-    for line, section in _near(written, found):
-        cost = count_tokens(line) + 1 + (0 if section in near else count_tokens(section.heading) + 1)
-        if cost <= room and not instructs(line):
-            room -= cost
-            near.setdefault(section, []).append(line)
-    return [*_printed(near), rest]
+    lines: list[str] = []
+    places: dict[str, tuple[int, int]] = {}
+    near = dict.fromkeys(line for line, _ in _near(written, found))
+    spent = 0
+    for section in written.sections:
+        head = -1
+        for line in section.lines:
+            spent += count_tokens(line) + 1 if spent <= most else 0
+            if (spent > most and line not in near) or instructs(line):
+                continue
+            if section.heading and head < 0:
+                head = len(lines)
+                lines.append(section.heading)
+            places.setdefault(line, (max(head, 0) if section.heading else len(lines), len(lines)))
+            lines.append(line)
+    if _fits(lines, room):
+        return Prose(lines, range(len(lines)))
+    wanted = dict.fromkeys(number for line in near if line in places for number in places[line])
+    return Prose(lines, tuple(wanted) if found else range(len(lines)), more.format(", ".join(_names(written.sections))))
 
 
 def is_named_only(written: Written, hit: Hit) -> bool:
@@ -98,10 +105,6 @@ def is_named_only(written: Written, hit: Hit) -> bool:
     if passage.path != "MEMORY.md" or passage.entry is not None or hit.relevance > 0:
         return False
     return all(plain(line) in written.places for line in passage.text.splitlines())
-
-
-def _printed(parts: Mapping[Section, Sequence[str]]) -> list[str]:
-    return [line for section, lines in parts.items() for line in (section.heading, *lines) if line]
 
 
 def _fits(lines: Iterable[str], room: int) -> bool:

@@ -6,7 +6,7 @@ from itertools import islice
 
 from memorybook._light import TYPE_CHECKING, Callable, Iterator, Mapping, Sequence
 from memorybook.entries.read import known
-from memorybook.prompt.block import SHARE, WORDING, Fact, Wording, block
+from memorybook.prompt.block import SHARE, WORDING, Fact, Prose, Wording, block
 from memorybook.prompt.handwritten import Snapshot, Written, handwritten, is_named_only, snapshot, standing
 from memorybook.prompt.select import Selection, may_be_told, passage_of
 from memorybook.results import Known, Recalled
@@ -90,7 +90,7 @@ def recall(
             Fact(p.entry or "", p.text, p.date or "", p.pinned, p.entry in first, (p.session, p.turn))
             for p in map(passage_of, always)
         ],
-        handwritten(written, answer.hits, room=room, more=wording.more, asked=bool(query.strip())),
+        handwritten(written, answer.hits, room=room, most=max_tokens, more=wording.more),
         language=language,
         max_tokens=max_tokens,
         known=answer.has_relevant,
@@ -129,7 +129,7 @@ def tell_hits(
         groups.append((*beside, number))
         for each in groups[-1]:
             relevance[each] = max(chosen.hits[number].relevance, relevance.get(each, 0.0))
-    told = block(chosen.hits, groups, [], [], language="en", max_tokens=SHOWN).found
+    told = block(chosen.hits, groups, [], Prose(), language="en", max_tokens=SHOWN).found
     hits = [chosen.hits[number]._replace(relevance=relevance[number]) for number in told]
     return found._replace(hits=tuple(named_apart(book, hits)))
 

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from itertools import chain, islice, zip_longest
 
-from memorybook._light import TYPE_CHECKING, AbstractSet, Callable, Iterable, Iterator, Mapping, Sequence
-from memorybook.prompt.block import Wording, covers
+from memorybook._light import TYPE_CHECKING, AbstractSet, Callable, Iterable, Iterator, Mapping, Sequence, once
+from memorybook.prompt.block import Wording, covers, words_of
 from memorybook.search.evidence import spoken
 from memorybook.search.search import SNIPPET, says_nothing, snippet
 from memorybook.search.types import Hit, Passage
 from memorybook.text.screen import instructs
-from memorybook.text.tokens import count_tokens, han_share, is_telling, normalise, query_words, takes_back, undated
+from memorybook.text.tokens import (
+    count_tokens,
+    han_share,
+    is_telling,
+    normalise,
+    query_words,
+    takes_back,
+    undated,
+    without_placeholders,
+)
 
 if TYPE_CHECKING:
     from typing import TypeVar
@@ -95,6 +104,9 @@ class Selection:
         self._question = question
         self._without = without
         self._entries = entries
+        self._outdated = once(
+            lambda: {words_of(undated(each.text)[0]) for each in entries.values() if each.superseded_by}
+        )
         self._wording = wording
         self.found = current(found, entries, wording)
         self._asked = frozenset(query_words(question))
@@ -135,7 +147,7 @@ class Selection:
         while some := list(islice(told, PLACED)):
             self._talks.read(hit.passage for _, hit in some)
             for number, hit in some:
-                shown = _shown(hit, number, self._talks, self._question, self._asked)
+                shown = self._shown(hit, number)
                 newer = _newer(shown, self._replaced, self._entries)
                 yield self._group(shown, [*_required(shown, self._talks), *newer])
 
@@ -189,8 +201,28 @@ class Selection:
             self.hits[number] = hit._replace(passage=told, relevance=max(turn.relevance, hit.relevance))
         return number
 
+    def _shown(self, hit: Hit, rank: int) -> Hit:
+        """The hit with the text to tell: of an entry its turn, if that says all of it; of a summary what was asked."""
+        passage, asked = hit.passage, self._asked
+        if passage.source == "summary":
+            lines = _asked_lines(passage.text, self._question, asked, self._outdated())
+            return hit._replace(snippet=snippet("\n".join(lines), asked))
+        text = hit.snippet if passage.source == "entry" else passage.text
+        if passage.source == "entry" and passage.state != "superseded" and text.startswith(passage.text):
+            turn = self._talks.turn_of(passage)
+            if turn is not None and may_be_told(turn) and covers(turn, turn.text, passage.text):
+                hit = hit._replace(passage=turn._replace(entry=passage.entry, category=passage.category))
+                text = turn.text + undated(passage.text)[1] + text.removeprefix(passage.text)
+        width = WIDTH
+        if passage.source == "document":
+            width = SNIPPET if rank < LONG else SNIPPET // 3
+        if len(text) > width // 2 and han_share(text) >= HAN:
+            width //= 2
+        return hit._replace(snippet=snippet(text, asked, width=width))
+
     def _as_known(self, hit: Hit) -> Hit:
         """The hit; a turn of which all was replaced, and what did is gone, as what is no longer so."""
+        hit = hit._replace(snippet=without_placeholders(hit.snippet))
         resting = self._replaced.get((hit.passage.session, hit.passage.turn or ""), ())
         if hit.passage.source != "turn" or not any(latest(one, self._entries).superseded_by for one in resting):
             return hit
@@ -200,36 +232,19 @@ class Selection:
 # --- what tells something ------------------------------------------------------------------------
 
 
-def _shown(hit: Hit, rank: int, talks: _Talks, question: str, asked: AbstractSet[str]) -> Hit:
-    """The hit with the text to tell: of an entry its turn, if that says all of it; of a summary what was asked."""
-    passage = hit.passage
-    if passage.source == "summary":
-        return hit._replace(snippet=snippet("\n".join(_asked_lines(passage.text, question, asked)), asked))
-    text = hit.snippet if passage.source == "entry" else passage.text
-    if passage.source == "entry" and passage.state != "superseded" and text.startswith(passage.text):
-        turn = talks.turn_of(passage)
-        if turn is not None and may_be_told(turn) and covers(turn, turn.text, passage.text):
-            hit = hit._replace(passage=turn._replace(entry=passage.entry, category=passage.category))
-            text = turn.text + undated(passage.text)[1] + text.removeprefix(passage.text)
-    width = WIDTH
-    if passage.source == "document":
-        width = SNIPPET if rank < LONG else SNIPPET // 3
-    if len(text) > width // 2 and han_share(text) >= HAN:
-        width //= 2
-    return hit._replace(snippet=snippet(text, asked, width=width))
-
-
 _ASSISTANT = ("assistant", "助手")
 
 
-def _asked_lines(text: str, question: str, asked: AbstractSet[str]) -> list[str]:
-    """The lines of a summary that have a word of the question; all that tell something if none has."""
+def _asked_lines(text: str, question: str, asked: AbstractSet[str], outdated: AbstractSet[frozenset[str]]) -> list[str]:
+    """The lines of a summary that have a word of the question; all that tell something and are so if none has."""
     asked = frozenset(filter(is_telling, asked)) or asked
     same = normalise(question).rstrip("?")
     lines, about = [], []
     for line in filter(None, map(str.strip, text.splitlines())):
         who, said = spoken(line)
         if normalise(said).rstrip("?") == same or (who.rstrip(" :：").lower() in _ASSISTANT and says_nothing(said)):
+            continue
+        if outdated and words_of(said) in outdated:
             continue
         lines.append(line)
         if not asked.isdisjoint(query_words(said)):

@@ -574,9 +574,14 @@ def says_something(text: str) -> bool:
     >>> [says_something(text) for text in ("好的，", "嗯，记下了。", "（按要求略去）", "好的，九点。", "不是。")]
     [False, False, False, True, True]
     """
+    return _EMPTY.fullmatch(without_placeholders(text)) is None
+
+
+def without_placeholders(text: str) -> str:
+    """Return the text without what stands for orders to forget; the same text if there are none."""
     for mark in PLACEHOLDERS:
-        text = text.replace(mark, "")
-    return _EMPTY.fullmatch(text) is None
+        text = text.replace(mark, "").strip() if mark in text else text
+    return text
 
 
 TELLS = 3.0
