@@ -73,7 +73,7 @@ def test_memories_may_be_hits_entries_and_what_is_known(tmp_path: Path) -> None:
 def test_what_recall_found_comes_with_its_latest_word(tmp_path: Path) -> None:
     with memorybook.open(tmp_path / "book", config=CONFIG) as memory:
         said = ["The code of the garage is 7341.", "Scratch that, it is 7314."]
-        memory.add_messages("garage", [{"role": "user", "content": text} for text in said])
+        memory.process_session_end([{"role": "user", "content": text} for text in said], "garage")
         found = compose("", [], memory.recall("What is the code of the garage?"), "What is the code of the garage?")
     assert all(text in found.prompt for text in said)
 
