@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -232,7 +233,7 @@ class _Model:
 
 
 def open(
-    book: str | None = None,
+    book: str | os.PathLike[str] | None = None,
     *,
     project: str | None = None,
     config: Config | None = None,

@@ -1213,7 +1213,7 @@ class Memory:
 
 
 def open(
-    book: str | None = None,
+    book: str | os.PathLike[str] | None = None,
     *,
     project: str | None = None,
     config: Config | None = None,
