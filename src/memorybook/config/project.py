@@ -58,7 +58,9 @@ def book_root(config: Config, *, cwd: str, book: str | None = None, project: str
     return root
 
 
-def locate(config: Config, *, cwd: str, book: str | os.PathLike[str] | None = None, project: str | None = None) -> tuple[str, Project]:
+def locate(
+    config: Config, *, cwd: str, book: str | os.PathLike[str] | None = None, project: str | None = None
+) -> tuple[str, Project]:
     """Return the directory, and the project that it is found by. Raises as `book_root` does."""
     if book is not None and not os.fspath(book).strip():
         raise InvalidInput(f"book is blank ({book!r}): give a directory, or leave it out for the project's book")
