@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybook.entries.durable_notes import clean, notes_of
-from memorybook.entries.extract import Extraction, Skipped, extract
+from memorybook.entries.extract import extract
+from memorybook.entries.read_reply import Extraction, Skipped
 from memorybook.model import Role, Turn
 from memorybook.text.sentences import RECALLED, RECALLED_END
 from tables import table

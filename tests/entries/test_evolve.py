@@ -74,16 +74,6 @@ def test_what_is_certain_needs_no_model() -> None:
     assert actions == ["strengthened", "strengthened", "strengthened", "updated", "created"]
 
 
-def test_a_high_cosine_is_the_same_statement_only_if_nothing_differs() -> None:
-    entries = [known("a", "We meet on Friday")]
-    given: dict[str, Any] = {"neighbours": lambda text: entries, "similarity": lambda a, b: 0.97}
-    assert no_call([told("Our meeting: Friday")], entries, **given).counts == {"strengthened": 1}
-    found, _ = evolved([told("We meet on Monday")], entries, [one(action="created")], **given)
-    assert found.counts == {"created": 1}
-    assert found.usage is not None
-    assert found.usage.calls == 1
-
-
 def test_a_neighbour_with_no_shared_word_or_meaning_is_none() -> None:
     entries = [known("a", "the office has plants")]
     given: dict[str, Any] = {"neighbours": lambda text: entries}

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from memorybook.entries.extract import EXTRACT, PROMPT, Extraction, extract, pertinent, prompt_of
+from memorybook.entries.extract import EXTRACT, PROMPT, extract, pertinent, prompt_of
+from memorybook.entries.read_reply import Extraction
 from memorybook.errors import LLMFailed
 from memorybook.model import CATEGORIES, Entry, Role, Session, Turn
 from memorybook.sessions.dialogue import stretches, talk_of

@@ -186,17 +186,6 @@ def test_a_group_is_a_short_path(given: object, group: str | None) -> None:
     assert one(group=given).group == group
 
 
-@pytest.mark.parametrize(
-    ("given", "day"),
-    [
-        ("2026-03-31", date(2026, 3, 31)), ("2026-03-31T10:00:00Z", date(2026, 3, 31)), ("2026-02-30", None),
-        ("soon", None), ("", None), (20260331, None), (None, None),
-    ],
-)  # fmt: skip
-def test_a_broken_last_day_is_left_out(given: object, day: date | None) -> None:
-    assert one(expires_at=given).expires == day
-
-
 def test_tags_may_be_one_text_with_chinese_commas() -> None:
     assert one(tags="游泳，女儿、周三").tags == one(tags="#游泳 #女儿 #周三").tags == ("游泳", "女儿", "周三")
     assert one(tags=["#a", "a", "", None, 3, "b" * 41]).tags == ("a",)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
@@ -204,16 +204,6 @@ def test_what_an_agent_has_rewritten_is_no_longer_a_users_word(opened: Reopen) -
     assert revise(memory.context, id, "make it shorter").known.entry.trust == "agent"
 
 
-def test_undo_brings_the_old_text_back(opened: Reopen) -> None:
-    memory = opened({"text": "The API: 8080 since 2026-03-01.", "refused": ""})
-    id = known(memory)
-    before = files(memory.root, "*.md")
-    operation = revise(memory.context, id, "make it shorter").operation
-    assert operation is not None
-    memory.undo(operation)
-    assert files(memory.root, "*.md") == before
-
-
 @pytest.mark.parametrize(
     ("given", "refused"),
     [
@@ -376,24 +366,6 @@ def test_the_model_sees_the_text_as_data_and_the_day() -> None:
     system, user = (str(message["content"]) for message in llm.requests[0].messages)
     assert "Today is 2026-02-24." in system
     assert user.count("</memory>") == user.count("</instruction>") == 1
-
-
-def test_the_prompt_is_in_the_language_of_the_instruction_unless_one_is_set(opened: Reopen) -> None:
-    seen: list[str] = []
-
-    def model(messages: Any) -> dict[str, str]:
-        seen.append(str(messages[0]["content"]))
-        return {"text": PORT, "refused": ""}
-
-    memory = opened(*[model] * 3)
-    id = known(memory)
-    asked: list[tuple[str, Literal["auto", "en"]]]
-    asked = [("改成喜欢喝茶", "auto"), ("make it shorter", "auto"), ("改短", "en")]
-    for instruction, language in asked:
-        memory.context = memory.context._replace(config=memory.context.config._replace(language=language))
-        revise(memory.context, id, instruction)
-    assert ["今天是 2026-02-24" in text for text in seen] == [True, False, False]
-    assert ["Today is 2026-02-24" in text for text in seen] == [False, True, True]
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conversations import read
-from memorybook.entries.extract import Candidate, Extraction, entities_of, extract, without_recalled
-from memorybook.entries.rules import by_rules, stand_alone
+from memorybook.entries.extract import extract
+from memorybook.entries.read_reply import Candidate, Extraction
+from memorybook.entries.rules import by_rules, entities_of, stand_alone
 from memorybook.model import Role, Session, Turn
-from memorybook.text.sentences import RECALLED, RECALLED_END, is_question, sentences, statement_in
+from memorybook.text.sentences import RECALLED, RECALLED_END, is_question, sentences, statement_in, without_recalled
 from tables import table
 
 DATA = Path(os.environ.get("MEMORYBOOK_DATA") or Path(__file__).parents[3] / "shared" / "data")

@@ -250,14 +250,6 @@ def test_what_came_of_a_task_waits_where_no_model_could_judge_it(
     assert result in text
 
 
-@pytest.mark.parametrize("importance", [0.93, 0.51, 7.3])
-def test_a_number_of_importance_is_the_score_of_the_entry(opened: Open, importance: float) -> None:
-    memory = opened(ScriptedLLM([answer({**MEMORY, "importance": importance})]))
-    [kept] = store_if_worthwhile(memory.context, GOAL, RESULT).memories
-    assert kept.known is not None
-    assert kept.known.entry.score == pytest.approx(importance if importance <= 1 else importance / 10)
-
-
 # --- a person's word -----------------------------------------------------------------------------
 
 
@@ -378,12 +370,6 @@ def judged(task: Task, *script: Any, threshold: float = 0.5, **options: Any) -> 
 def test_what_rests_on_the_log_is_trusted_as_a_tools_word() -> None:
     verdict, _ = judged(TASK, answer({**LEARNT, "quote": "401 Unauthorized"}), trust="user")
     assert [(one.turn_ids, one.trust) for one in verdict.candidates] == [(("log",), "tool")]
-
-
-def test_what_rests_on_the_goal_is_trusted_as_the_door() -> None:
-    told = {**LEARNT, "content": "There is a billing service with a login test.", "quote": "the billing service"}
-    verdict, _ = judged(TASK, answer(told), trust="user")
-    assert [one.trust for one in verdict.candidates] == ["user"]
 
 
 @pytest.mark.parametrize(
@@ -512,24 +498,6 @@ def test_answers_are_read_with_tolerance(fields: dict[str, Any], score: float, w
     verdict = read_verdict(answer(LEARNT, **fields), turns_of(TASK))
     assert verdict.should_store is wanted
     assert verdict.score == pytest.approx(score)
-
-
-@pytest.mark.parametrize(
-    ("value", "told"),
-    [
-        ([], "not a JSON object"),
-        ("store it", "not a JSON object"),
-        (answer(memories="many"), "`memories` is not a list"),
-        (answer(LEARNT, score=True), "`score` is not a number"),
-        (answer(LEARNT, score=-1), "`score` is not a number"),
-        (answer(LEARNT, score="much"), "`score` is not a number"),
-        (answer({"content": ""}, 7), "none of the candidates can be used"),
-        (answer(), "`should_store` is true, but there are no `memories`"),
-    ],
-)
-def test_an_answer_that_cannot_be_used_says_why(value: Any, told: str) -> None:
-    with pytest.raises(ValueError, match=told):
-        read_verdict(value, turns_of(TASK))
 
 
 def test_bad_memories_are_set_aside_one_by_one_and_no_more_than_five_kept() -> None:

@@ -399,11 +399,6 @@ def test_a_heartbeat_lives_through_a_book_that_is_locked(memory: Memory) -> None
     assert runs[0].degraded == ("somebody saves it all the while",)
 
 
-def test_a_heartbeat_needs_time_between_its_beats(memory: Memory) -> None:
-    with pytest.raises(InvalidInput, match="above 0"):
-        heartbeat(memory.context, memory.tidy, every=0.0)
-
-
 def test_the_answer_counts_by_kind(memory: Memory) -> None:
     fill(memory, 8, score=0.15)
     shown = tidy(memory.context, apply=["expire"]).json()

@@ -169,13 +169,6 @@ def test_all_that_is_due_goes_at_once_and_of_the_rest_a_quarter(
     assert gone | waiting == {id for each in planned for id in dropped(each.changes)}
 
 
-def test_what_days_and_strengths_decide_never_waits() -> None:
-    todos = [entry(f"t{n}", category="todo", expires=date(2025, 12, 1)) for n in range(3)]
-    entries = [*todos, *(entry(f"e{n}", score=0.1 + n / 100) for n in range(8))]
-    now, later = divide(plan(entries, today=DAY), apply=("expire", "archive"), entries=entries)
-    assert (len(now), later) == (11, [])
-
-
 def test_what_waits_to_be_archived_is_not_removed() -> None:
     entries = [entry("e1", score=0.01)]
     now, later = divide(plan(entries, today=DAY), apply=("remove",), entries=entries)
@@ -242,13 +235,6 @@ def test_what_one_session_said_twice_was_heard_once() -> None:
 def test_what_differs_in_a_number_a_day_a_name_or_a_denial_is_not_the_same(one: str, other: str) -> None:
     found = plan([entry("a1", one), entry("a2", other)], today=DAY, similarity=same)
     assert [each for each in found if each.kind == "duplicate"] == []
-
-
-def test_other_words_are_the_same_by_their_vectors() -> None:
-    texts = ("The user enjoys hiking trips in mountains", "The user loves hiking in the mountains on trips")
-    entries = [entry("a1", texts[0]), entry("a2", texts[1])]
-    [found] = plan(entries, today=DAY, similarity=same)
-    assert "cosine 0.97" in found.reason
 
 
 def test_the_pinned_and_the_trusted_stay() -> None:
@@ -344,22 +330,6 @@ def told(
     at = datetime(2026, 1, day, 9, tzinfo=UTC)
     note = Note(time=at, text=text, kind=kind, tags=tags)
     return DatedNote(note, f"daily/{at:%Y-%m-%d}.md#L3", at.date(), frozenset(date(2026, 1, n) for n in shown))
-
-
-def test_a_note_said_on_three_days_becomes_an_entry() -> None:
-    notes = [
-        told("Short answers, please", 2, "pref", tags=("a",)),
-        told("short answers please", 5),
-        told("Short answers please!", 9),
-    ]
-    [found] = plan([], today=after(20), notes=notes)
-    assert found.kind == "promote"
-    assert found.reason == "a note said on 3 days (2026-01-02 to 2026-01-09): daily/2026-01-02.md#L3"
-    [change] = found.changes
-    assert isinstance(change, Add)
-    made = change.entry
-    assert (made.text, made.category, made.hits, made.score) == ("Short answers, please", "preference", 3, 0.6)
-    assert (made.source, made.last_activated, made.tags) == ("daily/2026-01-02.md#L3", date(2026, 1, 9), ("a",))
 
 
 @pytest.mark.parametrize(

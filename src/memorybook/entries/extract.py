@@ -24,9 +24,7 @@ from memorybook.entries.read_reply import (
     ForgetRequest,
     Language,
     Mask,
-    NoteCandidate,
     Reading,
-    Skipped,
     Step,
     ask,
     list_of,
@@ -36,22 +34,17 @@ from memorybook.entries.read_reply import (
     read_reply,
     shown,
 )
-from memorybook.entries.rules import by_rules, entities_of
+from memorybook.entries.rules import by_rules
 from memorybook.forget.order_text import ASKED, asked_to_forget
 from memorybook.model import TRUST_ORDER, Discarded, Entry, Session, Turn
 from memorybook.sessions import dialogue
 from memorybook.sessions.summarize import refuses
 from memorybook.text.screen import screen
-from memorybook.text.sentences import compiled, content_size, sentences, without_recalled
+from memorybook.text.sentences import compiled, content_size, sentences
 from memorybook.text.tokens import count_tokens, is_telling, normalise, query_words, tokens
 
 if TYPE_CHECKING:
     from memorybook.protocols import LLM
-
-__all__ = [
-    "Candidate", "Extraction", "ForgetRequest", "NoteCandidate", "Skipped",
-    "entities_of", "extract", "without_recalled",
-]  # fmt: skip
 
 PROMPT_TOKENS: Mapping[Language, int] = {"en": 2_450, "zh": 2_950}
 """Tokens of all that is sent but for the talk, known entries and the form included, by `text.tokens.count_tokens`.

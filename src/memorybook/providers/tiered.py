@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 from memorybook import validate
 from memorybook.book.book import ATTEMPTS
 from memorybook.entries.evolve import evolve
-from memorybook.entries.extract import entities_of
 from memorybook.entries.match import Alike, Ledger, Matched, Near, Talk
 from memorybook.entries.read import Mask
 from memorybook.entries.read_reply import Candidate
 from memorybook.entries.review import Submitted, propose_or_apply
-from memorybook.entries.rules import by_rules
+from memorybook.entries.rules import by_rules, entities_of
 from memorybook.errors import NotFound, Unavailable
 from memorybook.forget.tombstones import remembered, unnamed
 from memorybook.model import Add, Turn
