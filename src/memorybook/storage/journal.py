@@ -383,10 +383,10 @@ class SqliteJournal(Tables):
 
     def forgotten(self) -> Sequence[Sequence[Applied]]:
         """Return the changes, by operation, of what was forgotten by operations neither undone nor purged."""
-        from memorybook.model import Applied
-
         if self._first(f"SELECT 1 FROM changes WHERE {FORGOT} LIMIT 1") is None:
             return []
+        from memorybook.model import Applied
+
         undone, found = self.undone(), dict[str, list[Applied]]()
         rows = self._rows(
             f"SELECT operations.id, {', '.join(f'changes.{name}' for name in CHANGE)} FROM changes"
@@ -617,8 +617,6 @@ class SqliteJournal(Tables):
 
     def _operations(self, which: str, values: Sequence[Value] = (), target: str | None = None) -> list[Operation]:
         """Return operations with all their changes; with a target only with those to it."""
-        from memorybook.model import Applied, Discarded, Operation
-
         db = self._store.existing()
         if db is None:
             return []
@@ -626,13 +624,18 @@ class SqliteJournal(Tables):
         changes = f"SELECT {CHANGE} FROM changes WHERE operation=?{of_it} ORDER BY n"
         discarded = f"SELECT {DISCARDED} FROM discarded WHERE operation=? AND {target is None:d} ORDER BY n"
         with reading(db):
+            rows = db.execute(f"SELECT seq, {OPERATION} FROM operations {which}", values)
+            if not rows:  # as a search finds on opening, which must not pay for the import
+                return []
+            from memorybook.model import Applied, Discarded, Operation
+
             return [
                 Operation(
                     **OPERATION.fields(columns),
                     changes=tuple(Applied(**CHANGE.fields(row)) for row in db.execute(changes, (seq, *to))),
                     discarded=tuple(Discarded(**DISCARDED.fields(row)) for row in db.execute(discarded, (seq,))),
                 )
-                for seq, *columns in db.execute(f"SELECT seq, {OPERATION} FROM operations {which}", values)
+                for seq, *columns in rows
             ]
 
 

@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from threading import Barrier, Thread
 from time import sleep, time
@@ -27,6 +27,7 @@ from memorybook.storage.index import index_schema, index_sync, sqlite_index
 from memorybook.storage.index.index_sync import DOCUMENT, TURN
 from memorybook.storage.index.scan_index import ScanIndex
 from memorybook.storage.index.sqlite_index import TRIED, SqliteIndex, rebuild
+from memorybook.storage.journal import SqliteJournal
 from memorybook.storage.sqlite import Connection
 from memorybook.testing import HashEmbedder
 
@@ -476,14 +477,18 @@ def test_a_cold_search_imports_nothing_heavy(book: Book, path: str) -> None:
     book.write("MEMORY.md", MEMORY)
     sleep(0.05)  # a document that was just written is looked into again
     book.sync(SqliteIndex(path))
+    SqliteJournal(str(book.root / ".memorybook" / "journal.sqlite")).spend(date(2026, 2, 24), calls=1)
     program = """if True:
         import sys
         before = set(sys.modules)
         from memorybook.search.types import Passage, Query
         from memorybook.storage.directory import DirectoryDocuments
         from memorybook.storage.index.sqlite_index import TRIED, SqliteIndex
+        from memorybook.storage.journal import SqliteJournal
         from memorybook.storage.transcripts import SqliteTranscripts
         root, path = sys.argv[1:]
+        journal = SqliteJournal(root + "/.memorybook/journal.sqlite")
+        assert not journal.pending() and not journal.forgotten() and not journal.buried(["x"])
         index = SqliteIndex(path)
         index.sync(DirectoryDocuments(root), SqliteTranscripts(root + "/.memorybook/transcripts.sqlite"))
         assert index.candidates(Query("terse code")).items
