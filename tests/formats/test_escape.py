@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formats.strategies import TEXTS
-from memorybook.formats.escape import UNSAFE, escape, fences, has_open_fence, unescape
+from memorybook.formats.entry_block import UNSAFE, escape, fenced_blocks, has_open_fence, unescape
 
 
 @given(TEXTS, st.sampled_from([UNSAFE, rf"[;,]|{UNSAFE}", rf"(?m)^#|{UNSAFE}"]))
@@ -25,7 +25,7 @@ def test_what_names_no_character_stays() -> None:
     ],
 )  # fmt: skip
 def test_fences_close_as_in_markdown(text: str, spans: list[tuple[int, int]]) -> None:
-    assert list(fences(text)) == spans
+    assert list(fenced_blocks(text)) == spans
 
 
 def test_an_open_fence_is_found_after_a_closed_one() -> None:

@@ -7,8 +7,8 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from memorybook.inference import arrays as module
-from memorybook.inference.arrays import IMPORT, ONCE, SOON, arrays
+from memorybook.inference import static as module
+from memorybook.inference.static import IMPORT, ONCE, SOON, arrays
 
 
 @pytest.fixture

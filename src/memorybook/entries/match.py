@@ -36,7 +36,7 @@ from memorybook.entries.same import (
 )
 from memorybook.errors import EmbedderFailed, Unavailable
 from memorybook.formats import memory_md
-from memorybook.inference.arrays import vectors_of
+from memorybook.inference.static import vectors_of
 from memorybook.model import TRUST_ORDER, Add, Archive, Change, Discarded, Entry, Reinforce, Supersede, Trust, Update
 from memorybook.search.types import Query
 from memorybook.text.tokens import normalise

@@ -36,7 +36,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from memorybook.errors import InvalidInput
-from memorybook.formats.escape import UNSAFE, escape
+from memorybook.formats.entry_block import UNSAFE, escape
 from memorybook.text.redact_rules import is_random
 
 FOLDER = "items"

@@ -30,14 +30,18 @@ from memorybook.formats.entry_block import (
     HEADING,
     MANAGED,
     NO_ID,
+    UNSAFE,
+    Fences,
     base36,
+    escape,
+    fenced_blocks,
+    has_open_fence,
     made_ids,
     parse_entry,
     read_entry,
     read_loose,
     render_entry,
 )
-from memorybook.formats.escape import UNSAFE, Fences, escape, fences, has_open_fence
 from memorybook.model import Entry
 
 _MARK = re.compile(r"\n(?=#|```|~~~)")
@@ -365,7 +369,7 @@ def as_item(text: str) -> str:
 
 def end_of_section(text: str, heading: str) -> tuple[int, int] | None:
     """Return the ends of a section's heading and of its last line, without subsections; None if there is none."""
-    within = [span for span in fences(text) if span[1]]
+    within = [span for span in fenced_blocks(text) if span[1]]
     found = None
     for match in _HEADING.finditer(text):
         if any(start <= match.start() < end for start, end in within):

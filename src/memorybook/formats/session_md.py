@@ -45,7 +45,7 @@ from itertools import groupby, islice
 from unicodedata import normalize
 
 from memorybook.errors import InvalidInput
-from memorybook.formats.escape import UNSAFE, escape, reference, unescape
+from memorybook.formats.entry_block import UNSAFE, escape, reference, unescape
 from memorybook.model import Note, Session, SessionSummary
 from memorybook.text.tokens import han_share
 

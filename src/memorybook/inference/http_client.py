@@ -21,7 +21,7 @@ import httpcore2
 import httpx2
 
 from memorybook.errors import ConfigError, EmbedderFailed
-from memorybook.inference.arrays import stacked, unit_row
+from memorybook.inference.static import stacked, unit_row
 
 if TYPE_CHECKING:
     from memorybook.protocols import Vectors

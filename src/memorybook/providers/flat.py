@@ -22,8 +22,7 @@ from memorybook.entries.same import lowest
 from memorybook.errors import LLMFailed, NotFound
 from memorybook.forget.tombstones import unnamed
 from memorybook.formats import memory_md
-from memorybook.formats.entry_block import HANDMADE_SCORE, read_entry, render_entry
-from memorybook.formats.escape import Fences, unescape
+from memorybook.formats.entry_block import HANDMADE_SCORE, Fences, read_entry, render_entry, unescape
 from memorybook.formats.llm_messages import ToolSchema
 from memorybook.formats.memory_md import MemoryDocument
 from memorybook.model import (

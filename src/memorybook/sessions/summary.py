@@ -10,7 +10,7 @@ from memorybook.errors import EmbedderFailed, MissingDocument, NotFound
 from memorybook.forget.tombstones import remembered, taken_back, turns_without, without_forgotten, worth_telling
 from memorybook.formats import session_md
 from memorybook.formats.document import MODEL, RULES, ChatSummary, SummaryEmbedding, SummaryState, SummaryUpdate
-from memorybook.inference.arrays import vectors_of
+from memorybook.inference.static import vectors_of
 from memorybook.model import Put, Session, SessionSummary, Turn
 from memorybook.sessions.summarize import TITLE_LENGTH, summarize, title_of
 

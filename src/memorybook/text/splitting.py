@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from memorybook._light import TYPE_CHECKING, Iterator, NamedTuple, Sequence, lazily
 from memorybook.formats import item_md, memory_md, session_md
-from memorybook.formats.escape import Fences, fences
+from memorybook.formats.entry_block import Fences, fenced_blocks
 from memorybook.formats.memory_md import BY_AGENT, raw
 from memorybook.search.types import Passage
 from memorybook.text.tokens import count_tokens, is_question, only_asks
@@ -358,7 +358,7 @@ def _written(path: str, text: str, first_line: int) -> Iterator[Passage]:
 def _daily(path: str, text: str) -> Iterator[Passage]:
     day = session_md.day_of(path)
     lines = text.split("\n")
-    closed = [(text.count("\n", 0, start), text.count("\n", 0, end)) for start, end in fences(text) if end]
+    closed = [(text.count("\n", 0, start), text.count("\n", 0, end)) for start, end in fenced_blocks(text) if end]
     fenced = {line + 1 for first, last in closed for line in range(first, last)}
     found: list[Passage] = []
     others = False

@@ -11,7 +11,7 @@ import pytest
 
 from conformance.index import Book, Make, book
 from memorybook.errors import EmbedderFailed
-from memorybook.inference.arrays import vectors_of
+from memorybook.inference.static import vectors_of
 from memorybook.protocols import Embedder
 from memorybook.search.types import Query
 from memorybook.storage.index.scan_index import ScanIndex

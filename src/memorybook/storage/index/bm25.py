@@ -28,7 +28,7 @@ from memorybook._light import (
     Memo,
     NamedTuple,
 )
-from memorybook.inference.arrays import arrays
+from memorybook.inference.static import arrays
 from memorybook.storage.index.index_schema import K1, B, bm25_idf, counted_up
 from memorybook.text.tokens import tokens
 

@@ -13,7 +13,7 @@ import apsw
 
 from memorybook._light import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Sequence
 from memorybook.errors import Unavailable
-from memorybook.inference.arrays import vectors_of
+from memorybook.inference.static import vectors_of
 from memorybook.search.types import Passage
 from memorybook.storage.columns import Value, bindable, readable
 from memorybook.storage.sqlite import Connection, Row, connect, immediate

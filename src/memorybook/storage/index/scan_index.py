@@ -14,7 +14,7 @@ from time import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook.errors import EmbedderFailed, MemoryBookError, MissingDocument
-from memorybook.inference.arrays import vectors_of
+from memorybook.inference.static import vectors_of
 from memorybook.search.types import Candidate, Candidates, Passage, Query, SyncReport
 from memorybook.storage.index import index_schema as schema
 from memorybook.text.tokens import query_words, tokens

@@ -14,7 +14,7 @@ from time import time
 
 from memorybook._light import TYPE_CHECKING, Iterable, Iterator, NamedTuple, Sequence, suppress
 from memorybook.errors import EmbedderFailed
-from memorybook.inference.arrays import vectors_of
+from memorybook.inference.static import vectors_of
 from memorybook.storage.columns import Value, readable
 from memorybook.storage.index import vectors
 from memorybook.storage.index.index_schema import PAUSE, born, counted_up, inline, listed, noted

@@ -25,7 +25,7 @@ from sys import byteorder
 import simsimd
 
 from memorybook._light import TYPE_CHECKING, Any, Iterable, Literal, NamedTuple, Sequence, cast, suppress
-from memorybook.inference.arrays import arrays
+from memorybook.inference.static import arrays
 
 if TYPE_CHECKING:
     Chosen = tuple[float, int, "VectorFile | FloatRows", int]
