@@ -11,6 +11,9 @@ import pytest
 
 import memorybook
 from memorybook.config.settings import Config
+from memorybook.context import Models
+from memorybook.errors import LLMFailed
+from memorybook.testing import ScriptedLLM
 
 TALK = [
     {"role": "user", "content": "The harbour berth has number 14.", "timestamp": "2026-02-10T09:00:00Z"},
@@ -110,3 +113,78 @@ def test_what_cannot_be_done_is_named(shell: Any, book: str, words: tuple[str, .
 def test_history_is_told_with_summaries_and_nothing_while_switched_off(shell: Any, book: str) -> None:
     assert "The sail of our boat is red." in shell("recall-history", "--book", book).out
     assert "switched off" in shell("recall-history", "--book", book, "--set", "enabled=false").out
+
+
+# --- The verb that remembers a session at its end, on a real empty ---------------------------------
+
+
+SAID = (
+    ("user", "From now on, always write commit messages in English."),
+    ("assistant", "I will."),
+    ("user", "记住：我对芒果过敏，点餐的时候要避开。"),
+)
+STANDUP = [
+    {"role": role, "content": text, "timestamp": f"2026-02-24T09:00:0{number}Z"}
+    for number, (role, text) in enumerate(SAID)
+]
+
+
+@pytest.fixture
+def talk(tmp_path: Path) -> str:
+    path = tmp_path / "talk.jsonl"
+    path.write_text("".join(json.dumps(each) + "\n" for each in STANDUP), encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> str:
+    return str(tmp_path / "empty")
+
+
+def test_a_session_is_remembered_once(shell: Any, empty: str, talk: str) -> None:
+    first = shell("--book", empty, "memorize", talk, "--session", "standup")
+    assert (first.code, first.out.splitlines()[0]) == (0, "session standup: 2 new")
+    assert "芒果过敏" in first.out
+    assert "to take it back: memorybook undo " in first.err
+    again = shell("--book", empty, "memorize", "--session", "standup")
+    assert (again.code, again.out) == (0, "session standup: nothing new\n")
+
+
+def test_as_json(shell: Any, empty: str, talk: str) -> None:
+    done = shell("--book", empty, "--json", "memorize", "-", stdin=Path(talk).read_bytes())
+    [found] = json.loads(done.out)["sessions"]
+    assert (found["new"], found["queued"], found["usage"]) == (2, 0, None)
+
+
+def test_what_a_model_failed_at_waits_and_is_tried_again(
+    shell: Any, empty: str, talk: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    down = ScriptedLLM([], then=LLMFailed("the model is down, as it was told to be"))
+    monkeypatch.setattr(Models, "get", lambda *_: down)
+    failed = shell("--book", empty, "memorize", talk, "--session", "standup")
+    assert failed.code == 5
+    assert "the model is down" in failed.err
+    assert shell("--book", empty, "memorize", "--retry").code == 5
+    with memorybook.open(empty) as memory:
+        assert memory.entries().total == 0
+    monkeypatch.undo()
+    shown = shell("--book", empty, "memorize", "--retry")
+    assert (shown.code, "2 new" in shown.out) == (0, True)  # now, not when its turn comes
+    with memorybook.open(empty) as memory:
+        assert memory.entries().total == 2
+
+
+def test_nothing_waits(shell: Any, empty: str) -> None:
+    assert shell("--book", empty, "memorize", "--retry").out == "Nothing waits to be remembered.\n"
+
+
+@pytest.mark.parametrize("words", [(), ("talk.jsonl", "--retry"), ("--session", "s", "--retry")])
+def test_it_needs_one_of_three(shell: Any, empty: str, words: tuple[str, ...]) -> None:
+    done = shell("--book", empty, "memorize", *words)
+    assert done.code == 2
+    assert "memorize needs" in done.err
+
+
+def test_switched_off(shell: Any, empty: str, talk: str) -> None:
+    done = shell("--book", empty, "--set", "enabled=false", "memorize", talk)
+    assert (done.code, "switched off" in done.out) == (0, True)
