@@ -4,13 +4,30 @@ from __future__ import annotations
 
 import json
 import math
+import os
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import memorybook
-from benchmarks import conversations, corpus, detect, difference, measure, recall, server_load, small, speed
+from benchmarks import (
+    compare,
+    conversations,
+    corpus,
+    detect,
+    difference,
+    intake,
+    kept,
+    knowing,
+    measure,
+    recall,
+    server_load,
+    small,
+    speed,
+)
+from benchmarks.kept import Line
 from memorybook.config.settings import Config
 
 TURNS = (
@@ -253,8 +270,8 @@ def test_small_books_answer_first_also_what_was_asked_before(
     told = capsys.readouterr().out
     assert f"| kept aside | {lang} | hybrid | turns | yes |" in told
     rows = json.loads((tmp_path / "small.json").read_text(encoding="utf-8"))["questions"]
-    for kept, echoes, share in (("entries", False, 0.95), ("entries", True, 0.9), ("turns", True, 0.85)):
-        asked = [row for row in rows if (row["kept"], row["echoes"]) == (kept, echoes)]
+    for where, echoes, share in (("entries", False, 0.95), ("entries", True, 0.9), ("turns", True, 0.85)):
+        asked = [row for row in rows if (row["kept"], row["echoes"]) == (where, echoes)]
         plain = [row["rank"] == 1 for row in asked if row["kind"] not in ("synonym", "none")]
         assert len(plain) >= 40
         assert sum(plain) >= share * len(plain), told
@@ -275,3 +292,159 @@ def test_acknowledged_lines_are_looked_for_in_the_book(tmp_path: Path) -> None:
     found = server_load.judged(str(tmp_path), ["served 0 line 0", "served 1 line 1", "served 2 line 2"])
     assert found == {"lost": 1, "twice": 1, "not_acknowledged": 1}
     assert server_load.quantiles([0.004, 0.001, 0.002]) == {"p50": 2.0, "p95": 4.0, "p99": 4.0, "max": 4.0}
+
+
+# --- Two providers beside each other, as the benchmark compares them ------------------------------
+
+
+SAID = (
+    ("a", "user", "Remember that harbour-api runs on port 8443."),
+    ("a", "assistant", "Noted."),
+    ("b", "user", "I prefer green tea in the morning."),
+)
+
+
+@pytest.fixture
+def chat(tmp_path: Path) -> Path:
+    rows = [
+        {"session": session, "role": role, "content": text, "timestamp": f"2026-02-23T09:0{number}:00Z"}
+        for number, (session, role, text) in enumerate(SAID)
+    ]
+    path = tmp_path / "conv-1.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def test_two_providers_stand_beside_each_other(chat: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare.main([str(chat.parent), "--providers", "tiered, agentic"]) == 0
+    out = capsys.readouterr().out
+    assert "| entries | 2 | 2 |" in out
+    assert "Remembered by both (2):" in out
+    assert "Only by" not in out
+    assert out.count("User: I prefer green tea in the morning.") == 2
+
+
+def test_a_provider_that_fails_says_why_once(chat: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare.main([str(chat), "--providers", "flat,tiered", "--query", "which port?"]) == 0
+    out = capsys.readouterr().out
+    assert "| failed | 2 | 0 |" in out
+    assert out.count("needs a language model") == 1
+    assert "Only by tiered (2):" in out
+
+
+# --- The benchmark of what goes into a book counts right, and on a few labelled talks nothing is amiss ---
+
+
+DATA = Path(os.environ.get("MEMORYBOOK_DATA") or Path(__file__).parents[2] / "shared" / "data")
+
+needs_talks = pytest.mark.skipif(
+    not (DATA / "scenarios" / "talks.jsonl").is_file(), reason=f"no scenarios in {DATA}; set MEMORYBOOK_DATA"
+)
+
+GOLD: dict[str, Any] = {
+    "remember": [{"fact": "On Thursdays.", "match": ["Thursdays"], "kind": "fact"}],
+    "superseded": [
+        {"old_match": ["Tuesdays"], "new_match": ["Wednesdays"]},
+        {"old_match": ["Wednesdays"], "new_match": ["Thursdays"]},
+    ],
+    "never": [{"match": "\\bzig\\b", "why": "joke"}],
+}
+
+
+def test_entries_are_held_against_the_labels() -> None:
+    found = intake.count(["On Thursdays.", "Written in Zig.", "On Tuesdays."], GOLD, ["On Wednesdays."])
+    assert [one["kept"] for one in found["remember"]] == [True]
+    assert [(one["old"], one["new"]) for one in found["superseded"]] == [(True, True), (False, True)]
+    assert [one["kept"] for one in found["never"]] == [True]
+    assert [one["right"] for one in found["entries"]] == [True, False, False]
+
+
+def test_a_new_value_that_never_was_there_is_missed() -> None:
+    found = intake.count(["On Thursdays."], GOLD)
+    assert [(one["old"], one["new"]) for one in found["superseded"]] == [(False, False), (False, True)]
+
+
+def rows(tmp_path: Path, *flags: str) -> list[dict[str, Any]]:
+    out = tmp_path / "rows.json"
+    assert intake.main([str(DATA), "--jobs", "1", "--json", str(out), *flags]) == 0
+    found: list[dict[str, Any]] = json.loads(out.read_text(encoding="utf-8"))
+    return found
+
+
+TALKS = [flag for id in ("dev-en05", "dev-en10", "dev-en18", "dev-zh03", "dev-zh08", "dev-zh15")
+         for flag in ("--talk", id)]  # fmt: skip
+
+
+@needs_talks
+def test_all_facts_and_changes_of_recorded_extractions_in_one_call_a_session(tmp_path: Path) -> None:
+    for row in rows(tmp_path, "--mode", "model", *TALKS):
+        assert all(one["kept"] for one in row["remember"])
+        assert not any(one["old"] or not one["new"] for one in row["superseded"])
+        assert (row["calls"], row["failed"]) == (row["sessions"], [])
+
+
+@needs_talks
+def test_nothing_of_a_misbehaving_answer_is_stored_and_it_is_said(tmp_path: Path) -> None:
+    found = rows(tmp_path, "--mode", "bad", *TALKS)
+    assert len(found) >= 8
+    assert [row["id"] for row in found if any(row[name] for name in intake.WRONG)] == []
+
+
+# --- The benchmark of what rules keep: its labelled talks can be read, and are judged sentence by sentence ---
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_every_line_has_a_label_and_what_it_makes_untrue_was_said_before(language: str) -> None:
+    labels = {"-", "no", "with", "event", "fact", "preference", "instruction", "workflow", "decision", "plan", "todo"}
+    for talk in kept.talks(language):
+        assert {line.label for line in talk} <= labels
+        assert all(line.untrue <= place for place, line in enumerate(talk))
+
+
+def test_a_sentence_counts_as_kept_if_an_entry_says_it(tmp_path: Path) -> None:
+    talk = [
+        Line("U", "no", 0, "Could you look at the weather?"),
+        Line("A", "-", 0, "It rains."),
+        Line("U", "fact", 0, "My sister Ann is a vet in Lyon."),
+        Line("U+", "no", 0, "I prefer tea."),
+        Line("U", "fact", 0, "Maybe the blue one, who knows."),
+    ]
+    counts: Counter[str] = Counter()
+    missed, wrong = kept.judge(talk, counts, str(tmp_path / "book"))
+    assert (missed, wrong) == (["Maybe the blue one, who knows."], ["I prefer tea."])
+    assert (counts["worth"], counts["kept"], counts["both"]) == (2, 2, 1)
+
+
+# --- The benchmark of what a book knows: its figures are what they are said to be -----------------
+
+
+def test_the_area_under_the_curve_is_the_share_of_pairs_in_order() -> None:
+    assert knowing.auc([0.9, 0.5], [0.5, 0.1]) == pytest.approx(87.5)
+    assert knowing.auc([0.1], [0.9]) == 0
+
+
+def test_a_place_is_that_of_the_first_that_is_wanted() -> None:
+    assert knowing.first_of(["a", None, "b"], ["b", "c"]) == 3
+    assert knowing.first_of(["a"], ["b"]) == 0
+    assert knowing.line_of(["# Memory", "- User: It is on Mondays."], ["It is on  Mondays."]) == 2
+
+
+def test_a_talk_is_taken_in_and_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = ("Yoga class is on Mondays", "I like plain tea", "Yoga class moved to Friday, Mondays are full")
+    sessions = []
+    for day, text in enumerate(said, 1):
+        time = f"2026-03-0{day}T10:00:00+00:00"
+        turn = {"id": f"t{day}", "role": "user", "content": text, "timestamp": time}
+        sessions.append({"id": f"s{day}", "time": time, "turns": [turn]})
+    changed = {"answerable": True, "answer": ["Friday"], "turns": ["t3"], "older": ["t1"]}
+    unknown: dict[str, Any] = {"answerable": False, "answer": [], "turns": [], "older": []}
+    questions = [
+        {"id": "q1", "talk": "one", "question": "Which day is the yoga class?", **changed},
+        {"id": "q3", "talk": "one", "question": "Which tea do I like?", **changed, "turns": ["t2"], "older": []},
+        {"id": "q2", "talk": "one", "question": "Who repaired the submarine?", **unknown},
+    ]
+    for name, rows in (("talks", [{"id": "one", "lang": "en", "sessions": sessions}]), ("questions", questions)):
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    assert knowing.main([str(tmp_path), "--setting", "words", "backend=sqlite_fts"]) == 0
+    [line] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| words | one")]
+    assert line == "| words | one | 2 | 1 | 100.0 | 50.0 | 0.0 | 100.0 | 100.0 | 100.0 | 1 of 1 | 1 of 1 |"

@@ -3,6 +3,10 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
+import re
+import shutil
+import subprocess
 import tarfile
 import zipfile
 from pathlib import Path
@@ -12,7 +16,7 @@ import httpx2
 import pytest
 
 from memorybook.memory import Memory
-from serving import Served
+from serving import OWNER, Served
 
 
 def user(text: str, **more: str) -> dict[str, str]:
@@ -275,3 +279,20 @@ def test_a_tenant_that_left_a_session_open_is_looked_after_and_another_is_not(
     assert not any("server-ida-" in root for root in asked), "nothing of hers is open any more"
     assert sum("server-leo-" in root for root in asked) == 2, "his is tried again"
     many.books._heard.pop("leo")
+
+
+# --- The commands of `docs/server.md` are run, against servers of this process --------------------
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "server.md"
+
+
+@pytest.mark.skipif(shutil.which("curl") is None or shutil.which("bash") is None, reason="needs curl and bash")
+def test_every_command_of_the_page_is_answered(one: Served, many: Served) -> None:
+    blocks = re.findall(r"^```bash\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    asked = [block for block in blocks if block.startswith("curl")]
+    assert len(asked) >= 5
+    env = os.environ | {"MEMORYBOOK": one.url, "MANY": many.url, "TOKEN": OWNER}
+    script = "\n".join(["set -euo pipefail", *asked])
+    done = subprocess.run(["bash", "-c", script], env=env, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout[-2000:]

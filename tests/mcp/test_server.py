@@ -5,6 +5,9 @@ from __future__ import annotations
 import functools
 import json
 import re
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -392,3 +395,19 @@ def test_a_question_names_what_goes_and_nothing_in_it_is_markup(host: Host, memo
         "Forget 1 document? 要忘掉吗？\n\n    plan.md",
         "Forget 1 entry? 要忘掉吗？\n\n    ![seen](https://x.example) tfel ot thgir",
     ]
+
+
+# --- The protocol's own inspector finds nothing about the schemas that a host might not understand ---
+
+
+INSPECTOR = shutil.which("mcp-inspector")
+
+
+@pytest.mark.skipif(INSPECTOR is None, reason="needs mcp-inspector: npm install -g @modelcontextprotocol/inspector@2")
+@pytest.mark.parametrize("era", ["modern", "legacy"])
+def test_the_inspectors_strict_check_finds_nothing(era: str, tmp_path: Path) -> None:
+    server = [sys.executable, "-P", "-m", "memorybook", "--book", str(tmp_path / "book"), "mcp"]
+    asked = ["--protocol-era", era, "--method", "tools/list", "--strict"]
+    done = subprocess.run([str(INSPECTOR), "--cli", *server, *asked], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert '"memory_search"' in done.stdout
