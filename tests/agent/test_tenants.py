@@ -22,7 +22,7 @@ from memorybook.context import Context
 from memorybook.errors import ConfigError, InvalidInput, Unavailable
 from memorybook.formats.llm_messages import Reply, ToolCall
 from memorybook.model import Session, Turn
-from memorybook.sessions.summary import Refreshed, refresh
+from memorybook.sessions.summary import refresh
 from memorybook.storage.transcripts import SqliteTranscripts
 from memorybook.testing import ScriptedLLM
 
@@ -610,7 +610,7 @@ def test_the_summaries_follow_a_reply_and_what_no_model_will_answer(
 def test_what_is_said_while_the_summaries_are_told_is_told_next(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, go_on = threading.Event(), threading.Event()
 
-    def slow(context: Context, session: str) -> Refreshed:
+    def slow(context: Context, session: str) -> str:
         begun.set()
         assert go_on.wait(10)
         return refresh(context, session)

@@ -20,7 +20,6 @@ import memorybook
 from chat.conftest import Talk, Terminal, breaking_off, using
 from inference import server
 from inference.server import Service
-from memorybook.sessions.summary import Refreshed
 
 # --- with the book alone -------------------------------------------------------------------------
 
@@ -245,9 +244,9 @@ def test_a_summary_that_could_not_be_told_shows_in_the_next_status(
 ) -> None:
     failed = threading.Event()
 
-    def refresh(*_: object) -> Refreshed:
+    def refresh(*_: object) -> str:
         failed.set()
-        return Refreshed(degraded="no model")
+        return "no model"
 
     monkeypatch.setattr("memorybook.agent.session.refresh", refresh)
 

@@ -40,15 +40,6 @@ def test_a_statement_near_nothing_is_created_without_a_call(opened: Opened) -> N
     assert entry.trust == "agent"
 
 
-@pytest.mark.parametrize("text", ["The user lives in Lisbon.", "  the user lives in Lisbon "])
-def test_the_same_statement_is_strengthened(memory: Memory, text: str) -> None:
-    id = known(memory, "The user lives in Lisbon.")
-    evolution = Agentic(memory).evolve(text)
-    assert (evolution.action, evolution.id) == ("strengthened", id)
-    [entry] = [one.entry for one in memory.entries().entries]
-    assert entry.hits == 2
-
-
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -105,14 +96,6 @@ def test_a_model_discards_with_its_reason_in_the_journal(opened: Opened) -> None
     assert (evolution.action, evolution.id) == ("discarded", None)
     [operation] = memory.history(limit=1).operations
     assert [left.reason for left in operation.operation.discarded] == ["small talk about tea"]
-
-
-def test_a_model_that_fails_leaves_it_to_likeness_and_says_so(opened: Opened) -> None:
-    memory = opened(ScriptedLLM(then=LLMFailed("the language model is down")))
-    known(memory, "The user drinks green tea in the morning.")
-    evolution = Agentic(memory).evolve("The user drinks black tea in the evening.")
-    assert evolution.action == "created"
-    assert "likeness decided" in evolution.detail
 
 
 def test_what_was_forgotten_is_discarded(memory: Memory) -> None:
@@ -255,18 +238,6 @@ def test_a_talk_takes_two_calls_at_most(opened: Opened) -> None:
     assert len(llm.requests) <= 2
     states = {one.entry.id: one.entry.state for one in memory.entries().entries}
     assert states[old] == "superseded"
-
-
-def test_five_facts_in_three_wordings_are_five_entries_without_a_model(memory: Memory) -> None:
-    agentic = Agentic(memory)
-    for facts in (
-        ("The user lives in Lisbon.", "The user is allergic to peanuts.", "用户喜欢简短的回答。"),
-        ("The user resides in Lisbon.", "The user has an allergy to peanuts.", "用户偏爱简短的答复。"),
-    ):
-        for number, fact in enumerate(facts):
-            session = f"s{number}"
-            assert agentic.evolve(fact).action in ("created", "strengthened"), session
-    assert memory.entries(state="active").total <= 4
 
 
 @pytest.mark.parametrize(

@@ -417,7 +417,7 @@ class AgentSession:
                         if not self._summarizing:
                             return
                         session = self._unsummarized.pop()
-                    if reason := refresh(talk.memory.context, session).degraded:
+                    if reason := refresh(talk.memory.context, session):
                         self._tell_failure(talk, "retell_failed", reason, talk.language())
             except BaseException:
                 self._summarizing = False

@@ -51,17 +51,11 @@ def open_provider(memory: OpenMemory, name: str | None = None) -> Manageable:
     Raises:
         InvalidInput: There is no such provider.
     """
+    from memorybook.providers.flat import Flat
+    from memorybook.providers.tiered import Agentic, Tiered
+
     name = name or memory.context.config.provider
-    if name == "flat":
-        from memorybook.providers.flat import Flat
-
-        return Flat(memory)
-    if name == "tiered":
-        from memorybook.providers.tiered import Tiered
-
-        return Tiered(memory)
-    if name == "agentic":
-        from memorybook.providers.tiered import Agentic
-
-        return Agentic(memory)
+    for kind in (Flat, Tiered, Agentic):
+        if kind.name == name:
+            return kind(memory)
     raise InvalidInput(f"there is no provider {name!r}: it is one of {', '.join(PROVIDERS)}")

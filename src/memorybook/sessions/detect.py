@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 from unicodedata import normalize
 
 from memorybook._light import lazily
@@ -247,13 +247,26 @@ class Rules:
         self._parts: Mapping[str, str] = {**table["parts"], "SAME": "|".join(self._same)}
         self._never, self._empty, self._filler = (self._any(table[name]) for name in ("never", "empty", "filler"))
         self._said = self._any([table["said_as"]])
-        self._cues = tuple(map(self._cue, table["cue"]))
+        self._cues = tuple(
+            Cue(
+                row["scene"],
+                row["sure"],
+                self._any(row["any"]),
+                self._any([row["beside"]]) if "beside" in row else None,
+                self._any([row["unless"]]) if "unless" in row else None,
+                row.get("bare", False),
+            )
+            for row in table["cue"]
+        )
 
     def heard(self, text: str) -> Cue | None:
         """The first cue that a plain text holds; None if it holds none, or what never asks."""
-        if self.never(text):
-            return None
-        return next((cue for cue in self._cues if self._holds(cue, text)), None)
+        for cue in () if self.never(text) else self._cues:
+            if not cue.pattern.search(text) or (cue.beside and not cue.beside.search(text)):
+                continue
+            if not (cue.unless and cue.unless.search(text)) and not (cue.bare and self.subject(text)):
+                return cue
+        return None
 
     def never(self, text: str) -> bool:
         """Whether it asks for no recall, whatever stands in it: an order, a reminder, a text to write, a parked car."""
@@ -267,15 +280,6 @@ class Rules:
     def plain(self, text: str) -> str:
         """With single spaces, and words that mean the same read as one."""
         return self._said.sub(lambda word: self._same.get(word[0].lower(), ""), " ".join(text.split()))
-
-    def _holds(self, cue: Cue, text: str) -> bool:
-        if not cue.pattern.search(text) or (cue.beside and not cue.beside.search(text)):
-            return False
-        return not (cue.unless and cue.unless.search(text)) and not (cue.bare and self.subject(text))
-
-    def _cue(self, row: Mapping[str, Any]) -> Cue:
-        beside, unless = (self._any([row[name]]) if name in row else None for name in ("beside", "unless"))
-        return Cue(row["scene"], row["sure"], self._any(row["any"]), beside, unless, row.get("bare", False))
 
     def _any(self, patterns: Iterable[str]) -> re.Pattern[str]:
         return lazily("(?i)" + self._whole("|".join(patterns)))

@@ -105,10 +105,7 @@ class Plan(NamedTuple):
         discarded: What is not stored, with the reason.
         proposed: What waits for a person's word.
         decisions: What became of each candidate.
-        bury: Digests of what the user asked to forget.
-        forgotten: What goes at a user's word, as it was said.
-        turns: Texts of turns as they will be then, by session and id.
-        near: What an order to forget may mean of which nothing was found.
+        orders: What the user asked to forget, and what comes of that.
         degraded: Why less was decided by a model than is set; "" if not.
     """
 
@@ -116,11 +113,8 @@ class Plan(NamedTuple):
     discarded: tuple[Discarded, ...] = ()
     proposed: tuple[Proposed, ...] = ()
     decisions: tuple[Decision, ...] = ()
-    bury: tuple[str, ...] = ()
+    orders: Orders = Orders()
     degraded: str = ""
-    forgotten: tuple[str, ...] = ()
-    turns: Mapping[tuple[str, str], str] = {}
-    near: tuple[str, ...] = ()
 
 
 class Written(NamedTuple):
@@ -179,7 +173,7 @@ def process_stored(context: Context, stored: Stored, how: How) -> Memorized:
     """Memorize what is new in a session that is stored, sum it up, work off some of the queue, tidy if it is time."""
     found = memorize_stored(context, stored, how)
     try:
-        reason = refresh(context, found.session, over=True).degraded
+        reason = refresh(context, found.session, over=True)
         if not found.queued:
             with context.alone(KIND) as ours:
                 if ours:
@@ -490,11 +484,8 @@ def planned(
             ),
             (*orders.proposed, *matched.proposals),
             matched.decisions,
-            orders.bury,
+            orders,
             matched.degraded,
-            orders.said,
-            dict(orders.turns),
-            orders.near,
         )
         plans.append(plan)
     return plans
@@ -606,8 +597,9 @@ def _group(context: Context, work: Work, plan: Plan) -> Group:
     earlier = by_rules(before, session=None, now=context.book.now()).forget_requests
     requests = [*found.forget_requests, *(one for one in earlier if one.turn_id not in back)]
     kept = worth_telling(context, session.uuid, stored.turns)
+    said = dict(plan.orders.turns)
     as_left = [
-        tuple(replace(turn, text=plan.turns.get((turn.session, turn.id), turn.text)) for turn in turns)
+        tuple(replace(turn, text=said.get((turn.session, turn.id), turn.text)) for turn in turns)
         for turns in (stored.turns, work.fresh)
     ]
     turns, fresh = (
@@ -624,7 +616,7 @@ def _group(context: Context, work: Work, plan: Plan) -> Group:
     usage = {**used.json(), "model": work.llm.name} if used is not None and work.llm is not None else None
     changes = [*plan.changes, *page]
     discarded = as_journaled(context, plan.discarded)
-    return Group(session.uuid, changes, discarded, usage, plan.bury, _keys(work) if changes else ())
+    return Group(session.uuid, changes, discarded, usage, plan.orders.bury, _keys(work) if changes else ())
 
 
 def _keys(work: Work) -> list[str]:
@@ -635,7 +627,7 @@ def _keys(work: Work) -> list[str]:
 def _settled(context: Context, work: Work, plan: Plan, submitted: Submitted) -> Written:
     """Put into the queue what waits, and mark how far the session is memorized where no operation does."""
     session = work.stored.session
-    if plan.forgotten:
+    if plan.orders.said:
         session_start_cache.drop(context.book.documents.root)
         export.renew(context)
     waiting = propose(context, plan.proposed, session=session.uuid)

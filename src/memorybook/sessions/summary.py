@@ -189,29 +189,7 @@ LONGEST = 1_500
 """Characters of a summary that goes on from somebody's better words."""
 
 
-class Refreshed(NamedTuple):
-    """What became of the summaries of a session.
-
-    Attributes:
-        chats: How many chats have a summary now that had none, or another.
-        by: Whose words the session's new summary is; "" if it is the old one.
-        degraded: Why less was done than could be; "" if not.
-    """
-
-    chats: int = 0
-    by: str = ""
-    degraded: str = ""
-
-
-class _Words(NamedTuple):
-    """A summary of a session that is to be kept."""
-
-    title: str
-    summary: str
-    by: str
-
-
-def refresh(context: Context, session: str, *, over: bool = False) -> Refreshed:
+def refresh(context: Context, session: str, *, over: bool = False) -> str:
     """Bring the summaries of a session up to what was said, and their vectors; nothing if nothing is new.
 
     A chat's summary is some of its own sentences, and "" if it says nothing: never a refusal or a greeting. The
@@ -225,31 +203,29 @@ def refresh(context: Context, session: str, *, over: bool = False) -> Refreshed:
         over: Whether it has ended: then a summary that stands, which its end wrote, is not told anew.
 
     Returns:
-        What became of them. An embedder that fails is no error, and neither is a turn that went meanwhile.
+        Why less was done than could be, as the embedder failed; "" if not. A turn that went meanwhile is no error.
     """
     transcripts = context.book.transcripts
     if not (context.config.enabled and context.config.transcripts.enabled):
-        return Refreshed()
+        return ""
     try:
         told = transcripts.told(session)
         if told.last <= min(told.through, told.chats_through):
-            return Refreshed()
+            return ""
         chats = transcripts.chats(session, after=told.chats_through)
         texts = _chats(context, session, chats)
         stays = over and told.session.summary and (told.by != RULES or not taken_back(context, session))
         due = told.last - told.through > (told.through + 1) // 8
-        words = _retold(context, told) if due and not stays else None
-        embeddings, failure = embedded(context, [*texts, words.summary if words is not None else ""])
+        update = SummaryUpdate(told, through=told.last if over else told.through)
+        if due and not stays:
+            update = _retold(context, told)
+        embeddings, failure = embedded(context, [*texts, update.summary or ""])
         rows = zip(chats, texts, embeddings, strict=False)
         found = [ChatSummary(chat[0].id, text, embedding) for chat, text, embedding in rows]
-        update = SummaryUpdate(told, found, through=told.last if over or words is not None else told.through)
-        if words is not None:
-            title, summary, by = words
-            update = update._replace(title=title, summary=summary, by=by, embedding=embeddings[-1])
-        kept = transcripts.tell(update)
+        transcripts.tell(update._replace(chats=found, embedding=embeddings[-1]))
     except NotFound:  # forgotten meanwhile
-        return Refreshed()
-    return Refreshed(len(chats) * kept, words.by if words is not None and kept else "", failure)
+        return ""
+    return failure
 
 
 def _chats(context: Context, session: str, chats: Sequence[Sequence[Turn]]) -> list[str]:
@@ -261,7 +237,7 @@ def _chats(context: Context, session: str, chats: Sequence[Sequence[Turn]]) -> l
     return ["\n".join(filter(left, text.split("\n"))) for text in found]
 
 
-def _retold(context: Context, told: SummaryState) -> _Words:
+def _retold(context: Context, told: SummaryState) -> SummaryUpdate:
     """Some of the session's sentences; after better words those of what was said since, as long as all of them fit."""
     standing = told.session.summary if told.by != RULES else ""
     after = told.through if standing else -1
@@ -270,11 +246,12 @@ def _retold(context: Context, told: SummaryState) -> _Words:
     fit = turns_without(turns, worth_telling(context, told.session.uuid, turns))
     page = summarize(fit, session=replace(told.session, title=""), language=context.config.language)
     page = without_forgotten(context, page)
-    if not standing:  # a title that somebody gave stays
-        return _Words(page.title if told.by or not told.session.title else told.session.title, page.summary, RULES)
+    if not standing:
+        title = page.title if told.by or not told.session.title else told.session.title  # one that somebody gave stays
+        return SummaryUpdate(told, summary=page.summary, title=title, by=RULES, through=told.last)
     better = standing.splitlines()
     lines = list(dict.fromkeys((*better, *page.summary.splitlines())))
     while len(lines) > 1 and sum(map(len, lines)) > LONGEST:
         del lines[0]
     by = (told.by or MODEL) if lines[: len(better)] == better else RULES
-    return _Words(told.session.title, "\n".join(lines), by)
+    return SummaryUpdate(told, summary="\n".join(lines), title=told.session.title, by=by, through=told.last)

@@ -99,13 +99,13 @@ def obey(context: Context, session: Session, turn: Turn) -> Obeyed | None:
         return Obeyed(refused=refused, asked=" ".join(_asked(turn, session, context))) if refused else None
     work = Work(Stored(session, (turn,)), last_page(context, session), (turn,), found)
     [plan] = planned(context, [work], door=context.door, summary=False)
-    group = Group(session.uuid, plan.changes, as_journaled(context, plan.discarded), None, plan.bury, ())
+    group = Group(session.uuid, plan.changes, as_journaled(context, plan.discarded), None, plan.orders.bury, ())
     if context.config.require_user_confirmation:
         [submitted] = propose_or_apply_each(context, [group], kind=ORDER)
     else:  # the user's own doing, whoever passes it on: only a person takes it back
         [result] = context.book.apply_each([group], actor="user", door=context.door, kind=ORDER)
         submitted = Submitted(result)
-    if plan.forgotten:
+    if plan.orders.said:
         session_start_cache.drop(context.book.documents.root)
         renew(context)
     waiting = propose(context, plan.proposed, session=session.uuid)
@@ -116,7 +116,7 @@ def obey(context: Context, session: Session, turn: Turn) -> Obeyed | None:
     doubted = {entry.id for entry in context.book.entries() if entry.trust == "suspect"}
     return Obeyed(
         tuple(one for one in said if one[0] in written),
-        () if submitted.proposals else plan.forgotten,
+        () if submitted.proposals else plan.orders.said,
         (*submitted.proposals, *waiting),
         tuple((left.text, left.reason) for left in plan.discarded if left.reason != ASKED),
         operation.id if operation is not None and outcomes else None,
@@ -124,7 +124,7 @@ def obey(context: Context, session: Session, turn: Turn) -> Obeyed | None:
         () if submitted.proposals else tuple(one for one in said if one[0] not in written),
         tuple(id for id, _ in said if id in doubted),
         replaced_by(context, {one.applied.target for one in outcomes if one.applied and one.applied.kind == "remove"}),
-        plan.near,
+        plan.orders.near,
     )
 
 
