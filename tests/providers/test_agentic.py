@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from memorybook.errors import InvalidInput, LLMFailed, Unavailable
+from memorybook.errors import InvalidInput, Unavailable
 from memorybook.memory import Memory
 from memorybook.model import Importance, Update
 from memorybook.providers import MemorizeInput

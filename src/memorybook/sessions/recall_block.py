@@ -77,34 +77,8 @@ WORDING = {
 }
 
 
-class PastSession(NamedTuple):
-    """A session as the block tells it.
-
-    Attributes:
-        day: `YYYY-MM-DD`; "" if unknown.
-        title: "" if it has none.
-        turns: How many it has.
-        open: Whether it may still grow.
-        summary: Some lines; "" for none.
-        said: Its turns that are to be shown, in their order.
-    """
-
-    day: str
-    title: str
-    turns: int
-    open: bool
-    summary: str
-    said: Sequence[Said]
-
-
-class Said(NamedTuple):
-    """A turn as the block tells it: who, what, the day (`YYYY-MM-DD`, "" if unknown), what opens it, its worth."""
-
-    speaker: str
-    text: str
-    day: str
-    place: str
-    worth: float
+Told = tuple["FoundSession", Sequence["FoundTurn"]]
+"""A session with its turns that are to be shown, in their order."""
 
 
 class Block(NamedTuple):
@@ -116,9 +90,10 @@ class Block(NamedTuple):
 
 
 def block(
-    told: Sequence[PastSession],
+    told: Sequence[Told],
     words: AbstractSet[str],
     *,
+    day: Callable[[datetime | None], str],
     language: str,
     max_tokens: int,
     suspect: Callable[[str], object],
@@ -134,6 +109,7 @@ def block(
     Args:
         told: In the order in which they are shown.
         words: Of the question, around which long texts are cut.
+        day: The day of a time, `YYYY-MM-DD`; "" of none.
         language: `en` or `zh`.
         max_tokens: At least 1.
         suspect: Whether a text tries to instruct its reader; such lines are left out.
@@ -145,29 +121,42 @@ def block(
     note = [wording.unsure] if unsure else [wording.elsewhen] if elsewhen else []
     frame = [OPEN, wording.title, wording.data, *note]
     lines = _Lines(max_tokens - sum(map(_cost, (*frame, CLOSE))), suspect)
+    days = [day(one.started or one.updated) for one, _ in told]
     heads = [
         wording.head.format(
-            day=f"{one.day} " if one.day else "",
+            day=f"{begun} " if begun else "",
             title=fenced(one.title) or wording.untitled,
             turns=one.turns,
             many="s" * (one.turns != 1),
             open=wording.open if one.open else "",
         )
-        for one in told
+        for (one, _), begun in zip(told, days, strict=True)
     ]
     if in_order:  # what it was about, then as much of its end as fits
-        lines.left -= sum(_cost(wording.more.format(len(one.said))) for one in told if one.said)
+        lines.left -= sum(_cost(wording.more.format(len(turns))) for _, turns in told if turns)
         _summaries(lines, told, heads, whole=True)
-    _turns(lines, told, heads, words, wording)
+    wanted = [
+        (turn.score or float(place), number, place)
+        for number, (_, turns) in enumerate(told)
+        for place, turn in enumerate(turns)
+    ]
+    for _, number, place in sorted(wanted, key=lambda each: (-each[0], each[1], -each[2])):
+        turn = told[number][1][place]
+        said = day(turn.time)
+        when = f"[{said}] " if said and said != days[number] else ""
+        who = f"{fenced(wording.roles.get(turn.speaker, turn.speaker))}: " if turn.speaker else ""
+        line = f"- {when}{who}{fenced(snippet(turn.text, words))} ({fenced(turn.place)})"
+        if not lines.add((number, 1, place), line, heads[number], turn.text):
+            break
     if not in_order:
-        _summaries(lines, told, heads, whole=not any(one.said for one in told))
-    for number, one in enumerate(told):
+        _summaries(lines, told, heads, whole=not any(turns for _, turns in told))
+    for number, (one, _) in enumerate(told):
         lines.head(number, heads[number], one.title)
     body: list[str] = []
-    for number, one in enumerate(told):
+    for number, (_, turns) in enumerate(told):
         if number in lines.heads:
             shown = [lines.kept[key] for key in sorted(key for key in lines.kept if key[0] == number)]
-            missing = len(one.said) - sum(key[:2] == (number, 1) for key in lines.kept)
+            missing = len(turns) - sum(key[:2] == (number, 1) for key in lines.kept)
             more = [wording.more.format(missing)] if in_order and missing else []
             summary = sum(key[:2] == (number, 0) for key in lines.kept)
             body += ["", lines.heads[number], *shown[:summary], *more, *shown[summary:]]
@@ -213,21 +202,8 @@ def _cost(line: str) -> int:
     return count_tokens(line) + 2
 
 
-def _turns(
-    lines: _Lines, told: Sequence[PastSession], heads: Sequence[str], words: AbstractSet[str], wording: Wording
-) -> None:
-    wanted = [(said.worth, number, place) for number, one in enumerate(told) for place, said in enumerate(one.said)]
-    for _, number, place in sorted(wanted, key=lambda each: (-each[0], each[1], -each[2])):
-        said = told[number].said[place]
-        when = f"[{said.day}] " if said.day and said.day != told[number].day else ""
-        who = f"{fenced(wording.roles.get(said.speaker, said.speaker))}: " if said.speaker else ""
-        line = f"- {when}{who}{fenced(snippet(said.text, words))} ({fenced(said.place)})"
-        if not lines.add((number, 1, place), line, heads[number], said.text):
-            return
-
-
-def _summaries(lines: _Lines, told: Sequence[PastSession], heads: Sequence[str], *, whole: bool) -> None:
-    for number, one in enumerate(told):
+def _summaries(lines: _Lines, told: Sequence[Told], heads: Sequence[str], *, whole: bool) -> None:
+    for number, (one, _) in enumerate(told):
         shown = [line for key, line in lines.kept.items() if key[:2] == (number, 1)]
         fresh = []
         for text in filter(str.strip, one.summary.splitlines()):  # but for what it quotes of a turn that is shown

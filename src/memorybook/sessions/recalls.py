@@ -16,7 +16,7 @@ from memorybook.search.types import Candidate, Hit, Passage, Query
 from memorybook.sessions import detect as cues
 from memorybook.sessions import session_list
 from memorybook.sessions.dialogue import asks_of_own_words, asks_of_talks, is_small
-from memorybook.sessions.recall_block import FoundSession, FoundTurn, PastSession, Recollection, Said, Talks, block
+from memorybook.sessions.recall_block import FoundTurn, Recollection, Talks, block
 from memorybook.sessions.session_list import end_of, names_place, without_end
 from memorybook.sessions.summary import embedded
 from memorybook.text.screen import screen
@@ -25,7 +25,7 @@ from memorybook.text.tokens import language_of, normalise, query_words, tokens
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from collections.abc import Set as AbstractSet
-    from datetime import date
+    from datetime import date, datetime
 
     from memorybook.context import Context
     from memorybook.formats.document import SummaryEmbedding
@@ -443,9 +443,17 @@ def _shown(context: Context, found: Recollection, text: str, max_tokens: int) ->
     places = (f"turn:{one.session}/{one.id}" if one.id in shared else f"turn:{one.id}" for one in found.turns)
     found = found._replace(turns=tuple(one._replace(place=at) for one, at in zip(found.turns, places, strict=True)))
     texts = [text] if text else [*(one.summary for one in found.sessions), *(turn.text for turn in found.turns[:20])]
+
+    def day(time: datetime | None) -> str:
+        return context.book.day(time).isoformat() if time is not None else ""
+
+    def turns_of(uuid: str) -> list[FoundTurn]:
+        return sorted((turn for turn in found.turns if turn.session == uuid), key=lambda turn: turn.position)
+
     made = block(
-        [_told(context, one, found) for one in found.sessions],
+        [(one, turns_of(one.uuid)) for one in found.sessions],
         frozenset(query_words(text)),
+        day=day,
         language=language_of(context.config.language, texts),
         max_tokens=max_tokens,
         suspect=screen,
@@ -456,18 +464,6 @@ def _shown(context: Context, found: Recollection, text: str, max_tokens: int) ->
     kept_out = f"{made.suspect} lines are left out of the text: they try to instruct whoever reads them"
     degraded = (*found.degraded, kept_out.replace("1 lines are", "1 line is")) if made.suspect else found.degraded
     return found._replace(text=made.text, tokens=made.tokens, degraded=degraded)
-
-
-def _told(context: Context, one: FoundSession, found: Recollection) -> PastSession:
-    of_it = sorted((turn for turn in found.turns if turn.session == one.uuid), key=lambda turn: turn.position)
-    dated = [context.book.day(turn.time).isoformat() if turn.time is not None else "" for turn in of_it]
-    said = [
-        Said(turn.speaker, turn.text, day, turn.place, turn.score or float(place))
-        for place, (turn, day) in enumerate(zip(of_it, dated, strict=True))
-    ]
-    begun = one.started or one.updated
-    day = context.book.day(begun).isoformat() if begun is not None else ""
-    return PastSession(day, one.title, one.turns, one.open, one.summary, said)
 
 
 # --- group by session -------------------------------------------------------------------------------
