@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from memorybook.entries.remember import set_fields
 from memorybook.errors import LLMFailed, MemoryBookError
 from memorybook.forget.forget import forget
-from memorybook.formats.messages_json import Record, Said, plain, said_in
+from memorybook.formats.messages_json import Record, plain, said_in
 from memorybook.model import Trust, Turn
 from memorybook.protocols import MemorizeInput, MemorizeResult, window
 from memorybook.sessions.dialogue import own_words
@@ -164,28 +164,25 @@ def turns_in(messages: Iterable[Mapping[str, Any]], zone: tzinfo) -> Iterator[Tu
     """Yield each message that holds a text or calls, as it stands there; its id is its place in the list."""
     for number, message in enumerate(messages):
         said = said_in(Record(number, plain(message)), timezone=zone, warn=lambda warning: None)
-        if said is not None:
-            yield Turn(
-                id=str(number),
-                session="",
-                text=said.text,
-                role=said.role,
-                speaker=said.speaker,
-                time=said.time,
-                tool_calls=tuple({"name": name} for name in _called(said)),
-                metadata=said.metadata,
-            )
-
-
-def _called(said: Said) -> Iterator[str]:
-    """Yield names of the tools that an assistant called, as the wires and agents have them."""
-    for call in said.tool_calls:
-        function = call.get("function")
-        name = call.get("name") or (function.get("name") if isinstance(function, Mapping) else None)
-        if isinstance(name, str) and name.strip():
-            yield name.strip()
-    used = said.metadata.get("tools_used")
-    yield from (name for name in used if isinstance(name, str)) if isinstance(used, list) else ()
+        if said is None:
+            continue
+        called = []  # names of the tools, as the wires and agents have them
+        for call in said.tool_calls:
+            function = call.get("function")
+            called.append(call.get("name") or (function.get("name") if isinstance(function, Mapping) else None))
+        used = said.metadata.get("tools_used")
+        names = [name.strip() for name in called if isinstance(name, str) and name.strip()]
+        names += [name for name in used if isinstance(name, str)] if isinstance(used, list) else []
+        yield Turn(
+            id=str(number),
+            session="",
+            text=said.text,
+            role=said.role,
+            speaker=said.speaker,
+            time=said.time,
+            tool_calls=tuple({"name": name} for name in names),
+            metadata=said.metadata,
+        )
 
 
 def stamp_of(time: datetime, zone: tzinfo) -> str:

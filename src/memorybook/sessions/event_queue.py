@@ -44,12 +44,21 @@ def put(machine: str, fields: Mapping[str, str], *, name: str = "", part: str = 
         OSError: The disk refuses, or the spool is a link.
     """
     name = name or f"{time.time_ns():020d}-{os.getpid()}.json"
+    inner = ", ".join(f"{quoted(field)}: {quoted(text)}" for field, text in fields.items())
+    data = f"{{{inner}}}\n".encode("ascii")
     make_root(os.path.dirname(machine))
     own_folder(machine)
     with _folder(machine, part, make=True) as folder:
         with suppress(FileNotFoundError):
             os.unlink(f".{name}", dir_fd=folder)
-        _write(folder, f".{name}", _document(fields))
+        how = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(f".{name}", how, 0o600, dir_fd=folder)
+        try:
+            while data:
+                data = data[os.write(descriptor, data) :]
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
         os.rename(f".{name}", name, src_dir_fd=folder, dst_dir_fd=folder)
         os.fsync(folder)
     return name
@@ -134,19 +143,3 @@ def _folder(machine: str, part: str = "", *, make: bool = False) -> Iterator[int
         yield here
     finally:
         os.close(here)
-
-
-def _document(fields: Mapping[str, str]) -> bytes:
-    inner = ", ".join(f"{quoted(name)}: {quoted(text)}" for name, text in fields.items())
-    return f"{{{inner}}}\n".encode("ascii")
-
-
-def _write(folder: int, name: str, data: bytes) -> None:
-    how = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(name, how, 0o600, dir_fd=folder)
-    try:
-        while data:
-            data = data[os.write(descriptor, data) :]
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

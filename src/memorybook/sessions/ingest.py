@@ -281,7 +281,14 @@ def add_messages(context: Context, session: str, messages: Sequence[Mapping[str,
     _check(context)
     known = context.book.transcripts.session(text_of(session, "session"))
     _check_open(context, known)
-    turns = turns_of(context, [_stamped(context, message) for message in messages])
+    stamped = []
+    for message in messages:  # each with an id and a time of its own: what is said twice was said twice
+        if not isinstance(message, Mapping):
+            raise InvalidInput(f"message {repr(message)[:80]} is no object: give role and content")
+        given = {name: value for name, value in message.items() if name not in _PLACES}
+        time = given.get("timestamp") or context.book.now().isoformat()
+        stamped.append({**given, "id": str(given.get("id") or uuid4()), "timestamp": time})
+    turns = turns_of(context, stamped)
     stored = store(context, known, [replace(turn, session=known.uuid) for turn in turns])
     return Held(known.uuid, known.name, tuple(turn.id for turn in turns), stored.new, stored.redacted, stored.skipped)
 
@@ -309,15 +316,6 @@ def _check_open(context: Context, session: Session) -> None:
         raise Conflict(f"session {shown!r} is over: open another one")
     if (session.source, session.channel) != (SOURCE, CHANNEL):
         raise Conflict(f"session {shown!r} is not held from outside, an agent or an import has it: open another one")
-
-
-def _stamped(context: Context, message: Mapping[str, Any]) -> dict[str, Any]:
-    """The message with an id and a time of its own: what is said twice was said twice."""
-    if not isinstance(message, Mapping):
-        raise InvalidInput(f"message {repr(message)[:80]} is no object: give role and content")
-    given = {name: value for name, value in message.items() if name not in _PLACES}
-    said = given.get("timestamp") or context.book.now().isoformat()
-    return {**given, "id": str(given.get("id") or uuid4()), "timestamp": said}
 
 
 _PLACES = frozenset({"session", "session_id", "sessionId", "conversation_id", "thread_id", "scope"})

@@ -135,19 +135,7 @@ def block(
     if in_order:  # what it was about, then as much of its end as fits
         lines.left -= sum(_cost(wording.more.format(len(turns))) for _, turns in told if turns)
         _summaries(lines, told, heads, whole=True)
-    wanted = [
-        (turn.score or float(place), number, place)
-        for number, (_, turns) in enumerate(told)
-        for place, turn in enumerate(turns)
-    ]
-    for _, number, place in sorted(wanted, key=lambda each: (-each[0], each[1], -each[2])):
-        turn = told[number][1][place]
-        said = day(turn.time)
-        when = f"[{said}] " if said and said != days[number] else ""
-        who = f"{fenced(wording.roles.get(turn.speaker, turn.speaker))}: " if turn.speaker else ""
-        line = f"- {when}{who}{fenced(snippet(turn.text, words))} ({fenced(turn.place)})"
-        if not lines.add((number, 1, place), line, heads[number], turn.text):
-            break
+    _turns(lines, told, heads, words, wording, days, day)
     if not in_order:
         _summaries(lines, told, heads, whole=not any(turns for _, turns in told))
     for number, (one, _) in enumerate(told):
@@ -200,6 +188,30 @@ class _Lines:
 def _cost(line: str) -> int:
     """Tokens of a line with what ends it, no less than it adds to the whole."""
     return count_tokens(line) + 2
+
+
+def _turns(
+    lines: _Lines,
+    told: Sequence[Told],
+    heads: Sequence[str],
+    words: AbstractSet[str],
+    wording: Wording,
+    days: Sequence[str],
+    day: Callable[[datetime | None], str],
+) -> None:
+    wanted = [
+        (turn.score or float(place), number, place)
+        for number, (_, turns) in enumerate(told)
+        for place, turn in enumerate(turns)
+    ]
+    for _, number, place in sorted(wanted, key=lambda each: (-each[0], each[1], -each[2])):
+        turn = told[number][1][place]
+        said = day(turn.time)
+        when = f"[{said}] " if said and said != days[number] else ""
+        who = f"{fenced(wording.roles.get(turn.speaker, turn.speaker))}: " if turn.speaker else ""
+        line = f"- {when}{who}{fenced(snippet(turn.text, words))} ({fenced(turn.place)})"
+        if not lines.add((number, 1, place), line, heads[number], turn.text):
+            break
 
 
 def _summaries(lines: _Lines, told: Sequence[Told], heads: Sequence[str], *, whole: bool) -> None:

@@ -81,8 +81,13 @@ def found(context: Context, session: Session, score: float = 0.0) -> FoundSessio
         session = known_session(context, session.uuid, session.path) or session
     page = _page(context, session.path) if session.path else None
     title = page.title or session.title if page is not None else ""
-    if page is None:
-        page = _unwritten(context, session)
+    if page is None:  # what the transcripts have, else its own best sentences
+        session = untold(context, session)
+        page = SessionSummary(session=session.uuid, title=session.title, summary=session.summary)
+        if not session.summary:
+            turns = context.book.transcripts.turns(session.uuid, last=SUMMARIZED)
+            told = turns_without(turns, worth_telling(context, session.uuid, turns))
+            page = summarize(told, session=session, language=context.config.language)
         title = page.title
     said = page.summary.casefold()
     decided = [f"- {each}" for each in page.decisions if each.casefold() not in said]
@@ -104,16 +109,6 @@ def found(context: Context, session: Session, score: float = 0.0) -> FoundSessio
 def _goes_on(session: Session) -> bool:
     """Whether it goes on by itself: a talk with an agent or a chat that nobody ended."""
     return session.ended is None and session.source in GOING_ON
-
-
-def _unwritten(context: Context, session: Session) -> SessionSummary:
-    """What there is to say of a session without a page: what the transcripts have, else its own best sentences."""
-    session = untold(context, session)
-    if session.summary:
-        return SessionSummary(session=session.uuid, title=session.title, summary=session.summary)
-    turns = context.book.transcripts.turns(session.uuid, last=SUMMARIZED)
-    told = turns_without(turns, worth_telling(context, session.uuid, turns))
-    return summarize(told, session=session, language=context.config.language)
 
 
 def said(turn: Turn, score: float = 0.0) -> FoundTurn:

@@ -207,14 +207,11 @@ def _choose(lines: Sequence[_Line], scores: dict[int, float], count: int) -> lis
         scores[line.place] *= _marked(line)
     chosen: list[_Line] = []
     for line in sorted(best, key=lambda line: (-scores[line.place], line.place)):
-        fresh = all(_overlap(line, other) < _SIMILAR for other in chosen)
+        shared = (len(line.words & one.words) / (min(len(line.words), len(one.words)) or 1) for one in chosen)
+        fresh = all(each < _SIMILAR for each in shared)
         if len(chosen) < count and scores[line.place] > 0 and fresh and screen(line.turn.text) is None:
             chosen.append(line)
     return sorted(chosen, key=lambda line: line.place)
-
-
-def _overlap(one: _Line, other: _Line) -> float:
-    return len(one.words & other.words) / (min(len(one.words), len(other.words)) or 1)
 
 
 def _spoken(line: _Line, chinese: bool) -> str:
