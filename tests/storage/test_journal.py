@@ -17,7 +17,7 @@ import pytest
 from conformance.journal import START, JournalConformance, ids, operation
 from memorybook.errors import InvalidInput, NotFound
 from memorybook.model import Patch
-from memorybook.storage.journal import MIGRATIONS, SqliteJournal, new_operation_id
+from memorybook.storage.journal import MIGRATIONS, MOST_ASKED, SqliteJournal, new_operation_id
 from memorybook.text.patch import diff, pack
 
 HISTORY = (
@@ -105,6 +105,7 @@ def test_tombstones_are_keyed_by_a_secret_of_the_book(journal: SqliteJournal, pa
     for each in (journal, other):
         each.bury(["d1"], reason="forgotten", time=START)
         assert each.buried(["d1", "d2"]) == {"d1"}
+        assert each.buried(["d1", *map(str, range(MOST_ASKED))]) == {"d1"}
     [(kept,)], [(elsewhere,)] = (
         rows(each, "SELECT digest FROM tombstones") for each in (path, str(tmp_path / "other.sqlite"))
     )

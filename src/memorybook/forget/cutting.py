@@ -134,7 +134,7 @@ class Teller:
 
 def forms_of(text: str) -> Iterator[str]:
     """A statement as it stands, and as summaries and titles have it."""
-    for form in (text, without_lead(text)):
+    for form in dict.fromkeys((text, without_lead(text))):
         plain = form.strip()
         if plain:
             yield from (plain, tidied(plain), title_of(plain).rstrip("…"), cut_at_sentence(plain, SENTENCE_LENGTH))

@@ -316,8 +316,11 @@ def statement_key(text: str) -> str:
     from memorybook.entries.same import denies
 
     text = text.replace("’", "'").replace("用户", "我")
-    known = words_of(text)
-    said = [word for word in tokens(text) if word in known]
+    if text.isascii():  # whose telling words stand in their order
+        said = [word for word in query_words(text) if word not in USER]
+    else:
+        known = words_of(text)
+        said = [word for word in tokens(text) if word in known]
     if len(set(said)) < 2:
         return ""
     asked = "?" if re.search(r"[?？]\s*$", text) else ""
