@@ -370,17 +370,15 @@ class SqliteJournal(Tables):
                 db.execute("DELETE FROM tombstones_unkeyed")
         key_of = _keyed_with(db)
         keyed = {key_of(each): each for each in digests}
-        first = "" if since is None else stamp(since)
         if len(keyed) > MOST_ASKED:  # looking each up costs more than reading them all
-            standing = {readable(digest) for (digest,) in db.execute("SELECT digest FROM tombstones")}
-            keyed = {key: keyed[key] for key in keyed.keys() & standing}
-        keys = [(key,) for key in keyed]
-        found = db.executemany("SELECT digest, operation, time FROM tombstones WHERE digest=?", keys)
+            all_of = db.execute("SELECT digest FROM tombstones")
+            keyed = {key: keyed[key] for (digest,) in all_of if (key := readable(digest)) in keyed}
+        looked_for = "SELECT digest, operation, time FROM tombstones WHERE digest=?"
+        found = db.executemany(looked_for, [(key,) for key in keyed])
+        first = "" if since is None else stamp(since)
         rows = [(readable(digest), readable(operation)) for digest, operation, time in found if readable(time) >= first]
-        undone = self.undone() if rows else {}
-        return frozenset(
-            keyed[digest] for digest, operation in rows if operation not in undone and operation not in but
-        )
+        gone = {*(self.undone() if rows else ()), *but}
+        return frozenset(keyed[digest] for digest, operation in rows if operation not in gone)
 
     def buries(self) -> bool:
         """Return whether there is any tombstone, standing or not. Cheap."""
