@@ -53,6 +53,13 @@ def citizen() -> str:
     return number + "10X98765432"[sum(int(c) * pow(2, 17 - n, 11) for n, c in enumerate(number)) % 11]
 
 
+def card() -> str:
+    """The number of a payment card, with its check digit."""
+    number = pick(1, "3456") + pick(14, string.digits)
+    total = sum(2 * int(digit) - 9 * (int(digit) > 4) for digit in number[::2]) + sum(map(int, number[1::2]))
+    return f"{number}{-total % 10}"
+
+
 MAKERS: dict[str, Callable[[], str]] = {
     "password": password,
     "simple": lambda: "sunshine" + pick(3, "123456789"),
@@ -71,6 +78,8 @@ MAKERS: dict[str, Callable[[], str]] = {
     "uuid": lambda: "-".join(pick(n, "0123456789abcdef") for n in (8, 4, 4, 4, 12)),
     "code": lambda: pick(3, "abcdefghjkmnpqrstuvwxyz") + pick(1, "23456789"),
     "b64": lambda: encoded(45),
+    "card": card,
+    "cards": lambda: " ".join(re.findall("....", card())),
     "iban": iban,
     "ibans": lambda: " ".join(re.findall(".{1,4}", iban())),
     "citizen": citizen,
@@ -143,6 +152,9 @@ tu contraseña nueva será {simple} ¦ clave: {password} ¦ {simple} es mi contr
 パスワードを {simple} に変更しました ¦ {simple} がパスワードです ¦ 비밀번호를 {simple} 로 바꿨어요
 {simple} 이 내 비밀번호야 ¦ {simple} — мой пароль ¦ поменял пароль на {simple} ¦ ПИН-код {digits4}
 转账到 {iban}，谢谢 ¦ {citizen}，这是她的身份证号
+my card is {cards} ¦ You'll want my card for the call-out: {cards} ¦ 退款要卡号是吧，{cards} ¦ {cards}
+visa {card}, 09/29 ¦ 银行卡 {card} ¦ login for the archive: theodora / {password}. please remember it
+my password is Yvpsk%{digits4} ¦ garmin is ruben.r / Fl4t-{simple}-W, keep that for me
 """)
 
 BENIGN = table("""
@@ -181,6 +193,8 @@ la clave del éxito es dormir 8 horas ¦ パスワードは8文字以上です �
 Python3 is required for the password check ¦ iPhone15 is my work phone; the password is in 1Password ¦ B2B is the key
 订单 88231，为我重置密码 ¦ 工单 20931，是关于忘记密码 ¦ order 88231, which is about a lost password
 iPhone15 是我的手机，密码在 1Password ¦ 他用 Python3 当密码课的例子 ¦ The wifi: cafe-2F / free of charge
+order 4111111111111111 shipped ¦ pay 4111 1111 1111 1112 to nobody ¦ the stack is nginx / k8s-cluster
+login for the archive: monday / tuesday ¦ the choice is Docker / OAuth2.0
 pay 1234 5678 9012 3456 to nobody ¦ la clave primaria es tenant_id ¦ el token caducó en 2024
 код на Python3 лежит в репозитории ¦ код ошибки: 1045, почтовый код: 101000 ¦ パスポート番号の更新は2030年
 인증서 만료일은 2027-01-01

@@ -32,6 +32,11 @@ _CITIZEN = re.compile(
     r"(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])[ -]?[0-9]{3}[0-9Xx]"
     r"(?![0-9A-Za-z])"
 )
+_CARD = re.compile(  # in fours; in one run only where a card is spoken of
+    r"(?<![0-9A-Za-z.-])[2-6][0-9]{3}"
+    r"(?:([ \u00a0-])[0-9]{4}(?:\1[0-9]{4}){2}(?:\1[0-9]{3})?|[0-9]{11,15})(?![0-9A-Za-z-])"
+)
+_CARD_HINTS = ("card", "卡", "visa", "amex")
 _SEPARATORS = str.maketrans("", "", " \u00a0-")
 
 
@@ -52,6 +57,12 @@ def find(text: str) -> Iterator[tuple[int, int, str]]:
         total = sum(int(digit) * pow(2, 17 - at, 11) for at, digit in enumerate(number[:17]))
         if "10X98765432"[total % 11] == number[17].upper():
             yield *found.span(), "identity-number"
+    for found in _CARD.finditer(text):
+        digits = [int(digit) for digit in reversed(found[0].translate(_SEPARATORS))]
+        doubled = (2 * digit - 9 * (digit > 4) for digit in digits[1::2])
+        before = text[max(0, found.start() - 40) : found.start()].lower()
+        if (found[1] or redact_rules.holds(before, _CARD_HINTS)) and (sum(digits[::2]) + sum(doubled)) % 10 == 0:
+            yield *found.span(), "card-number"
 
 
 Block = tuple[int, int, str]

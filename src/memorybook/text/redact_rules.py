@@ -433,8 +433,12 @@ _CANDIDATE = re.compile("[0-9!@#$%^&*?~+=\"'`“‘「『]|[A-Za-z]{8}")  # what
 _DIGIT = re.compile("[0-9]")
 _LOGIN = lazily(
     r"(?i)(?:log[ -]?in|sign[ -]?in|account|acct|user(?:name)?|creds|credentials|账号|账户|帐号|帐户|用户名?|登[录陆])"
-    r"(?![a-z])(?:[/和、]?密码)?(?:\s(?:is|was)\s)?[\s:：=是为名用\-]{0,4}[\"'`]?[A-Za-z][\w.@\-]{0,40}[\"'`]?"
+    r"(?![a-z])(?:[/和、]?密码)?(?:\s(?:is|was)\s|\s(?:for|to|of)\s[^\n:：,，.]{1,40}:)?[\s:：=是为名用\-]{0,4}[\"'`]?[A-Za-z][\w.@\-]{0,40}[\"'`]?"
     r"\s{0,2}(?P<mark>[/|,，:;、]|and|和|with)\s{0,2}[\"'`]?(?P<secret>[!#-&(-:=?-_a-~]{6,64})"
+)
+_PAIR = lazily(  # a name and, behind a slash, a word that has digits for letters
+    r"(?:(?<![a-z])is|[:：=是])\s?[\"'`]?[A-Za-z][\w.@\-]{1,40}[\"'`]?(?P<mark> / )[\"'`]?"
+    r"(?P<secret>(?=[^\s/]*[A-Z])(?=[^\s/]*[A-Za-z][0-9][a-z])[!#-&(-:=?-_a-~]{8,64})"
 )
 _PHRASE = lazily(
     r"(?i)(?:pass(?:phrase|word|code)|口令|密码)s?[^\n\"“`]{0,40}[\"“`](?P<secret>[a-z]+(?:[ \-][a-z]+){3,9})[\"”`]"
@@ -489,6 +493,8 @@ def find(text: str, lower: str) -> Iterator[tuple[int, int, str]]:
             yield from (span for span in _given(_PHRASE, text, "password") if not _is_prose(text, span))
     if holds(lower, _LOGIN_HINTS) and _DIGIT.search(text):
         yield from _logins(text, _LOGIN, "/")
+    if " / " in text:
+        yield from _logins(text, _PAIR, " / ")
     if holds(lower, _NETWORK_HINTS):
         yield from _logins(text, _NETWORK, "/|")
     if holds(lower, _SEED_HINTS):
@@ -567,7 +573,7 @@ def _labelled(text: str, lower: str) -> Iterator[tuple[int, int, str]]:
         end = parameter.end() if parameter else stop.start() if stop else limit
         # passphrase for the ssh key: …, where the value of the second is the first's
         carried = label.kind if following and end == following.start else ""
-        if end - label.end < 4 or not _CANDIDATE.search(text, label.end, end) or _is_other_kind(lower, label):
+        if end - label.end < 4 or not _CANDIDATE.search(text, label.end, end + 64) or _is_other_kind(lower, label):
             continue
         found = _value(text, label, end)
         if found:
