@@ -608,3 +608,23 @@ def test_how_alike_two_texts_are_needs_an_embedder_that_reads_both(
 
     monkeypatch.setattr(HashEmbedder, "embed", broken)
     assert Alike(embedded.context)("a", "b") is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text"),
+    [
+        ("The user takes folate and iron.", "Stopped, only iron now.", "(Before: The user takes folate and iron.)"),
+        ("用户每天叶酸和铁剂。", "停了，只剩铁剂。", "停了，只剩铁剂。（此前：用户每天叶酸和铁剂。）"),
+    ],
+)
+@pytest.mark.parametrize("leans", [True, False])
+def test_what_leans_is_kept_only_with_what_it_changes(old: str, new: str, text: str, leans: bool) -> None:
+    def heard(said: str, turn: str, leans: bool) -> Candidate:
+        return replace(told(said), turn_ids=(turn,), changes=True, leans=leans)
+
+    change = heard(new, "t2", leans=True)
+    _, entries = matched([heard(old, "t1", leans=leans), change], [])
+    [made] = [one for one in entries.values() if one.superseded_by is None]
+    assert made.text.endswith(text)
+    assert len(entries) == 1 + (not leans)
+    assert matched([change], [])[1] == {}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from known import known, told
-from memorybook.entries.replaces import claims, replaces
+from memorybook.entries.replaces import claims, outdated, replaces
 
 
 @pytest.mark.parametrize(
@@ -210,3 +212,21 @@ def test_a_correction_replaces_what_it_corrects(old: str, new: str, quote: str) 
 )
 def test_a_correction_of_something_else_leaves_it_alone(old: str, new: str, quote: str) -> None:
     assert replaces(told(new, quote=quote), known("a", old)) is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_gone"),
+    [
+        ("Nobody deploys on Thursdays.", "The deploy ban is on Fridays.", True),
+        ("The team lunch is at 12 pm.", "Lunch starts at 1 pm.", True),
+        ("The user wants to enter Eastford, exam 347.", "The user is switching to Westford, exam 347.", True),
+        ("Mondays 7 to 8 am before work.", "Tuesdays instead, still 7 to 8.", True),
+        ("退房最晚十一点。", "退房改十二点。", True),
+        ("目标东大，专业课 347。", "换西大，专硕照考 347。", True),
+        ("The deploy script is in bin.", "The deploy ban is on Fridays.", False),
+        ("The user has 2 cats.", "The user has 2 dogs now.", False),
+        ("奶奶下周六到。", "鲜奶不订了。", False),
+    ],
+)
+def test_what_says_another_value_of_the_same_thing_outdates_it(old: str, new: str, is_gone: bool) -> None:
+    assert bool(outdated(replace(told(new), changes=True), [known("a", old)])) is is_gone

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -27,7 +28,8 @@ def said(text: str, *, role: Role = "user", speaker: str = "", id: str = "t1", w
 
 def found_in(*turns: Turn | str) -> Extraction:
     told_turns = [turn if isinstance(turn, Turn) else said(turn) for turn in turns]
-    return extract(told_turns, session=None, now=NOW)
+    found = extract(told_turns, session=None, now=NOW)
+    return replace(found, candidates=tuple(one for one in found.candidates if not one.leans))
 
 
 def only(text: str, *, speaker: str = "", role: Role = "user") -> Candidate:
@@ -721,3 +723,23 @@ def _one(text: str, number: int) -> Turn:
 @pytest.mark.parametrize("text", ["The rent is 850 a month, due on the 5th.", "Two tins per week, on the 5th."])
 def test_what_recurs_has_no_day_and_is_no_task(text: str) -> None:
     assert [(one.category, one.expires) for one in found_in(text).candidates] == [("fact", None)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "entry"),
+    [
+        ("Every Monday, 7 to 8 am.", 'Asked "When do you study?": Every Monday, 7 to 8 am.'),
+        ("My exam is in May.", "The user's exam is in May."),
+    ],
+)
+def test_an_answer_that_says_too_little_alone_is_kept_with_its_question(answer: str, entry: str) -> None:
+    asked = said("Good. When do you study?", role="assistant")
+    assert [one.content for one in found_in(asked, answer).candidates] == [entry]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Saw the doctor again. She has taken me off the pills.", "跳槽到杭州了！溪谷智能，测试开发，6 月 8 号入职。"],
+)
+def test_what_cannot_be_read_alone_stands_with_what_is_said_beside_it(text: str) -> None:
+    assert [one.content.removesuffix("（2026-07-08）") for one in found_in(text).candidates] == [text]

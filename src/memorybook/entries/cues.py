@@ -336,7 +336,8 @@ def states(sentence: str, talk: Audience) -> bool:
         return False
     if not decided and text.rstrip(" 。.!！~～").endswith("吧"):
         return False
-    if talk == "people" and not decided and compiled(_TOLD).match(text):
+    own = compiled(r"(?i:my)\b").match(text) is not None
+    if not decided and compiled(_TOLD).match(text) and own == (talk == "agent"):
         return False
     if talk == "people" and compiled(r"(?i:\b(?:you|your|yours|let's)\b)|[你您]").search(text):
         return False
@@ -345,7 +346,10 @@ def states(sentence: str, talk: Audience) -> bool:
     return talk == "agent" or compiled(r"(?i:don't|do\s+not|never|always|please|just|remember)\b").match(text) is None
 
 
-_TOLD = r"(?i:(?!I\b|my\b|we\b)(?:[\w'-]+\s+){1,4}?(?:was|were|went|came|saw|said|did|got|took|made|ran|\w\w+ed)\b)"
+_TOLD = (
+    r"(?i:(?!I\b|we\b)(?:(?!(?:is|are|has|have)\b)[\w'-]+\s+){1,4}?"
+    r"(?:was|were|went|came|saw|said|did|got|took|made|ran|\w\w+ed)\b)"
+)
 """How somebody tells what others did."""
 
 _ENOUGH = 8

@@ -96,7 +96,7 @@ def extract(
     """
     now = now.astimezone(zone) if zone is not None else now
     if llm is None:
-        return by_rules(list(dialogue.spoken(turns)), session=session, now=now, before=before)
+        return by_rules(list(dialogue.spoken(turns)), session=session, now=now, before=before, leaning=True)
     talk = dialogue.talk_of(turns)
     pieces = talk.pieces
     found = by_rules([turn for piece in pieces for turn in piece.turns], session=session, now=now, before=before)

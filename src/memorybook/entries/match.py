@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from memorybook.book import fade
 from memorybook.entries.read_reply import Candidate
-from memorybook.entries.replaces import outdated, replaces, rivals
+from memorybook.entries.replaces import outdated, replaces, rivals, with_before
 from memorybook.entries.same import (
     MOST_NEAR,
     REPEATED_WORDS,
@@ -479,16 +479,23 @@ def match(
 ) -> Matched:
     """Settle candidates of one talk, grounded and screened, by rules.
 
-    Without `neighbours` and `similarity` texts are compared by words alone.
+    Without `neighbours` and `similarity` texts are compared by words alone. What leans on another statement becomes an
+    entry only together with the one that it changes, which may lean as well.
     """
     near, alike = neighbours or by_words(ledger.entries), similarity or (lambda one, other: None)
+    leaning: list[Entry] = []
     for candidate in candidates:
-        if not settled(ledger, candidate, near, alike):
-            known = ledger.around(candidate, near)
+        if candidate.leans or not settled(ledger, candidate, near, alike):
+            known = [*ledger.around(candidate, near), *leaning]
             changed = {one.id: why for one in known if (why := replaces(candidate, one)) is not None}
             changed = changed or {one.id: "says what is so now" for one in outdated(candidate, known)}
             if changed:
-                ledger.replace(candidate, [one for one in known if one.id in changed], next(iter(changed.values())))
+                gone = [one for one in known if one.id in changed]
+                if candidate.leans or any(one in leaning for one in gone):
+                    candidate = replace(candidate, content=with_before(candidate.content, gone))
+                ledger.replace(candidate, [one for one in gone if one not in leaning], next(iter(changed.values())))
+            elif candidate.leans:
+                leaning.append(ledger.entry_of(candidate))
             else:
                 ledger.create(candidate, "not known before")
     return ledger.matched()

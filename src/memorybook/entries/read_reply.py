@@ -56,6 +56,7 @@ class Candidate:
         told: Whether the user asked in so many words that it be remembered, or always be done so.
         doubt: Why it waits for a person's word, as it does not rest on what was said; "" if it does.
         changes: Whether rules are to find what is no longer so by it, as no model has looked.
+        leans: Whether it cannot be read without what it changes: alone it is not kept.
     """
 
     content: str
@@ -74,6 +75,7 @@ class Candidate:
     told: bool = False
     doubt: str = ""
     changes: bool = False
+    leans: bool = False
 
     @property
     def score(self) -> float:

@@ -16,11 +16,11 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from memorybook.entries.read_reply import Candidate
-from memorybook.entries.same import arrivals, denies, sequence, speaker_of, squeezed, words
+from memorybook.entries.same import arrivals, denies, names_in, sequence, speaker_of, squeezed, weekdays, words
 from memorybook.model import Entry
 from memorybook.text.days.readers import named
 from memorybook.text.sentences import compiled, is_chinese
-from memorybook.text.tokens import correction, is_question, is_telling, query_words
+from memorybook.text.tokens import correction, figures, is_question, is_stop_word, is_telling, query_words, undated
 
 
 class Claim(NamedTuple):
@@ -495,6 +495,11 @@ def swapped_in(said: str, rest: str) -> str | None:
     return said.replace(old[0], values[values[0] == old[0]])
 
 
+def begins_with_value(text: str) -> bool:
+    """Whether a text begins with a number or a day."""
+    return compiled(_VALUES).match(text) is not None
+
+
 def has_value_like(said: str, rest: str) -> bool:
     """Whether a text has a number, day or name of the kind that a correction gives, or names one that it denies."""
     if swapped_in(said, rest) is not None:
@@ -527,45 +532,70 @@ def outdated(candidate: Candidate, entries: Iterable[Entry]) -> list[Entry]:
     """Find the entries whose point a statement takes up, at most two: those that share its rarest words.
 
     It says that something is not as it was, or gives another measure of the same thing: 退房十一点, 退房十二点.
+    What leans on another statement is taken for a change only where it says so.
     """
     if not candidate.changes or candidate.category == "todo":
         return []
-    content = candidate.content
+    content, chinese = candidate.content, is_chinese(candidate.content)
     own = {f"turn:{id}" for id in candidate.turn_ids}
     known = [one for one in entries if one.source not in own and _may_speak_of(candidate, one)]
-    spread = Counter(word for one in known for word in subject_of(one.text))
+    points = {one.id: subject_of(one.text) | _counts(one.text) for one in known}
+    spread = Counter(word for point in points.values() for word in point)
     parts = compiled(r"[，,；;。.!！](?!\d)").split(content)
     marked = " ; ".join(part for part in parts if compiled(NOW_SO).search(part) is not None)
-    tries = [(marked, 0.5, known)] if marked else []
-    new = _measures(content)
-    otherwise = [
-        one for one in known if any(unit in new and not new[unit] & had for unit, had in _measures(one.text).items())
-    ]  # a number of the same unit, a weekday or a time that both give, and none in common
-    tries += [(content, 0.5 if is_chinese(content) else 1.0, otherwise)]
-    tries += [(content, 1.0 if is_chinese(content) else 2.0, known)] if marked else []
-    for said, least, among in tries:
-        point = subject_of(said)
-        scores = {one.id: sum(1 / spread[word] for word in point & subject_of(one.text)) for one in among}
+    tries = [(subject_of(marked) | _counts(content), 0.3, known)] if marked else []
+    if not candidate.leans:
+        tries.append((subject_of(content), 0.5 if chinese else 1.0, [one for one in known if _otherwise(content, one)]))
+    if marked:
+        names = {word for name in names_in(content, ()) for word in query_words(name)}
+        tries.append((subject_of(content) - names, 1.0, known))
+    for point, least, among in tries:
+        scores = {one.id: sum(1 / spread[word] for word in point & points[one.id]) for one in among}
         best = max(scores.values(), default=0.0)
         if best >= least:
             return [one for one in among if scores[one.id] >= 0.9 * best][:2]
     return []
 
 
-def _measures(text: str) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
-    for one in compiled(_MEASURE).finditer(text.lower()):
-        unit = one["unit"] or "day"
-        found.setdefault(unit.rstrip("s"), set()).add(one["day"] or one["n"])
+def with_before(content: str, gone: Iterable[Entry]) -> str:
+    """Put behind a statement what it takes the place of, so that it can be read by itself."""
+    before = " ".join(undated(compiled(_BEFORE).sub("", one.text).rstrip())[0] for one in gone)
+    return f"{content}（此前：{before}）" if is_chinese(content) else f"{content} (Before: {before})"
+
+
+_BEFORE = r"\s*(?:\(Before: .*\)|（此前：.*）)$"
+
+
+def _otherwise(content: str, entry: Entry) -> bool:
+    """Whether both give a number of the same unit, or a day, and none in common."""
+    new, old = _measures(content), _measures(entry.text)
+    return any(unit and new[unit].isdisjoint(old[unit]) for unit in new.keys() & old.keys())
+
+
+@lru_cache(maxsize=20_000)
+def _measures(text: str) -> dict[str, set[float]]:
+    """Return what a text counts, by unit, "" where it names none, and the days that it names."""
+    text = compiled(_BEFORE).sub("", text)
+    dates = named(text)
+    days = {float(day) for day, _ in weekdays(text)}
+    days |= {100.0 * (one.month or 0) + one.day for one in dates if one.day is not None}
+    found = {_DAY: days} if days else {}
+    for one in figures(text):
+        if one.sure and not any(date.start <= one.start < date.end for date in dates):
+            unit = compiled(r"\s*([a-z%€$]+|[点个天年岁元块号份次间台张人])").match(text.lower(), one.end)
+            found.setdefault(unit[1].rstrip("s") if unit and not is_stop_word(unit[1]) else "", set()).update(
+                one.values
+            )
     return found
 
 
-_MEASURE = (
-    r"(?P<day>(?:周|星期|礼拜)[一二三四五六日天])|"
-    r"(?P<n>[一二两三四五六七八九十百千万]+|\d[\d.,:]*|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|"
-    r"twelve))\s*"
-    r"(?P<unit>[点个天年岁元块号份次间台张%]|千字|people\b|days?\b|weeks?\b|hours?\b|mg\b|euros?\b|am\b|pm\b)"
-)
+_DAY = "day of the calendar"
+
+
+def _counts(text: str) -> frozenset[str]:
+    """Return the numbers from 3 of a text, days aside: two that say the same number may speak of the same."""
+    measures = _measures(text).items()
+    return frozenset(f"{value:g}" for unit, values in measures if unit != _DAY for value in values if value > 2)
 
 
 def _may_speak_of(candidate: Candidate, entry: Entry) -> bool:
@@ -586,12 +616,13 @@ _OTHER = r"(?:The user's (?:\w+ )?|用户的)(?P<who>[^\s，是]{1,2}[\w-]*)(?! 
 @lru_cache(maxsize=20_000)
 def subject_of(text: str) -> frozenset[str]:
     """Return the words of a text that name its point: no speakers, times, numbers, words of change."""
-    bare = text.removeprefix(f"{speaker_of(text)}：").removeprefix(f"{speaker_of(text)}:")
+    bare = compiled(_BEFORE).sub("", text)
+    bare = bare.removeprefix(f"{speaker_of(text)}：").removeprefix(f"{speaker_of(text)}:")
     for pattern in (NOW_SO, _NO_TOPIC):
         bare = compiled(pattern).sub(" ", bare)
-    kin = compiled("[爸妈爷奶哥姐弟妹]").findall(bare)
+    kin = compiled("[爸妈爷哥姐弟妹]|奶奶").findall(bare)
     telling = (word for word in query_words(bare) if is_telling(word) and (len(word) > 2 or word > "\u3400"))
-    return frozenset(telling).union(kin)
+    return frozenset(telling).union(kin, (count for count in _counts(text) if float(count) >= 100))
 
 
 _NO_TOPIC = (

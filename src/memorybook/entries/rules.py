@@ -33,7 +33,7 @@ from memorybook.entries.cues import (
     without_lead,
 )
 from memorybook.entries.read_reply import Audience, Candidate, Extraction, ForgetRequest, NoteCandidate, Skipped
-from memorybook.entries.replaces import has_value_like, mended, subject_of, swapped_in
+from memorybook.entries.replaces import CHANGED, begins_with_value, has_value_like, mended, subject_of, swapped_in
 from memorybook.forget.order_patterns import PRIVATE
 from memorybook.forget.order_text import ASKED, asked_to_forget, leaves_out, named, parted, pointed
 from memorybook.model import Session, Trust, Turn
@@ -60,8 +60,8 @@ class _Context(NamedTuple):
     """What a turn is read against: who speaks ("" the user, None nobody knows), the day, the door, what came before.
 
     `before` is the last turn before it in which a user said something else than what to forget; `foreign` where words
-    begin in it that are not its speaker's own, or not to be kept; None if they do nowhere; `answers` whether an
-    assistant asked just before.
+    begin in it that are not its speaker's own, or not to be kept; None if they do nowhere; `asked` what an assistant
+    asked just before, "" for nothing.
     """
 
     turn: Turn
@@ -72,7 +72,7 @@ class _Context(NamedTuple):
     trust: Trust
     before: Turn | None
     foreign: int | None
-    answers: bool
+    asked: str
 
 
 def by_rules(
@@ -82,6 +82,7 @@ def by_rules(
     now: datetime,
     orders: bool = False,
     before: Turn | None = None,
+    leaning: bool = False,
 ) -> Extraction:
     """Find what is worth keeping in these turns by rules, English and Chinese.
 
@@ -89,15 +90,16 @@ def by_rules(
     tasks, other people's words, code, logs, quotations and recalled memories are passed over.
     `now` dates turns without a time; days are counted in its timezone. With `orders` only what is told to be
     remembered or forgotten is found, and what is told in a turn that tries to instruct its reader is suspect.
-    `before` is the last that was said before these turns: `forget what I just said` may mean it.
+    `before` is the last that was said before these turns: `forget what I just said` may mean it. With `leaning` there
+    is also what cannot be read by itself: it may say what changed of another statement.
     """
     found: list[_Found] = []
     skipped: list[Skipped] = []
     playing = secretive = False
-    asked = False
+    asked = ""
     for turn in turns:
         if turn.role not in ("user", ""):
-            asked = turn.text.rstrip().endswith(("?", "？")) if turn.role == "assistant" else asked
+            asked = _question(turn.text) if turn.role == "assistant" else asked
             continue
         private = compiled(PRIVATE).search(turn.text.replace("’", "'")) is not None
         framed = 0 if playing or len(turn.text) > _PASTED else framed_from(turn.text)
@@ -126,10 +128,11 @@ def by_rules(
         for request in requests:
             if request.said_in == turn.id:  # what follows in the turn, too
                 found = _without(found, request, skipped)
-        before, asked = before if requests and len(requests) == len(heard) else turn, False
+        before, asked = before if requests and len(requests) == len(heard) else turn, ""
     notes = {normalise(one.text): one for one in reversed(found) if isinstance(one, NoteCandidate)}
+    stated = (replace(one, leans=one.leans or not _is_worth(one)) for one in found if isinstance(one, Candidate))
     return Extraction(
-        candidates=tuple(_merged(one for one in found if isinstance(one, Candidate) and _is_worth(one))),
+        candidates=tuple(one for one in _merged(stated) if leaning or not one.leans),
         notes=tuple(reversed(notes.values())),
         skipped=tuple(skipped),
         forget_requests=tuple(one for one in found if isinstance(one, ForgetRequest)),
@@ -138,7 +141,14 @@ def by_rules(
 
 def _is_worth(one: Candidate) -> bool:
     """Whether a candidate says enough by itself, or was firmly said or ordered."""
-    return one.told or one.category != "fact" or one.importance == "high" or tells_enough(one.content)
+    if one.told or one.importance == "high":
+        return True
+    alone = is_chinese(one.content) or compiled(_OF_OWN).match(one.content) or len(subject_of(one.content)) > 1
+    return bool(alone) and (one.category != "fact" or tells_enough(one.content))
+
+
+_OF_OWN = r"(?:[^:]{1,30}: )?(?:The user|(?i:my|our|I|we)\b)"
+"""How an English statement begins that can be read by itself however little it says: with who it is about."""
 
 
 _POINTS = r"(?i:\b(?:this|that|it|these|those)\b)|[这那它]"
@@ -159,12 +169,23 @@ def _is_clear(request: ForgetRequest, turn: Turn) -> bool:
     return request.said_in == turn.id or (not request.said and bool(named(request.text)))
 
 
+def _question(text: str) -> str:
+    """What a turn asks in the end; "" if nothing."""
+    listed = sentences(text)
+    short = listed and listed[-1].question and len(listed[-1].text) <= _MOST_ASKED
+    return listed[-1].text if short and screen(text) is None else ""
+
+
+_MOST_ASKED = 120
+"""Characters of a question that is kept with its answer."""
+
+
 def _is_order(one: _Found) -> bool:
     return isinstance(one, ForgetRequest) or (isinstance(one, Candidate) and one.told)
 
 
 def _context(
-    turn: Turn, session: Session | None, now: datetime, before: Turn | None, foreign: int | None, answers: bool
+    turn: Turn, session: Session | None, now: datetime, before: Turn | None, foreign: int | None, asked: str
 ) -> _Context:
     time = turn.time or now
     unnamed = turn.speaker.lower() in ("user", "human", "me", "我") or (turn.role == "user" and not turn.speaker)
@@ -177,7 +198,7 @@ def _context(
         trust="import" if session is not None and session.source.startswith("import:") else "user",
         before=before,
         foreign=foreign,
-        answers=answers,
+        asked=asked,
     )
 
 
@@ -195,10 +216,12 @@ class _Reading:
         self._new: list[_Found] = []
         self._last = ""  # the statement that the next sentence may hang on or point at
         self._heading = ""
+        self._first: Sentence | None = None
 
     def all(self) -> list[_Found]:
         """All that the turn gives."""
         listed = sentences(self._said)
+        self._first = listed[0] if listed else None
         for place, sentence in enumerate(listed):
             after = listed[place + 1].text if place + 1 < len(listed) else ""
             text = statement_in(sentence)
@@ -217,7 +240,7 @@ class _Reading:
                 and not taken_back(after)
                 and not self._retorts(text)
             ):
-                rest = None if self._context.answers and compiled(_NO).match(text) else correction(text)
+                rest = None if self._context.asked and compiled(_NO).match(text) else correction(text)
                 if rest is not None and self._mend(
                     " ".join([rest, *(one.text for one in listed[place + 1 :])]).strip()
                 ):
@@ -292,18 +315,33 @@ class _Reading:
                 self._new.append(self._note(text))
             self._last = "" if hanging else text
             return
+        one = self._candidate(sentence, text, order=False, whole=text)
+        last = self._new[-1] if told_before and self._new else None
+        weak = hanging or one is None or not _is_worth(one)
         if listed:
             self._add(sentence, listed)
-        elif not hanging:
+        elif one is not None and isinstance(last, Candidate) and (weak or last.leans):
+            if hanging:
+                one = replace(one, content=undated(one.content)[0])
+            self._join(last, one, alone=not weak)
+        elif hanging:
+            self._add(sentence, text, leans=True)
+        else:
             for piece in several(text) if self._context.talk == "agent" else (text,):
                 self._add(sentence, piece)
-        elif told_before and self._new and isinstance(last := self._new[-1], Candidate):
-            mark = "" if is_chinese(last.content) else " "
-            joined = f"{last.content}{mark}{_ended(self._by_itself(without_lead(text)))}"
-            if len(joined) <= _MOST:
-                self._new[-1] = replace(last, content=joined)
-        else:
-            self._last = ""
+
+    def _join(self, last: Candidate, one: Candidate, *, alone: bool) -> None:
+        """Put a statement behind the one before it, without which it, or which without it, says too little."""
+        name = self._context.name
+        mark = "" if is_chinese(last.content) else " "
+        content = one.content.removeprefix("User: " if not name else f"{name}：" if mark == "" else f"{name}: ")
+        joined = f"{last.content}{mark}{content}"
+        if len(joined) <= _MOST:
+            leaning = last.leans and not alone and compiled(CHANGED).search(joined) is None
+            stronger = one if one.category != "fact" and last.category == "fact" else last
+            self._new[-1] = replace(
+                last, content=joined, leans=leaning, category=stronger.category, importance=stronger.importance
+            )
 
     def _headed(self, sentence: Sentence, text: str) -> tuple[str, str]:
         """A sentence without the heading that it begins with, and under the one that it stands below; "" under none."""
@@ -329,6 +367,7 @@ class _Reading:
             states(rest, self._context.talk)
             and not leans(rest, first=False)
             and compiled(_COMPLETE).match(rest) is not None
+            and not begins_with_value(rest)
             and all(swapped_in(one.content, rest) is None for one in wrong)
         )
         if alone and (shared := [one for one in wrong if subject_of(one.content) & subject_of(rest)]):
@@ -345,6 +384,7 @@ class _Reading:
                 meant[0],
                 content=_until(content, day),
                 turn_ids=ids,
+                leans=False,
                 expires=day if meant[0].category == "todo" else None,
             )
             for one in meant[1:]:
@@ -353,10 +393,15 @@ class _Reading:
 
     # --- what it makes
 
-    def _add(self, sentence: Sentence, text: str, *, order: bool = False, whole: str = "") -> None:
+    def _add(self, sentence: Sentence, text: str, *, order: bool = False, whole: str = "", leans: bool = False) -> None:
         one = self._candidate(sentence, text, order=order, whole=whole or text)
-        if one is not None:
-            self._new.append(one)
+        if one is None:
+            return
+        asked = self._context.asked
+        if asked and (leans or not _is_worth(one)) and not self._new and sentence is self._first:
+            content = f"问“{asked}”：{one.content}" if is_chinese(asked) else f'Asked "{asked}": {one.content}'
+            one = replace(one, content=content)
+        self._new.append(replace(one, leans=leans))
 
     def _candidate(self, sentence: Sentence, text: str, *, order: bool, whole: str) -> Candidate | None:
         context = self._context

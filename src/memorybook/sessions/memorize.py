@@ -460,7 +460,8 @@ def planned(
         ledger = Ledger(dict(entries) if evolving else entries, talk, context.config.conflicts)
         if evolving:
             language, mask = context.config.language, Mask(context).text
-            matched = evolve(ledger, kept.candidates, near, alike, llm=work.llm, language=language, mask=mask)
+            alone = [one for one in kept.candidates if not one.leans]
+            matched = evolve(ledger, alone, near, alike, llm=work.llm, language=language, mask=mask)
         else:
             matched = match(ledger, kept.candidates, near, alike)
         noted = [

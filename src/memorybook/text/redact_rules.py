@@ -433,7 +433,8 @@ _CANDIDATE = re.compile("[0-9!@#$%^&*?~+=\"'`“‘「『]|[A-Za-z]{8}")  # what
 _DIGIT = re.compile("[0-9]")
 _LOGIN = lazily(
     r"(?i)(?:log[ -]?in|sign[ -]?in|account|acct|user(?:name)?|creds|credentials|账号|账户|帐号|帐户|用户名?|登[录陆])"
-    r"(?![a-z])(?:[/和、]?密码)?(?:\s(?:is|was)\s|\s(?:for|to|of)\s[^\n:：,，.]{1,40}:)?[\s:：=是为名用\-]{0,4}[\"'`]?[A-Za-z][\w.@\-]{0,40}[\"'`]?"
+    r"(?![a-z])(?:[/和、]?密码)?(?:\s(?:is|was)\s|\s(?:for|to|of)\s[^\n:：,，.]{1,40}:)?"
+    r"[\s:：=是为名用\-]{0,4}[\"'`]?[A-Za-z][\w.@\-]{0,40}[\"'`]?"
     r"\s{0,2}(?P<mark>[/|,，:;、]|and|和|with)\s{0,2}[\"'`]?(?P<secret>[!#-&(-:=?-_a-~]{6,64})"
 )
 _PAIR = lazily(  # a name and, behind a slash, a word that has digits for letters
