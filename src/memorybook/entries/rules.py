@@ -33,7 +33,15 @@ from memorybook.entries.cues import (
     without_lead,
 )
 from memorybook.entries.read_reply import Audience, Candidate, Extraction, ForgetRequest, NoteCandidate, Skipped
-from memorybook.entries.replaces import CHANGED, begins_with_value, has_value_like, mended, subject_of, swapped_in
+from memorybook.entries.replaces import (
+    CHANGED,
+    NOW_SO,
+    begins_with_value,
+    has_value_like,
+    mended,
+    subject_of,
+    swapped_in,
+)
 from memorybook.forget.order_patterns import PRIVATE
 from memorybook.forget.order_text import ASKED, asked_to_forget, leaves_out, named, parted, pointed
 from memorybook.model import Session, Trust, Turn
@@ -167,6 +175,11 @@ _NEXT = r"(?i:\b(?:next|following)\b)|接下来|下一|下面"
 def _is_clear(request: ForgetRequest, turn: Turn) -> bool:
     """Whether a request says which words of its turn it means: those beside it, or some that it names."""
     return request.said_in == turn.id or (not request.said and bool(named(request.text)))
+
+
+def _opens(last: Candidate) -> bool:
+    """Whether a statement says that something changed, and leaves to the next one what."""
+    return last.leans and compiled(NOW_SO).search(last.content) is not None
 
 
 def _question(text: str) -> str:
@@ -320,7 +333,7 @@ class _Reading:
         weak = hanging or one is None or not _is_worth(one)
         if listed:
             self._add(sentence, listed)
-        elif one is not None and isinstance(last, Candidate) and (weak or last.leans):
+        elif one is not None and isinstance(last, Candidate) and (weak or _opens(last)):
             if hanging:
                 one = replace(one, content=undated(one.content)[0])
             self._join(last, one, alone=not weak)
