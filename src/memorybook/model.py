@@ -51,7 +51,8 @@ class Entry:
         last_activated: UTC day of the last reinforcement (or of creation).
         hits: How often it was said or confirmed, at least 0.
         archived: Whether it stands in the archived section or in `archive/`.
-        created: When first remembered; None for an entry that a person wrote without saying.
+        created: When first remembered; None for an entry that a person wrote without saying, or that rests on what was
+            said at a time nobody knows.
         session: Session it belongs to; None means everybody's.
         source: Where it rests: `path#L3-L5` or `turn:ID`; None if nobody said.
         tags, entities: Words for finding it; no order.
@@ -104,6 +105,13 @@ class Entry:
             raise ValueError(f"entry {self.id!r}: category {self.category!r} is not one of {', '.join(CATEGORIES)}")
         if self.created is not None and self.created.tzinfo is None:
             raise ValueError(f"entry {self.id!r}: created {self.created} has no timezone")
+
+    @property
+    def said_on(self) -> date | None:
+        """UTC day it was said or written; None if it rests on what was said or imported without a time."""
+        if self.created is not None:
+            return self.created.date()
+        return None if (self.source or "").startswith(("turn:", "import:")) else self.last_activated
 
     @property
     def state(self) -> State:

@@ -579,3 +579,39 @@ def test_an_embedder_that_is_down_costs_an_import_only_the_vector(tmp_path: Path
         assert isinstance(transcripts, SqliteTranscripts)
         assert transcripts.summary_embedding(session.uuid) is None
         assert session.summary
+
+
+@pytest.mark.parametrize(
+    ("said", "due", "event", "query"),
+    [
+        ("I am allergic to walnuts.", "Remember that the rent is due by Friday.", EVENT, "allergic walnuts"),
+        ("我对核桃过敏。", "记住，周五之前要交房租。", "我昨天把计费服务部署到了法兰克福。", "核桃 过敏"),
+    ],
+)
+@pytest.mark.parametrize("stamp", [None, "03/04/2023"])
+def test_what_was_said_at_a_time_nobody_knows_gets_no_day(
+    memory: Memory, chat: Callable[..., str], said: str, due: str, event: str, query: str, stamp: str | None
+) -> None:
+    turns = [{"role": "user", "content": text, "timestamp": stamp} for text in (said, due, event)]
+    brought = memory.import_file(chat(turns))
+    assert any("left out" in warning for warning in brought.warnings) == (stamp is not None)
+    assert brought.summaries[0].startswith("sessions/undated-")
+    entries = memory.context.book.entries()
+    assert [(entry.created, entry.expires, entry.said_on) for entry in entries] == [(None, None, None)] * len(entries)
+    assert entries
+    assert brought.notes == 0, "nobody knows on which day"
+    hits = memory.search(query)
+    assert hits
+    assert {hit.passage.date for hit in hits} == {None}
+    today = memory.context.book.now().date().isoformat()
+    assert today not in memory.recall(query).text
+    memory.process_session_end([{"role": "user", "content": "I prefer short answers. 我喜欢简短的回答。"}])
+    assert today in {str(entry.said_on) for entry in memory.context.book.entries()}, "what a caller says is said now"
+
+
+def test_a_model_is_told_that_the_day_is_unknown(tmp_path: Path, chat: Callable[..., str]) -> None:
+    llm = ScriptedLLM(then={"candidates": []})
+    with memorybook.open(tmp_path / "book", llm=llm, config=CONFIG) as memory:
+        path = chat([{"role": "user", "content": "I am allergic to walnuts and I live in Leeds."}])
+        memory.import_file(path, by_model=True)
+    assert "day unknown" in str(llm.requests[0].messages)

@@ -65,7 +65,7 @@ def extract(
     session: Session | None,
     now: datetime,
     llm: LLM | None = None,
-    known: Iterable[Entry] = (),
+    known: Sequence[Entry] = (),
     language: Literal["auto", "en", "zh"] = "auto",
     zone: tzinfo | None = None,
     mask: Mask = str,
@@ -81,7 +81,7 @@ def extract(
     Args:
         turns: The talk, in order, redacted.
         session: Where it belongs; says whether it was imported.
-        now: When this is; dates turns without a time.
+        now: When this is; dates turns without a time, but those of an import.
         llm: The model; None extracts by rules.
         known: Entries; of these at most 50 are shown, those that share words with the talk first, then the
             strongest.
@@ -104,9 +104,9 @@ def extract(
     if dialogue.is_tiny(pieces) and not orders and not found.forget_requests:
         return Extraction(skipped=talk.skipped)
     chosen = dialogue.language_of(pieces) if language == "auto" else language
-    known = tuple(known)
-    prompt = prompt_of(pieces, known=known, now=now, language=chosen, mask=mask)
-    heard = Heard(whole or turns, known, now, now.tzinfo, shown=prompt.aliases.known.values())
+    imported = session is not None and session.source.startswith("import:")
+    prompt = prompt_of(pieces, known=known, now=now, language=chosen, mask=mask, imported=imported)
+    heard = Heard(whole or turns, known, None if imported else now, now.tzinfo, shown=prompt.aliases.known.values())
 
     def read(value: object) -> Reading:
         return held(read_reply(value, prompt.aliases), heard, pieces)
@@ -116,7 +116,7 @@ def extract(
     requests = _requests(found.forget_requests, reading.forget_requests)
     kept, discarded = _unrefused(reading, requests, pieces)
     kept = [replace(one, told=any(covers(one, order) for order in orders)) for one in kept]
-    if session is not None and session.source.startswith("import:"):
+    if imported:
         kept = [replace(one, trust=min(one.trust, "import", key=TRUST_ORDER.index)) for one in kept]
     missed = [order for order in orders if not any(covers(one, order) for one in kept if not one.doubt)]
     return Extraction(
@@ -248,9 +248,11 @@ def prompt_of(
     now: datetime,
     language: Language,
     mask: Mask = str,
+    imported: bool = False,
 ) -> Prompt:
     """The prompt of one extraction: instructions and known entries, and the talk as data.
 
+    Of a talk that was `imported`, the day of turns without a time is unknown, else it is that of `now`.
     Entries and groups stand between markers, masked; what tries to instruct is left out.
     """
     lines = [PROMPT[language], OPEN]
@@ -280,7 +282,7 @@ def prompt_of(
     lines = [*lines, CLOSE] if groups or entries else lines[:1]
     return Prompt(
         system="\n".join(lines),
-        user=dialogue.shown(pieces, now=now, chinese=language == "zh"),
+        user=dialogue.shown(pieces, now=now, chinese=language == "zh", imported=imported),
         aliases=Aliases({f"t{number}": piece.turns for number, piece in enumerate(pieces, 1)}, aliases),
     )
 

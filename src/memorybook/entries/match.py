@@ -94,7 +94,7 @@ class Talk(NamedTuple):
     Attributes:
         now: When this is, UTC; new entries are written for its day.
         session: Uuid of the session; None if there is none.
-        times: When each turn was said, by id; what is not there was said now.
+        times: When each turn was said, by id, None if nobody knows; what is not there was said now.
         heard: Ids of entries that were reinforced from this session before.
     """
 
@@ -104,9 +104,9 @@ class Talk(NamedTuple):
     heard: Collection[str] = ()
 
     def said(self, candidate: Candidate) -> list[datetime]:
-        """Return when its turns were said, at least one time; never later than now, whatever a wrong clock wrote."""
-        times = (time for id in candidate.turn_ids if (time := self.times.get(id)) is not None)
-        return [min(time, self.now) for time in times] or [self.now]
+        """Return when its turns were said, none if nobody knows; never later than now, whatever a wrong clock wrote."""
+        times = [self.times.get(id, self.now) for id in candidate.turn_ids] or [self.now]
+        return [min(time, self.now) for time in times if time is not None]
 
 
 MOST_FRESH = 3 * MOST_NEAR
@@ -180,7 +180,7 @@ class Ledger:
             score=candidate.score,
             scored=today,
             last_activated=today,
-            created=self.talk.said(candidate)[0],
+            created=next(iter(self.talk.said(candidate)), None),
             session=self.talk.session,
             source=f"turn:{candidate.turn_ids[0]}" if candidate.turn_ids else None,
             tags=candidate.tags,
@@ -395,12 +395,13 @@ class Ledger:
         """Whether a known entry stays true against what was said: by trust, if that counts, else what was said last.
 
         When an entry was said is known of those that rest on a turn; others were written down at their time, which
-        only what is imported from the past is held against.
+        only what is imported from the past is held against. What was said at a time nobody knows gives way.
         """
         if self.conflicts == "highest_trust" and _rank(one.trust) != _rank(candidate.trust):
             return _rank(one.trust) > _rank(candidate.trust)
         dated = candidate.trust == "import" or (one.source or "").startswith("turn:")
-        return dated and one.created is not None and min(one.created, self.talk.now) > max(self.talk.said(candidate))
+        said = self.talk.said(candidate)
+        return dated and one.created is not None and (not said or min(one.created, self.talk.now) > max(said))
 
 
 _statement = lru_cache(maxsize=20_000)(normalise)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from functools import cache
 from itertools import takewhile
 from typing import NamedTuple
@@ -69,13 +69,13 @@ class _Context(NamedTuple):
 
     `before` is the last turn before it in which a user said something else than what to forget; `foreign` where words
     begin in it that are not its speaker's own, or not to be kept; None if they do nowhere; `asked` what an assistant
-    asked just before, "" for nothing.
+    asked just before, "" for nothing; `time` None if nobody knows when it was said.
     """
 
     turn: Turn
     talk: Audience
     name: str | None
-    time: datetime
+    time: datetime | None
     today: date
     trust: Trust
     before: Turn | None
@@ -96,10 +96,10 @@ def by_rules(
 
     Only the user's turns are read, or in a talk between people (no roles) everybody's. Questions, hypotheses, jokes,
     tasks, other people's words, code, logs, quotations and recalled memories are passed over.
-    `now` dates turns without a time; days are counted in its timezone. With `orders` only what is told to be
-    remembered or forgotten is found, and what is told in a turn that tries to instruct its reader is suspect.
-    `before` is the last that was said before these turns: `forget what I just said` may mean it. With `leaning` there
-    is also what cannot be read by itself: it may say what changed of another statement.
+    `now` dates turns without a time, but those of an import; days are counted in its timezone. With `orders` only
+    what is told to be remembered or forgotten is found, and what is told in a turn that tries to instruct its reader
+    is suspect. `before` is the last that was said before these turns: `forget what I just said` may mean it. With
+    `leaning` there is also what cannot be read by itself: it may say what changed of another statement.
     """
     found: list[_Found] = []
     skipped: list[Skipped] = []
@@ -165,6 +165,7 @@ _POINTS = r"(?i:\b(?:this|that|it|these|those)\b)|[这那它]"
 _NO = r"(?i:no|nope)\b|不是|不对|不"
 """How a question is answered, and something taken back as well."""
 
+_LONG_AGO = timedelta(days=400)
 _PASTED = 2_000
 """Characters from which a turn is a pasted text, of which only orders are heard."""
 
@@ -200,15 +201,16 @@ def _is_order(one: _Found) -> bool:
 def _context(
     turn: Turn, session: Session | None, now: datetime, before: Turn | None, foreign: int | None, asked: str
 ) -> _Context:
-    time = turn.time or now
+    imported = session is not None and session.source.startswith("import:")
+    time = turn.time or (None if imported else now)
     unnamed = turn.speaker.lower() in ("user", "human", "me", "我") or (turn.role == "user" and not turn.speaker)
     return _Context(
         turn=turn,
         talk="agent" if turn.role == "user" else "people",
         name="" if unnamed else turn.speaker or None,
         time=time,
-        today=time.astimezone(now.tzinfo).date(),
-        trust="import" if session is not None and session.source.startswith("import:") else "user",
+        today=(time or now).astimezone(now.tzinfo).date(),
+        trust="import" if imported else "user",
         before=before,
         foreign=foreign,
         asked=asked,
@@ -281,6 +283,8 @@ class _Reading:
     def _day(self, text: str) -> date | None:
         standing = compiled(_EVERY_YEAR).search(text) or compiled(_RECURS).search(text.replace("’", "'"))
         day = None if standing else due(text, self._context.today)
+        if self._context.time is None and due(text, self._context.today - _LONG_AGO) != day:
+            return None  # it hangs on the day on which it was said
         return day if day is not None and day > self._context.today else None
 
     def _obey(self, sentence: Sentence, text: str, cue: Cue) -> None:
@@ -325,7 +329,7 @@ class _Reading:
             cue = Cue("fact", "medium", text)
         if cue is None or (self._context.talk == "people" and cue.kind == "fact" and is_event(text)):
             if is_event(text) and content_size(text) >= 5 and not compiled(_CHORE).match(text):
-                self._new.append(self._note(text))
+                self._new += self._note(text)
             self._last = "" if hanging else text
             return
         one = self._candidate(sentence, text, order=False, whole=text)
@@ -449,9 +453,10 @@ class _Reading:
             told=order or (importance == "high" and compiled(FOR_GOOD).search(without_lead(whole)) is not None),
         )
 
-    def _note(self, text: str) -> NoteCandidate:
-        text = _ended(self._by_itself(without_lead(text)))
-        return NoteCandidate(text=text, time=self._context.time, turn_id=self._context.turn.id)
+    def _note(self, text: str) -> list[NoteCandidate]:
+        """Return the note of what happened; none where nobody knows on which day."""
+        text, time = _ended(self._by_itself(without_lead(text))), self._context.time
+        return [] if time is None else [NoteCandidate(text=text, time=time, turn_id=self._context.turn.id)]
 
     def _by_itself(self, text: str) -> str:
         return text if self._context.name is None else stand_alone(text, self._context.name)

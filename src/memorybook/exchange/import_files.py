@@ -406,7 +406,7 @@ def _stated(context: Context, one: Statement, text: str, mask: Mask, name: str) 
         score=fade.importance_score("medium"),
         scored=now.date(),
         last_activated=now.date(),
-        created=one.time or one.changed or now,
+        created=one.time or one.changed,
         source=f"import:{name}",
         tags=tuple(tag for tag in mask.words(one.tags) if not screen(re.sub(r"[-_/]+", " ", tag))),
         expires=one.expires,

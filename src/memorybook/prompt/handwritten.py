@@ -195,11 +195,6 @@ def _worth(each: tuple[Entry, float]) -> tuple[bool, float, float, date, float]:
     return entry.pinned, round(strength, 2), said, entry.last_activated, strength
 
 
-def day_of(entry: Entry) -> str:
-    """The day an entry was said, `YYYY-MM-DD`."""
-    return (entry.created.date() if entry.created is not None else entry.last_activated).isoformat()
-
-
 def get_prompt_memories(context: Context, top_k: int = fade.PROMPT_BEST) -> tuple[Known, ...]:
     """See `Memory.get_prompt_memories`."""
     _check(top_k, "top_k")

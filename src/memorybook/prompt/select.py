@@ -316,7 +316,6 @@ def _as_now(hit: Hit, before: str, now: Entry, previously: str) -> Hit:
 
 def passage_of(entry: Entry) -> Passage:
     """An entry as a passage that names no lines."""
-    day = (entry.created.date() if entry.created else entry.last_activated).isoformat()
     turn = (entry.source or "").removeprefix("turn:") if (entry.source or "").startswith("turn:") else None
     return Passage(
         "MEMORY.md",
@@ -324,7 +323,7 @@ def passage_of(entry: Entry) -> Passage:
         0,
         entry.text,
         "entry",
-        date=day,
+        date=entry.said_on.isoformat() if entry.said_on else None,
         entry=entry.id,
         category=entry.category,
         score=entry.score,

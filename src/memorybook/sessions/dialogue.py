@@ -212,24 +212,27 @@ def language_of(pieces: Iterable[Piece]) -> Literal["en", "zh"]:
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
-def shown(pieces: Sequence[Piece], *, now: datetime, chinese: bool) -> str:
+def shown(pieces: Sequence[Piece], *, now: datetime, chinese: bool, imported: bool = False) -> str:
     """The pieces between markers, the first as `t1`: a line for each day, then alias, time and speaker before each.
 
-    Days are counted in the timezone of `now`, which also dates turns without a time. Further lines of a text are
-    indented and markers in it broken, so that no text can pass for another's turn.
+    Days are counted in the timezone of `now`, which also dates turns without a time; of an import, the day of such a
+    turn is unknown. Further lines of a text are indented and markers in it broken, so that no text can pass for
+    another's turn.
     """
     lines = [OPEN]
     day = ""
     for number, piece in enumerate(pieces, 1):
         time = (piece.turns[0].time or now).astimezone(now.tzinfo)
         weekday = f"周{'一二三四五六日'[time.weekday()]}" if chinese else _DAYS[time.weekday()]
-        today = f"{time:%Y-%m-%d} {weekday}"
+        today, hour = f"{time:%Y-%m-%d} {weekday}", f"{time:%H:%M} "
+        if imported and piece.turns[0].time is None:
+            today, hour = "日期不详" if chinese else "day unknown", ""
         if today != day:
             lines.append(today)
             day = today
         text = re.sub(r"<(?=\s*/?\s*talk\b)", "< ", piece.text, flags=re.I)
         body = "\n  ".join(line.rstrip() for line in text.splitlines() if line.strip())
-        lines.append(f"t{number} {time:%H:%M} {speaker_of(piece.turns[0])}: {body}")
+        lines.append(f"t{number} {hour}{speaker_of(piece.turns[0])}: {body}")
     return "\n".join([*lines, CLOSE])
 
 

@@ -455,7 +455,7 @@ def planned(
         for id in orders.gone:
             entries.pop(id, None)
         kept, buried = _unforgotten(context, found, work.fresh, orders, now=None if door == BY_IMPORT else now)
-        times = {turn.id: turn.time for turn in work.fresh}
+        times = {turn.id: turn.time or (None if door == BY_IMPORT else now) for turn in work.fresh}
         talk = Talk(now, session, times, heard(context, session))
         ledger = Ledger(dict(entries) if evolving else entries, talk, context.config.conflicts)
         if evolving:

@@ -330,7 +330,7 @@ def _entry(path: str, located: Located) -> Passage:
         entry.text,
         "entry",
         heading=" > ".join(filter(None, filed)),
-        date=utc_day(entry.created) or entry.last_activated.isoformat(),
+        date=entry.said_on.isoformat() if entry.said_on else None,
         entry=entry.id,
         category=entry.category,
         score=entry.score,
