@@ -1,28 +1,18 @@
-"""Messages as JSON objects, each with a role or a speaker and a text: read into turns, and turns into sessions.
-
-Times are read as people and programs write them, English and Chinese. One is never guessed: what does not name a whole
-day, or could mean two days, is None.
-"""
+"""Messages as JSON objects, each with a role or a speaker and a text: read into turns, and turns into sessions."""
 
 from __future__ import annotations
 
 import json
 import os
-import re
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
-from functools import lru_cache
+from datetime import datetime, tzinfo
 from hashlib import sha256
 from itertools import groupby
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from dateutil import parser
-
-from memorybook._light import lazily
 from memorybook.errors import InvalidInput
+from memorybook.formats.timestamps import Order, orders_of, parse_time, readings
 from memorybook.model import Role, Session, Turn
 
 SESSION = ("session", "session_id", "sessionId", "conversation_id", "thread_id")
@@ -111,7 +101,8 @@ def read_messages(messages: Iterable[Mapping[str, Any]], *, timezone: tzinfo) ->
     warnings: list[str] = []
     records = (Record(number, plain(message)) for number, message in enumerate(messages, 1))
     read = (said_in(record, timezone=timezone, warn=warnings.append) for record in records)
-    found = tuple(sessions(filter(None, read), source="messages", titles={}, warn=warnings.append))
+    said = dated(filter(None, read), timezone=timezone, warn=warnings.append)
+    found = tuple(sessions(said, source="messages", titles={}, warn=warnings.append))
     if not found:
         because = f" ({warnings[0]})" if warnings else ""
         raise InvalidInput(f"no message could be read: give each a role or speaker, and a content or text{because}")
@@ -128,7 +119,10 @@ def plain(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def said_in(record: Record, *, timezone: tzinfo, warn: Warn, session: str = "") -> Said | None:
-    """Read the message of one object; None, and a warning, if it has neither text nor tool calls."""
+    """Read the message of one object; None, and a warning, if it has neither text nor tool calls.
+
+    Its time is read as one that stands alone: `dated` reads those of a file together.
+    """
     fields = record.fields
     role, speaker = who_of(fields)
     text, called = content_of(first(fields, *TEXT))
@@ -143,7 +137,7 @@ def said_in(record: Record, *, timezone: tzinfo, warn: Warn, session: str = "") 
     rest = {clean(name): json_safe(value) for name, value in fields.items() if name not in _USED and value is not None}
     stamp = first(fields, *_TIME)
     time = parse_time(stamp, timezone)
-    if stamp is not None and time is None:
+    if stamp is not None and time is None and not readings(word(stamp)):
         warn(f"line {record.line}: {stamp!r} is no time that names one moment; the turn has none")
     return Said(
         text=cut(text, TOOL_TEXT_LIMIT) if role == "tool" else text,
@@ -234,6 +228,40 @@ _DEEPEST = 40
 # --- sessions ----------------------------------------------------------------------------------
 
 
+def dated(
+    said: Iterable[Said], *, timezone: tzinfo, warn: Warn, assumed: Callable[[Iterable[str]], Order] | None = None
+) -> list[Said]:
+    """Return the messages of a file, with the times read together whose day and month may change places.
+
+    Where nothing decides it, the order is what `assumed` says of such times, else those that have two meanings are
+    left out; `warn` is told which.
+    """
+    spoken = list(said)
+    talks: dict[tuple[str, str], list[str]] = {}
+    for one in spoken:
+        if one.stamp and readings(one.stamp):
+            talks.setdefault((one.scope, one.session), []).append(one.stamp)
+    if not talks:
+        return spoken
+    orders = orders_of(talks.values())
+    order = orders[0] if len(orders) == 1 else None
+    unsure = [stamp for talk in talks.values() for stamp in talk if parse_time(stamp, timezone, order) is None]
+    if unsure:
+        shown = repr(" ".join(unsure[0].split()))
+        what = f"{len(unsure)} times such as {shown}" if len(unsure) > 1 else f"the time {shown}"
+        order = assumed(unsure) if assumed and orders else None
+        done = f"{_MEANING[order]} was assumed" if order else "left out"
+        why = "nothing in the file tells which" if orders else "others in the file are in different orders"
+        warn(f"{what} can be read day first or month first, and {why}: {done}")
+    return [
+        one._replace(time=parse_time(one.stamp, timezone, order)) if one.stamp and readings(one.stamp) else one
+        for one in spoken
+    ]
+
+
+_MEANING: Mapping[Order, str] = {"dmy": "day first", "mdy": "month first", "ymd": "year first"}
+
+
 def timed(said: Iterable[Said], begun: datetime | None, ended: datetime | None) -> Iterator[Said]:
     """Yield the messages of a conversation; one without a time has that of the one before, the first has `begun`.
 
@@ -322,112 +350,3 @@ def _turns(uuid: str, said: Iterable[Said], warn: Warn) -> Iterator[Turn]:
 def digest_of(*parts: str) -> str:
     """Return SHA-256 of the parts, in hexadecimal digits."""
     return sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()
-
-
-# --- times as people and programs write them -----------------------------------------------------
-
-
-_YEARS = (1900, 2200)  # a year outside is a serial number or a slip, not the time of a message
-_US_ZONES = {"EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7}
-
-
-def parse_time(value: Any, timezone: tzinfo) -> datetime | None:
-    """Return the moment that `value` names, in UTC; None if it names none, or could mean more than one.
-
-    Reads ISO 8601, seconds to nanoseconds since the epoch, and most English and Chinese spellings (`1:56 pm on 8 May,
-    2023`, `2024/4/1 下午3:05`). A day is its midnight; a time without an offset is in `timezone`.
-    """
-    if isinstance(value, datetime):
-        return _utc(value, timezone)
-    if isinstance(value, int | float):
-        return None if isinstance(value, bool) or abs(value) > 1e20 else _epoch(float(value))
-    if not isinstance(value, str) or len(value) > 100:
-        return None
-    text = value.strip()
-    if re.fullmatch(r"\d{9,19}(\.\d+)?", text):
-        return _epoch(float(text))
-    moment = None
-    if re.match(r"\d{4}-?\d\d-?\d\d", text):
-        with suppress(ValueError):
-            moment = datetime.fromisoformat(text.replace(" UTC", "Z"))
-    moment = moment or _chinese(text) or _other(text)
-    return moment and _utc(moment, timezone)
-
-
-def _utc(moment: datetime, timezone: tzinfo) -> datetime | None:
-    """Return `moment` in UTC, if its year is plausible."""
-    if not _YEARS[0] <= moment.year <= _YEARS[1]:
-        return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=timezone)).astimezone(UTC)
-
-
-def _epoch(number: float) -> datetime | None:
-    """Read seconds since the epoch, or thousandths, millionths, billionths of them, told apart by size."""
-    for limit, unit in ((1e11, 1.0), (1e14, 1e3), (1e17, 1e6), (1e20, 1e9)):
-        if 1e8 <= number < limit:
-            return _utc(datetime.fromtimestamp(number / unit, UTC), UTC)
-    return None
-
-
-def _clock(hour: int, half: str | None) -> int:
-    """Return hour of the day, 0..24, from a clock face and the half of the day it stands in."""
-    if half in ("am", "上午", "早上", "凌晨", "清晨", "早晨"):
-        return 0 if hour == 12 else hour
-    if half in ("pm", "下午", "傍晚"):
-        return hour if hour >= 12 else hour + 12
-    if half in ("晚上", "夜里", "晚"):
-        return hour + 12 if hour <= 12 else hour
-    if half == "中午":
-        return hour + 12 if hour <= 3 else hour
-    return hour
-
-
-_CHINESE = lazily(
-    r"(?i)(\d{4})\s*[年/.\-]\s*(\d{1,2})\s*[月/.\-]\s*(\d{1,2})\s*[日号]?"
-    r"[,，\s]*(?:[(（]?\s*(?:周|星期|礼拜)[一二三四五六日天]\s*[)）]?|[(（]\s*[A-Za-z]+\s*[)）])?[,，\s]*"
-    r"(?:(上午|下午|早上|晚上|凌晨|中午|清晨|早晨|傍晚|夜里|晚|[ap]m)?\s*(\d{1,2})\s*(?:[:：]|时|点钟?)\s*"
-    r"(?:(\d{1,2}|半|整)\s*分?(?:\s*[:：]?\s*(\d{1,2})(?:\.\d+)?\s*秒?)?)?\s*([ap]m)?)?"
-    r"\s*(Z|UTC|[+\-]\d\d:?\d\d)?"
-)
-
-
-def _chinese(text: str) -> datetime | None:
-    """Read year first, in any punctuation, with a weekday, half of the day, hour, offset, or none of them."""
-    found = _CHINESE.fullmatch(text)
-    if found is None:
-        return None
-    year, month, day, before, hour, minute, second, after, offset = found.groups()
-    half = (before or after or "").lower() or None
-    hours = _clock(int(hour), half) if hour else 0
-    minutes = {"半": 30, "整": 0, None: 0}[minute] if minute in ("半", "整", None) else int(minute)
-    if hours > 24 or minutes > 59:
-        return None
-    try:  # hour 24 is the next day's midnight
-        moment = datetime(int(year), int(month), int(day))
-        moment += timedelta(hours=hours, minutes=minutes, seconds=min(int(second or 0), 59))
-        if offset and offset.upper() in ("Z", "UTC"):
-            return moment.replace(tzinfo=UTC)
-        if offset:
-            east = timedelta(hours=int(offset[1:3]), minutes=int(offset[-2:]))
-            return moment.replace(tzinfo=timezone(-east if offset[0] == "-" else east))
-    except (ValueError, OverflowError):
-        return None
-    return moment
-
-
-@lru_cache(maxsize=1024)
-def _other(text: str) -> datetime | None:
-    """Return what dateutil makes of it, if it would say the same on another day and with the day put first."""
-    if not re.search(r"\d", text):
-        return None
-    text = re.sub(r"(?i)(?<![\d:])(1[3-9]|2[0-4])((?::\d\d){1,2})\s*[ap]\.?m\b\.?", r"\1\2", text)  # 13:05 pm
-    zones = {name: hours * 3600 for name, hours in _US_ZONES.items()}
-    found = set()
-    for default, day_first in ((datetime(2001, 1, 1), False), (datetime(2003, 3, 3), True)):
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error")  # an unknown time zone is a warning there, and a wrong hour here
-                found.add(parser.parse(text, default=default, dayfirst=day_first, tzinfos=zones))
-        except (ValueError, OverflowError, TypeError, Warning):
-            return None
-    return found.pop() if len(found) == 1 else None

@@ -1,14 +1,15 @@
 """What other programs keep, read into sessions with turns and into statements. Reading only: nothing is written.
 
-The format is told by the first objects of a file, not by its name. A file may be in a folder, or in a zip archive as it
-was downloaded: nothing is unpacked to disk, and of an archive's names only the last part is ever looked at.
+The format is told by the first objects or lines of a file, not by its name. A file may be in a folder, or in a zip
+archive as it was downloaded: nothing is unpacked to disk, and of an archive's names only the last part is looked at.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import tzinfo
@@ -25,6 +26,7 @@ from memorybook.exchange.importers.foreign_formats import (
     is_history,
     is_mem0,
     is_memory,
+    read_chat,
     read_chatgpt,
     read_claude,
     read_claude_code,
@@ -33,10 +35,27 @@ from memorybook.exchange.importers.foreign_formats import (
     read_markdown,
     read_mem0,
 )
-from memorybook.exchange.importers.records import EXPECTED, Page, Parsed, Statement, Taken, several
+from memorybook.exchange.importers.messengers import (
+    by_day,
+    chat_name,
+    is_signal,
+    is_signal_text,
+    is_telegram,
+    is_telegram_html,
+    is_wechat,
+    is_wechat_csv,
+    is_whatsapp,
+    read_lines,
+    read_signal,
+    read_telegram,
+    read_telegram_html,
+    read_wechat,
+    read_wechat_csv,
+)
+from memorybook.exchange.importers.records import EXPECTED, Page, Parsed, Statement, Taken, several, text_lines
 from memorybook.exchange.importers.records import records as records_in
 from memorybook.formats import sessions_json
-from memorybook.formats.messages_json import TEXT, ImportedSession, Record, Said, Warn, first, said_in, sessions, who_of
+from memorybook.formats.messages_json import TEXT, ImportedSession, Record, Said, Warn, first, sessions, who_of
 from memorybook.formats.sessions_json import Exported
 
 __all__ = ["NAMES", "ImportedSession", "Page", "Reading", "Statement", "Taken", "few", "nothing_in", "opened"]
@@ -49,20 +68,24 @@ _WARNINGS = 100
 
 
 class Format(NamedTuple):
-    """A format.
+    """A format: of JSON objects, or of lines of text.
 
     Attributes:
-        name: By which it is asked for.
+        name: By which it is asked for; formats of one program share it.
         apart: Whether the messages of a session stand together, so that none but them is held.
-        matches: Whether an object is of this format; one of the first of a file is enough.
-        read: Yields what these objects tell, given `timezone`, `warn` and `titles` by name. Titles of sessions found on
-            the way are put into `titles` by the session's name ("" where none is named).
+        matches: Whether an object is of this format; one of the first of a file is enough. Of text, its beginning.
+        read: Yields what these objects, or numbered lines, tell, given `timezone`, `warn` and `titles` by name. Titles
+            of sessions found on the way are put into `titles` by the session's name ("" where none is named).
+        text: Whether it is of lines.
+        chats: Whether it tells of chats between people, each day of which is a session.
     """
 
     name: str
     apart: bool
-    matches: Callable[[Mapping[str, Any]], bool]
+    matches: Callable[[Any], bool]
     read: Callable[..., Iterator[Parsed]]
+    text: bool = False
+    chats: bool = False
 
 
 def _read_exported(
@@ -90,20 +113,20 @@ FORMATS = (
     Format("claude", True, is_claude, read_claude),
     Format("claude-code", False, is_claude_code, read_claude_code),
     Format("codex", False, is_codex, read_codex),
+    Format("telegram", True, is_telegram, read_telegram, chats=True),
+    Format("telegram", True, is_telegram_html, read_telegram_html, text=True, chats=True),
+    Format("signal", True, is_signal, read_signal, chats=True),
+    Format("signal", True, is_signal_text, read_lines, text=True, chats=True),
+    Format("whatsapp", True, is_whatsapp, read_lines, text=True, chats=True),
+    Format("wechat", True, is_wechat_csv, read_wechat_csv, text=True, chats=True),
+    Format("wechat", True, is_wechat, read_wechat, text=True, chats=True),
     Format("mem0", True, is_mem0, read_mem0),
     Format("history", False, is_history, read_history),
-    Format(
-        CHAT,
-        False,
-        lambda fields: first(fields, *TEXT) is not None or "role" in fields,
-        lambda records, *, timezone, warn, titles: filter(
-            None, (said_in(record, timezone=timezone, warn=warn) for record in records)
-        ),
-    ),
+    Format(CHAT, False, lambda fields: first(fields, *TEXT) is not None or "role" in fields, read_chat),
 )
 """In the order in which they are tried."""
 
-NAMES = (*(format.name for format in FORMATS), MARKDOWN)
+NAMES = tuple(dict.fromkeys([*(format.name for format in FORMATS), MARKDOWN]))
 """By which a format can be asked for."""
 
 
@@ -150,26 +173,60 @@ def opened(
             asked for.
     """
     warnings: list[str] = []
+    head, stream = _head(stream)
+    wanted = [each for each in FORMATS if format in (None, each.name)]
+    written = next((each for each in wanted if each.text and each.matches(head)), None)
+    if written is not None:
+        lines = text_lines(path, stream, warnings.append)
+        return _reading(path, lines, written, warnings, scope=scope, timezone=timezone, origin=origin)
     if format == MARKDOWN or (format is None and path.lower().endswith(".md")):
         return Reading(MARKDOWN, read_markdown(path, stream, timezone=timezone, warn=warnings.append), warnings)
     records = records_in(path, stream, warnings.append)
     sample = list(islice(records, _SAMPLE))
     fitting = (
         each
-        for each in FORMATS
-        if format == each.name or (format is None and any(each.matches(record.fields) for record in sample))
+        for each in wanted
+        if not each.text and (format is not None or any(each.matches(record.fields) for record in sample))
     )
     if (chosen := next(fitting, None)) is None:
         raise InvalidInput(f"nothing in {path!r} looks like a conversation; {EXPECTED}" + _because(warnings))
     if strict and chosen.name == CHAT and not any(any(who_of(record.fields)) for record in sample):
         raise InvalidInput(f"nothing in {path!r} looks like a conversation; {EXPECTED}")
-    titles: dict[str, str] = {}
-    told = chosen.read(chain(sample, records), timezone=timezone, warn=warnings.append, titles=titles)
+    read = chain(sample, records)
+    return _reading(path, read, chosen, warnings, scope=scope, timezone=timezone, origin=origin)
+
+
+def _head(stream: Iterable[bytes]) -> tuple[str, Iterable[bytes]]:
+    """Return the beginning of a file, and the file with it still to be read."""
+    peek = getattr(stream, "peek", None)
+    if peek is not None:
+        begins = bytes(peek())
+    else:
+        lines = iter(stream)
+        first_lines = list(islice(lines, 3))
+        begins, stream = b"".join(first_lines), chain(first_lines, lines)
+    return begins.decode("utf-8-sig", "replace"), stream
+
+
+def _reading(
+    path: str,
+    read: Iterator[Any],
+    format: Format,
+    warnings: list[str],
+    *,
+    scope: str | None,
+    timezone: tzinfo,
+    origin: str,
+) -> Reading:
+    """Begin to read what a file holds in its format; the other arguments are those of `opened`."""
+    warn, titles = warnings.append, dict[str, str]()
+    told = format.read(read, timezone=timezone, warn=warn, titles=titles)
     if scope is not None:
         told = _of_scope(path, told, scope)
-    return Reading(
-        chosen.name, _group_sessions(told, chosen, origin or path, titles, warnings.append), warnings, chosen.apart
-    )
+    if format.chats:
+        said = cast("Iterator[Said]", told)
+        told = by_day(said, messenger=format.name, chat=chat_name(path, origin), timezone=timezone, warn=warn)
+    return Reading(format.name, _group_sessions(told, format, origin or path, titles, warn), warnings, format.apart)
 
 
 def _of_scope(path: str, told: Iterator[Parsed], scope: str) -> Iterator[Parsed]:
@@ -227,7 +284,10 @@ def few(warnings: Sequence[str]) -> tuple[str, ...]:
 # --- where an import comes from ------------------------------------------------------------------
 
 
-_SUFFIXES = (".json", ".jsonl", ".ndjson")
+_SUFFIXES = (".json", ".jsonl", ".ndjson", ".txt", ".csv")
+_PAGES = r"messages\d*\.html|(?:chat|index)\.md"
+"""Of chats, as Telegram and signal-export call them."""
+
 _MOST_UNPACKED = 64 << 30
 _MOST_RATIO = 500
 _SMALL = 64 << 20
@@ -281,7 +341,7 @@ def _in_folder(folder: str, warn: Warn) -> Iterator[Source]:
     for here, folders, files in os.walk(
         folder, onerror=lambda error: warn(f"cannot look into {error.filename!r}: {error.strerror}")
     ):
-        beside = {name.lower() for name in folders}
+        beside = {name.lower() for name in (*folders, *files)}
         if ".memorybook" in beside:
             warn(f"{here!r} is a memorybook, left out: `memorybook restore` and `sync-summaries` take from one")
             folders.clear()
@@ -290,16 +350,24 @@ def _in_folder(folder: str, warn: Warn) -> Iterator[Source]:
         for name in sorted(files):
             path = os.path.join(here, name)
             inside = os.path.join(os.path.basename(os.path.abspath(folder)), os.path.relpath(path, folder))
-            if not _wanted(name, inside) or (name == "history.jsonl" and beside & {"sessions", "projects"}):
-                continue  # a history beside sessions holds the prompts of those
+            if not _wanted(name, inside, beside):
+                continue
             with suppress(FileNotFoundError):  # it went away meanwhile
                 found = os.stat(path, follow_symlinks=False)
                 if stat.S_ISREG(found.st_mode):
                     yield Source(path, found.st_size, partial(open, path, "rb"))
 
 
-def _wanted(name: str, inside: str) -> bool:
-    return name.lower().endswith(_SUFFIXES) or is_memory(inside)
+def _wanted(name: str, inside: str, beside: set[str]) -> bool:
+    """Return whether a file may hold memories that no other beside it holds.
+
+    A history beside sessions holds the prompts of those; of a chat that was written as JSON too, that is taken.
+    """
+    name = name.lower()
+    if re.fullmatch(_PAGES, name):
+        return beside.isdisjoint(("result.json", "data.json"))
+    known = name == "history.jsonl" and not beside.isdisjoint(("sessions", "projects"))
+    return not known and (name.endswith(_SUFFIXES) or is_memory(inside))
 
 
 # --- archives ------------------------------------------------------------------------------------
@@ -313,11 +381,16 @@ def _in_archive(path: str, archives: ExitStack, warn: Warn) -> Iterator[Source]:
     except (BadZipFile, NotImplementedError, ValueError) as error:
         raise InvalidInput(f"{path!r} is a broken zip archive ({error}): download it again") from error
     unpacked = 0
+    folders: dict[str, set[str]] = {}
+    for inside in archive.namelist():
+        folder, _, name = inside.replace("\\", "/").rpartition("/")
+        folders.setdefault(folder, set()).add(name.lower())
     for info in sorted(archive.infolist(), key=lambda one: one.filename):
         inside = info.filename.replace("\\", "/")
-        if info.is_dir() or not _wanted(inside.split("/")[-1], inside):
+        folder, _, name = inside.rpartition("/")
+        if info.is_dir() or not _wanted(name, inside, folders[folder]):
             continue
-        name = f"{path}/{inside.split('/')[-1]}"
+        name = f"{path}/{name}"
         unpacked += info.file_size
         if info.flag_bits & 1:
             warn(f"{os.path.basename(name)}: it is encrypted, left out")

@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, time, tzinfo
 from typing import Any
 
 from memorybook.errors import InvalidInput
-from memorybook.exchange.importers.records import Page, Statement, raw_lines, several, tool_results
+from memorybook.exchange.importers.records import Page, Statement, as_object, objects, raw_lines, several, tool_results
 from memorybook.formats.messages_json import (
     TOOL_TEXT_LIMIT,
     Record,
@@ -20,14 +20,15 @@ from memorybook.formats.messages_json import (
     clean,
     content_of,
     cut,
+    dated,
     first,
     json_safe,
-    parse_time,
     role_of,
     said_in,
     timed,
     word,
 )
+from memorybook.formats.timestamps import parse_time
 
 # --- conversations --------------------------------------------------------------------------------
 
@@ -107,7 +108,7 @@ def _chatgpt_branch(record: Record, mapping: Mapping[str, Any], warn: Warn) -> l
     if not isinstance(here, str) or here not in nodes:
         parents = {parent for node in nodes.values() if isinstance(parent := node.get("parent"), str)}
         ends = [id for id in nodes if id not in parents] or list(nodes)
-        times = {id: _object(nodes[id].get("message")).get("create_time") for id in reversed(ends)}
+        times = {id: as_object(nodes[id].get("message")).get("create_time") for id in reversed(ends)}
         fine = {id: time if isinstance(time, float | int) and 0 <= time < 1e20 else 0.0 for id, time in times.items()}
         here = max(fine, key=lambda id: fine[id], default=None)
     path = _up(record, nodes, here, "parent", warn)
@@ -116,8 +117,8 @@ def _chatgpt_branch(record: Record, mapping: Mapping[str, Any], warn: Warn) -> l
 
 def _chatgpt_turns(message: Mapping[str, Any], timezone: tzinfo) -> Iterator[Said]:
     """Yield the turn of a message, unless it was never shown or is empty."""
-    author, content = _object(message.get("author")), _object(message.get("content"))
-    metadata = _object(message.get("metadata"))
+    author, content = as_object(message.get("author")), as_object(message.get("content"))
+    metadata = as_object(message.get("metadata"))
     if any(metadata.get(flag) for flag in _HIDDEN) or word(content.get("content_type")) in _INNER:
         return
     role = role_of(author.get("role"))
@@ -128,7 +129,7 @@ def _chatgpt_turns(message: Mapping[str, Any], timezone: tzinfo) -> Iterator[Sai
         text, calls = "", ({"name": recipient, "arguments": text},)
     elif word(message.get("channel")) == "analysis":
         return  # thoughts
-    media += [word(file.get("name")) for file in _objects(metadata.get("attachments")) if word(file.get("name"))]
+    media += [word(file.get("name")) for file in objects(metadata.get("attachments")) if word(file.get("name"))]
     if not text.strip() and media and role != "tool":
         text = f"[{', '.join(media)}]"
     if not text.strip() and not calls:
@@ -153,10 +154,10 @@ def _text(content: Mapping[str, Any]) -> tuple[str, list[str]]:
     texts: list[str] = []
     media: list[str] = []
     for part in parts if isinstance(parts, list) else []:
-        kind = word(_object(part).get("content_type"))
+        kind = word(as_object(part).get("content_type"))
         if isinstance(part, str):
             texts.append(part)
-        elif isinstance(value := first(_object(part), "text"), str):
+        elif isinstance(value := first(as_object(part), "text"), str):
             texts.append(value)
         elif kind:
             media.append(_MEDIA.get(kind.split("_")[0], kind))
@@ -165,14 +166,6 @@ def _text(content: Mapping[str, Any]) -> tuple[str, list[str]]:
         titled = [word(content.get(name)) for name in ("title", "url") if word(content.get(name))]
         texts += [*titled, value] if isinstance(value, str) else []
     return clean("\n".join(text for text in texts if text.strip())), media
-
-
-def _object(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _objects(value: Any) -> list[Mapping[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 # --- Claude ---------------------------------------------------------------------------------------
@@ -198,7 +191,7 @@ def read_claude(
     for record in records:
         if not _MEMORIES.isdisjoint(record.fields):
             projects = record.fields.get("project_memories")
-            kept = (record.fields.get("conversations_memory"), *_object(projects).values())
+            kept = (record.fields.get("conversations_memory"), *as_object(projects).values())
             texts = [clean(text) for text in kept if isinstance(text, str) and text.strip()]
             yield from (Page(re.sub(_HEADING, r"## \2", text)) for text in texts)
             continue
@@ -206,7 +199,7 @@ def read_claude(
         if not isinstance(messages, list):
             warn(f"conversation {record.line}: no chat_messages, skipped")
             continue
-        shown = _objects(messages)
+        shown = objects(messages)
         if broken := len(messages) - len(shown):
             warn(f"conversation {record.line}: {several(broken, 'message')} that are no objects, left out")
         by_id = {id: message for message in shown if isinstance(id := message.get("uuid"), str)}
@@ -224,7 +217,7 @@ def _claude_turns(message: Mapping[str, Any], timezone: tzinfo) -> Iterator[Said
     text, calls = content_of(content)
     if not text.strip() and isinstance(plain := message.get("text"), str) and not calls:
         text = re.sub(_UNSHOWN, "", clean(plain)).strip()
-    held = [file for kind in ("attachments", "files", "files_v2") for file in _objects(message.get(kind))]
+    held = [file for kind in ("attachments", "files", "files_v2") for file in objects(message.get(kind))]
     files = [name for file in held if (name := word(file.get("file_name")))]
     if not text.strip() and files:
         text = f"[{', '.join(files)}]"
@@ -525,6 +518,16 @@ def _is_prompt(fields: Mapping[str, Any]) -> bool:
 
 def read_history(records: Iterable[Record], *, timezone: tzinfo, warn: Warn, titles: dict[str, str]) -> Iterator[Said]:
     """Yield the messages of a run, or the prompts that a person typed, as turns of the user."""
+    yield from dated(_history(records, timezone, warn), timezone=timezone, warn=warn)
+
+
+def read_chat(records: Iterable[Record], *, timezone: tzinfo, warn: Warn, titles: dict[str, str]) -> Iterator[Said]:
+    """Yield messages that are objects of their own."""
+    said = (said_in(record, timezone=timezone, warn=warn) for record in records)
+    yield from dated(filter(None, said), timezone=timezone, warn=warn)
+
+
+def _history(records: Iterable[Record], timezone: tzinfo, warn: Warn) -> Iterator[Said]:
     session = ""
     for record in records:
         fields = record.fields

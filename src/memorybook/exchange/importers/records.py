@@ -31,7 +31,7 @@ from memorybook.formats.sessions_json import Exported
 
 EXPECTED = (
     "expected JSON Lines of messages (role or speaker, content or text), a JSON array of them, an export of ChatGPT, "
-    "Claude or mem0, a session of Claude Code or Codex, or a history.jsonl"
+    "Claude, mem0, WhatsApp, Telegram, WeChat or Signal, a session of Claude Code or Codex, or a history.jsonl"
 )
 
 
@@ -77,6 +77,16 @@ Taken = ImportedSession | Exported | Statement | Page
 """What a file gives to be taken in."""
 
 
+def as_object(value: Any) -> Mapping[str, Any]:
+    """Return an object as it is; an empty one for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def objects(value: Any) -> list[Mapping[str, Any]]:
+    """Return the objects of a list; none for anything else."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
 def several(count: int, one: str, many: str = "") -> str:
     """`1 line`, `2 lines`, `2 memories`."""
     return f"{count} {one}" if count == 1 else f"{count} {many or one + 's'}"
@@ -110,7 +120,7 @@ def records(name: str, stream: Iterable[bytes], warn: Warn) -> Iterator[Record]:
         _refuse_other_encodings(name, head)
         yield from _array_records(name, _pieces(stream, warn), warn)
         return
-    lines = _lines(name, stream, warn)
+    lines = text_lines(name, stream, warn)
     filled = ((number, line) for number, line in lines if line.strip())
     opening = next(filled, None)
     if opening is None:
@@ -165,7 +175,8 @@ def _pieces(stream: Any, warn: Warn) -> Iterator[str]:
             return
 
 
-def _lines(name: str, stream: Iterable[bytes], warn: Warn) -> Iterator[tuple[int, str]]:
+def text_lines(name: str, stream: Iterable[bytes], warn: Warn) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a file with their numbers, from 1. Raises InvalidInput if it is not UTF-8 text."""
     for number, raw in enumerate(raw_lines(stream), 1):
         if number == 1:
             _refuse_other_encodings(name, raw)
@@ -216,13 +227,19 @@ def _unwrapped(values: Iterable[Any], warn: Warn, number: int = 0) -> Iterator[R
             warn(f"item {number or place}: not an object, skipped")
 
 
+def is_telegram_chat(value: Mapping[str, Any]) -> bool:
+    """Return whether an object is a chat of Telegram, with its messages."""
+    return isinstance(value.get("messages"), list) and word(value.get("type")).endswith(_TELEGRAM_KINDS)
+
+
+_TELEGRAM_KINDS = ("_chat", "_group", "_supergroup", "_channel", "saved_messages", "replies")
 _LISTS = ("conversations", "results", "memories")
 _WHOLE = frozenset(("mapping", "chat_messages", "chats", "memory", "role", "content", "text"))
 
 
 def _wrapped(value: Any) -> list[Any] | None:
     """Return the list for which an object is only the wrapping; None for an object that says something itself."""
-    if not isinstance(value, dict) or not _WHOLE.isdisjoint(value):
+    if not isinstance(value, dict) or not _WHOLE.isdisjoint(value) or is_telegram_chat(value):
         return None
     return next((value[key] for key in ("messages", *_LISTS) if isinstance(value.get(key), list)), None)
 

@@ -1,0 +1,186 @@
+"""Chats of people as messengers export them: every turn on its day, by whoever said it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zipfile
+from datetime import UTC
+from pathlib import Path
+
+import pytest
+
+from conversations import Conversation, read
+from memorybook.errors import InvalidInput
+from memorybook.exchange.importers import opened
+from memorybook.memory import Memory
+
+DATA = Path(__file__).parents[2] / "data" / "messengers"
+ALLERGIC = "I am allergic to nuts."
+ZH = "我对花生过敏。"
+MEDIA, APP = "of media, calls or deleted words alone, left out", "of the app itself, left out"
+
+CHATS: dict[str, tuple[str, list[str], list[str]]] = {
+    "whatsapp_ios_de.txt": ("whatsapp", [f"3 messages {MEDIA}"], [
+        "2023-12-29 21:05:00 Ann: Wir sehen uns am Freitag",
+        "2024-01-03 09:15:02 Ann: Ich bin gegen Nüsse allergisch.\nBitte merken!",
+        "2024-01-03 09:17:00 Bo: Die Karte",
+        "2024-01-03 23:59:59 Cem: Treffen um 10:30 - am Hafen: Tor 2",
+    ]),
+    "whatsapp_ios_zh.txt": ("whatsapp", [f"2 messages {MEDIA}"], [
+        f"2024-01-03 09:15:02 张三: {ZH}\n第二行",
+        "2024-01-03 21:17:00 李四: 好的，记住了",
+        "2024-01-12 12:30:00 张三: 周五见",
+    ]),
+    "WhatsApp Chat with Ann.txt": ("whatsapp", [f"2 messages {MEDIA}", f"2 messages {APP}"], [
+        "2023-12-29 21:05:00 Ann: See you on Friday",
+        f"2024-01-03 09:15:00 Ann: {ALLERGIC}\n\nPlease remember!",
+        "2024-01-03 09:17:00 Bo: The map",
+        "2024-01-03 23:59:00 Bo: Meet at 10:30 - at the harbour: gate 2",
+    ]),
+    "whatsapp_android_us.txt": ("whatsapp", [
+        f"1 message {MEDIA}",
+        "2 times such as '1/3/24, 9:15 PM' can be read day first or month first, and nothing in the file tells which: "
+        "month first was assumed",
+    ], ["2024-01-03 21:15:00 Ann: I moved to Leeds.", "2024-02-04 00:05:00 Bo: Congratulations!"]),
+    "telegram_result.json": ("telegram", [f"1 message {MEDIA}", f"1 message {APP}"], [
+        "2023-12-29 21:05:00 Ann: See you on Friday",
+        "2024-01-03 09:15:02 Ann: I am allergic to nuts, see https://example.org",
+        "2024-01-03 09:17:00 Bo: The map",
+        "2024-01-03 09:18:00 Harbour News: Gate 2 opens at six.",
+    ]),
+    "telegram_all.json": ("telegram", [], [
+        f"2024-01-03 09:15:02 张三: {ZH}", "2024-01-03 09:16:00 李四: 记住了 @zhangsan",
+        "2024-01-04 00:00:00 李四: 牛奶、鸡蛋",
+    ]),
+    "telegram_old_group.json": ("telegram", [f"1 message {APP}"], [
+        "2024-01-03 09:15:02 Ann: Treffen um zehn", "2024-01-03 09:16:00 user2: Ja",
+    ]),
+    "messages.html": ("telegram", [f"1 message {MEDIA}", f"1 message {APP}"], [
+        f"2024-01-03 08:15:02 Ann: {ALLERGIC}\nSee the card <3", "2024-01-03 08:16:00 Ann: Please remember!",
+        "2024-01-03 08:17:00 Bo: I will", "2024-01-03 08:19:00 Harbour News: Gate 2 opens at six.",
+    ]),
+    "wechat_李四.txt": ("wechat", [f"1 message {MEDIA}", f"1 message {APP}"], [
+        f"2024-01-03 09:15:02 张三: {ZH}\n第二行", "2024-01-03 09:17:00 李四: 好的，记住了\n2024-01-05 开会",
+        "2024-01-12 21:31:00 张三: 周五见",
+    ]),
+    "李四_utf8.csv": ("wechat", [f"1 message {MEDIA}", f"1 message {APP}"], [
+        f'2024-01-03 09:15:02 我: {ZH}\n第二行, "重要"', "2024-01-03 09:17:00 李四: 好的，记住了",
+        "2024-01-12 21:30:00 李四: 周五见",
+    ]),
+    "wechat_new.csv": ("wechat", [f"1 message {MEDIA}", f"1 message {APP}"], [
+        f"2024-01-03 09:15:02 张三: {ZH}", "2024-01-03 09:17:00 李四: 好的，记住了",
+    ]),
+    "wechat_chatlog.txt": ("wechat", [f"1 message {MEDIA}", f"1 message {APP}"], [
+        f"2024-01-03 09:15:02 我: {ZH}", "2024-01-03 09:17:00 李四: 好的，记住了",
+    ]),
+    "signal_chat.md": ("signal", [f"3 messages {MEDIA}"], [
+        f"2024-01-03 09:15:02 Ann: {ALLERGIC}  \nPlease remember!", "2024-01-03 09:17:00 Me: I will",
+        "2024-01-04 00:07:00 Ann: 早上好",
+    ]),
+    "signal_export.json": ("signal", [f"1 message {MEDIA}"], [
+        f"2024-01-03 09:15:02 Ann: {ALLERGIC}", "2024-01-04 00:07:00 Me: 好的",
+    ]),
+    "signal_cli.jsonl": ("signal", [f"1 message {MEDIA}"], [
+        f"2024-01-03 09:15:02 Ann: {ALLERGIC}", "2024-01-03 09:17:00 Me: 记住了",
+        "2024-01-03 09:18:20 Cem: Treffen um zehn",
+    ]),
+    "signal_desktop.jsonl": ("signal", [f"1 message {MEDIA}", f"1 message {APP}"], [
+        f"2024-01-03 09:15:02 Ann Lee: {ALLERGIC}", "2024-01-03 09:17:00 Me: I will",
+        "2024-01-04 00:01:00 Ann Lee: 周五见",
+    ]),
+}  # fmt: skip
+
+
+def lines(found: Conversation) -> list[str]:
+    turns = [turn for _, turns in found.sessions for turn in turns]
+    assert all(turn.role == "" for turn in turns)
+    return [f"{turn.time:%Y-%m-%d %H:%M:%S} {turn.speaker}: {turn.text}" for turn in turns if turn.time]
+
+
+def chat(text: str, name: str = "_chat.txt") -> Conversation:
+    return read(name, timezone=UTC, stream=text.encode().splitlines(keepends=True))
+
+
+@pytest.mark.parametrize("name", CHATS)
+def test_every_turn_is_read_with_its_time_and_speaker(name: str) -> None:
+    format, warnings, said = CHATS[name]
+    found = read(str(DATA / name), timezone=UTC)
+    assert (found.format, list(found.warnings), lines(found)) == (format, warnings, said)
+    days = {(one.session.name, turn.time and turn.time.date()) for one in found.sessions for turn in one.turns}
+    assert len(days) == len(found.sessions), "a day of a chat is a session"
+
+
+def test_a_chat_has_its_name_and_answers_know_what_they_answer() -> None:
+    names = {name: read(str(DATA / name), timezone=UTC).sessions[0].session.name for name in CHATS}
+    assert names["WhatsApp Chat with Ann.txt"] == "Ann 2023-12-29"
+    assert (names["telegram_all.json"], names["messages.html"]) == ("登山小组 2024-01-03", "Ann & Bo 2024-01-03")
+    assert (names["李四_utf8.csv"], names["signal_desktop.jsonl"]) == ("李四 2024-01-03", "Ann Lee 2024-01-03")
+    assert chat("[03.01.24, 09:15:02] Ann: a\n[03.01.24, 09:15:03] 李四: b").sessions[0].session.name == (
+        "Ann, 李四 2024-01-03"
+    )
+    for name in ("messages.html", "telegram_result.json"):
+        turns = [turn for one in read(str(DATA / name), timezone=UTC).sessions for turn in one.turns]
+        assert {"reply_to": "3"} in [turn.metadata for turn in turns]
+        assert turns[-1].metadata == {"forwarded_by": "Bo"}
+
+
+@pytest.mark.parametrize(
+    ("stamps", "days", "told"),
+    [
+        (["[29.12.23, 21:00:00]", "[03.01.24, 09:15:02]"], ["2023-12-29", "2024-01-03"], ""),
+        (["[03/01/2024, 21:00:00]", "[05/01/2024, 09:15:02]", "[02/02/2024, 10:00:00]"],
+         ["2024-01-03", "2024-01-05", "2024-02-02"], ""),
+        (["[1/3/24, 9:00:00 PM]", "[1/13/24, 9:15:02 AM]"], ["2024-01-03", "2024-01-13"], ""),
+        (["[03/01/2024, 21:00:00]"], ["2024-01-03"], "day first was assumed"),
+        (["[24/1/3 上午9:00:00]"], ["2024-01-03"], ""),
+        (["[3.1.2024 klo 9.15.02]"], ["2024-01-03"], ""),
+        (["[2024. 1. 3. 오후 9:15:02]"], ["2024-01-03"], ""),
+    ],
+)  # fmt: skip
+def test_the_order_of_day_and_month_is_that_of_the_file(stamps: list[str], days: list[str], told: str) -> None:
+    found = chat("".join(f"{stamp} Ann: hello\n" for stamp in stamps))
+    assert [line[:10] for line in lines(found)] == days
+    assert [warning.rpartition(": ")[2] for warning in found.warnings] == ([told] if told else [])
+
+
+def test_an_export_of_the_same_chat_adds_what_is_new(memory: Memory, tmp_path: Path) -> None:
+    first = memory.import_file(str(DATA / "WhatsApp Chat with Ann.txt"))
+    assert (first.sessions, first.new_turns, first.formats) == (2, 4, ("whatsapp",))
+    _, _, *rest = (DATA / "WhatsApp Chat with Ann.txt").read_text("utf-8").splitlines(keepends=True)
+    whole = "".join(rest).replace("03/01/2024, 11:59\u202fpm", "3.1.2024, 23:59")
+    grown = tmp_path / "WhatsApp Chat with Ann.zip"  # spelled by another phone, without its beginning
+    with zipfile.ZipFile(grown, "w") as archive:
+        archive.writestr("_chat.txt", whole + "13/01/2024, 8:00\u202fam - Ann: Good morning\n")
+        archive.writestr("IMG-20240103-WA0001.jpg", b"")
+    again = memory.import_file(str(grown))
+    assert (again.sessions, again.turns, again.new_turns) == (2, 4, 1)
+
+
+def test_a_folder_of_one_chat_in_two_formats_is_taken_once(memory: Memory, tmp_path: Path) -> None:
+    for name, of in (("data.json", "signal_export.json"), ("chat.md", "signal_chat.md"), ("notes.txt", "")):
+        place = tmp_path / "export" / "Ann" / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(DATA / of, place) if of else place.write_text("2024-01-03 09:15:02 INFO started\nready\n")
+    brought = memory.import_file(str(tmp_path / "export"))
+    assert (brought.formats, brought.turns) == (("signal",), 2)
+    assert any("notes.txt" in warning for warning in brought.warnings)
+    assert {one.name for one in memory.sessions().sessions} == {"Ann 2024-01-03", "Ann 2024-01-04"}
+
+
+def test_one_chat_of_many_is_chosen_by_its_name() -> None:
+    with open(DATA / "telegram_all.json", "rb") as file:
+        found = list(opened("result.json", file, timezone=UTC, scope="登山小组").found)
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("format", ["whatsapp", "wechat", "telegram", "signal"])
+def test_another_text_is_refused(memory: Memory, tmp_path: Path, format: str) -> None:
+    (tmp_path / "a.txt").write_text("2024-01-03 is a day\n")
+    with pytest.raises(InvalidInput):
+        memory.import_file(str(tmp_path / "a.txt"), format=format)
+
+
+def test_a_line_of_json_is_no_chat_of_text() -> None:
+    stream = [json.dumps({"role": "user", "content": "[03.01.24, 09:15:02] Ann: hello"}).encode()]
+    assert read("a.jsonl", timezone=UTC, stream=stream).format == "chat"
