@@ -280,6 +280,26 @@ def test_small_books_answer_first_also_what_was_asked_before(
         }
 
 
+def test_books_in_other_languages_answer_by_words_and_days_are_told(tmp_path: Path) -> None:
+    flags = [
+        str(small.SHIPPED.with_name("languages.jsonl")),
+        "--setting",
+        "words",
+        "backend=sqlite_fts",
+        "--out",
+        str(tmp_path),
+    ]
+    assert small.main(flags) == 0
+    rows = json.loads((tmp_path / "small.json").read_text(encoding="utf-8"))["questions"]
+    for lang, know in (("ja", 0.9), ("ko", 0.85), ("ru", 0.8)):
+        plain = [row for row in rows if row["lang"] == lang and row["kind"] not in ("synonym", "none")]
+        assert sum(row["rank"] == 1 for row in plain) >= 0.93 * len(plain)
+        assert sum(row["knows"] for row in plain) >= know * len(plain)
+        assert sum(row["knows"] for row in rows if (row["lang"], row["kind"]) == (lang, "none")) <= 4
+    across = [row for row in rows if " to " in row["lang"] and row["kind"] != "none"]
+    assert len({row["question"] for row in across}) == 60
+
+
 # --- a served book -------------------------------------------------------------------------------
 
 

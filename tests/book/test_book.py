@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import struct
 import subprocess
 import sys
 import threading
@@ -53,6 +54,61 @@ def test_one_operation_holds_all_its_changes_with_what_was_there_before(book: Bo
     assert operation.changes[0].reason == "edited"
     assert operation.done
     assert [change.before for change in first.changes] == [None, None]
+
+
+SAID = {
+    "en": (
+        "The rent of the flat goes up in March.",
+        "The key is with the neighbour.",
+        "My sister is allergic to nuts.",
+    ),
+    "zh": ("房租下个月涨到五千八。", "备用钥匙在邻居家。", "我妹妹对坚果过敏。"),
+    "ja": ("家賃は来月から上がる。", "鍵は隣の人に預けた。", "妹はナッツのアレルギーがある。"),
+    "ko": ("집세는 다음 달에 오른다.", "열쇠는 이웃에게 맡겼다.", "여동생은 견과류 알레르기가 있다."),
+    "ru": ("Аренда вырастет в марте.", "Ключ лежит у соседки, а не дома.", "У сестры аллергия на орехи."),
+}
+ASKED = {
+    "en": "Which sport did he play yesterday?",
+    "zh": "航班几点起飞？",
+    "ja": "飛行機は何時に出ますか",
+    "ko": "비행기 몇 시에 출발해?",
+    "ru": "Во сколько вылетает самолёт?",
+}
+
+
+class Reader:
+    """Compares languages, and finds nothing."""
+
+    name, dimensions, local = "use/any", 2, True
+
+    def embed(self, texts: Any) -> Any:
+        return (
+            memoryview(struct.pack(f"{2 * len(texts)}f", *[1.0, 0.0] * len(texts))).cast("B").cast("f", (len(texts), 2))
+        )
+
+
+@pytest.mark.parametrize("written", SAID)
+@pytest.mark.parametrize("backend", ["sqlite_hybrid", "sqlite_fts", "scan"])
+def test_an_answer_that_could_not_compare_languages_says_so(tmp_path: Path, written: str, backend: Any) -> None:
+    with memorybook.open(str(tmp_path), config=Config(backend=backend), clock=lambda: NOW) as memory:
+        for text in SAID[written]:
+            memory.remember(text)
+        for asked, question in ASKED.items():
+            answer = memory.search(question)
+            told = [reason for reason in answer.state["degraded"] if "memorybook[multilingual]" in reason]
+            assert len(told) == (asked != written and (written, asked) != ("ja", "zh")), (asked, answer)
+            assert all(("提问" in reason) == (asked == "zh") for reason in told)
+
+
+def test_an_answer_says_nothing_of_languages_where_they_are_compared_or_alike(tmp_path: Path) -> None:
+    with memorybook.open(str(tmp_path / "a"), clock=lambda: NOW, embedder=Reader()) as memory:
+        memory.remember(SAID["zh"][0])
+        assert memory.search(ASKED["en"]).state["degraded"] == []
+    with memorybook.open(str(tmp_path / "b"), clock=lambda: NOW) as memory:
+        memory.remember(SAID["zh"][0])
+        assert memory.search("PostgreSQL").state["degraded"] == []  # a name is of no language
+        memory.remember(SAID["en"][0])
+        assert memory.search(ASKED["en"]).state["degraded"] == []
 
 
 def test_entries_are_added_updated_archived_and_removed(book: Book) -> None:

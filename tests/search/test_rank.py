@@ -392,6 +392,11 @@ def test_an_entry_is_no_echo_even_if_it_is_a_question() -> None:
         "我不知道你的车牌号。",
         "抱歉，我目前还不清楚你的生日，请告诉我。",
         "让我查一下",
+        "申し訳ありません、それについては何も覚えていません。",
+        "はい、確認します。",
+        "죄송합니다, 그것에 대해서는 기억나는 것이 없습니다.",
+        "네, 잠시만요.",
+        "К сожалению, об этом я ничего не знаю.",
     ],
 )
 def test_an_answer_that_only_does_not_know_says_nothing(text: str) -> None:
@@ -408,6 +413,9 @@ def test_an_answer_that_only_does_not_know_says_nothing(text: str) -> None:
         "I don't know why. The server is down.",
         "我不知道你的车牌号，但你的车是红色的。",
         "让我查一下。你的航班是九点四十。",
+        "確認します。便は九時です。",
+        "모르겠습니다. 비행기는 아홉 시에 출발합니다.",
+        "Сейчас проверю. Рейс в девять.",
     ],
 )
 def test_an_answer_that_tells_something_beside_is_kept(text: str) -> None:

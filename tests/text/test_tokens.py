@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybook.text import tokens as t
+from memorybook.text.stop_words import COMMON, NOWHERE, script_of
 from memorybook.text.tokens import figures, number, only_asks, query_words, tokens
 from tables import table
 
@@ -23,7 +24,10 @@ from tables import table
         ("用pnpm安装", ["用", "pnpm", "安", "安装", "装"]), ("きのう", ["き", "きの", "の", "のう", "う"]),
         ("한국", ["한", "한국", "국"]), ("ＡＰＩ　１２３", ["api", "123"]), ("café Zürich", ["cafe", "zurich"]),
         ("Привет", ["привет"]), ("Alice's don't", ["alic", "don't"]), ("3月20日", ["3", "月", "20", "日"]),
-        ("APIs", ["apis", "api"]),
+        ("APIs", ["apis", "api"]), ("リハビリ", ["リ", "リハ", "ハ", "ハビ", "ビ", "ビリ", "リ"]),
+        ("таблетки ТАБЛЕТКОЙ ёлка", ["таблетк", "таблетк", "елк"]), ("καφές καφέ", ["καφ", "καφ"]),
+        ("المدرسة مدرسة", ["مدرس", "مدرس"]), ("किताबें किताब", ["किताब", "किताब"]), ("বাংলা", ["বাংলা"]),
+        ("ที่", ["ท", "ที", "ี", "ี่", "่"]), ("שָׁלוֹם", ["שָׁלוֹם"]),
     ],
 )  # fmt: skip
 def test_words_become_tokens_in_order(text: str, expected: list[str]) -> None:
@@ -86,6 +90,14 @@ def test_a_name_of_a_thousand_parts_is_cut_not_kept_whole() -> None:
         ("小时候的气候", ("小", "小时", "候", "气", "气候")),
         ("什么时候", ("什", "什么", "么", "么时", "时", "时候", "候")),
         ("会议地址", ("会议", "议", "议地", "地址", "址")), ("...", ()),
+        ("娘の保育園は何時までですか", ("娘", "保", "保育", "育", "育園", "園")),
+        ("もなかに何をあげる？", ("もな", "なか", "かに", "あげ", "げる")),
+        ("在庫の京都", ("在庫", "庫", "京", "京都")),
+        ("トークンの期限を教えてください", ("トー", "ーク", "クン", "期", "期限", "限")),
+        ("어머니가 약을 받으시는 날은 언제인가요?", ("어", "어머", "머", "머니", "니", "약", "받", "날")),
+        ("전세 보증금이 얼마였더라", ("전", "전세", "세", "보", "보증", "증", "증금", "금")),
+        ("뭐야?", ("뭐", "뭐야", "야")),
+        ("Сколько таблеток я давал Барсику?", ("таблеток", "дава", "барсик")),
     ],
 )  # fmt: skip
 def test_a_question_is_asked_by_its_telling_words(text: str, expected: tuple[str, ...]) -> None:
@@ -103,9 +115,12 @@ def test_a_long_question_is_bounded_and_distinct() -> None:
     table("""
         How have you been? I am fine. ¦ Really?! ¦ what did we decide about the index ¦ so where is the key
         Do you like tea ¦ Is the server up ¦ 你喜欢什么 ¦ 好吗？ ¦ 吃了吗 ¦ 你呢 ¦ 线上是怎么部署的 ¦ 有没有备份
+        箱根にはいつ行きましたか ¦ 妻が食べられないものは何だっけ。 ¦ 郵便物は誰が受け取ってくれるの
+        カバレッジの目標は ¦ 배포는 무슨 요일에 해
+        회고는 언제 하나요 ¦ 전세 보증금이 얼마였더라 ¦ 회사 식당 영업시간은 ¦ Когда вывоз мусора?
     """),
 )
-def test_questions_are_recognised_in_both_languages(text: str) -> None:
+def test_questions_are_recognised_with_and_without_a_mark(text: str) -> None:
     assert t.is_question(text)
 
 
@@ -114,7 +129,8 @@ def test_questions_are_recognised_in_both_languages(text: str) -> None:
     [
         *table("""
         I like tea. ¦ What a day! ¦ Do the dishes ¦ see https://example.com/?q=1 ¦ 我喜欢咖啡。 ¦ 没什么 ¦ 谁都知道
-        他正忙着呢 ¦ 我不知道什么是索引
+        他正忙着呢 ¦ 我不知道什么是索引 ¦ 今日は寒い。 ¦ いつも紅茶を飲みます。 ¦ 誰かが窓を開けた ¦ どこでも寝られる
+        나는 커피를 좋아한다. ¦ 언제나 일찍 일어난다 ¦ 어디든 괜찮습니다 ¦ 몇 번 가 봤다.
     """),
         "",
     ],
@@ -155,6 +171,23 @@ def test_share_of_cjk_letters(text: str, share: float) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("I like tea", "en"), ("我在 Starbucks 喝的是什么茶", "zh"), ("箱根の温泉に行きました", "en"),
+        ("제주도에 갔다", "en"),        ("我很喜欢这个の字样", "zh"),
+    ],
+)  # fmt: skip
+def test_wording_is_chinese_for_chinese_alone(text: str, language: str) -> None:
+    assert t.language_of("auto", [text]) == language
+
+
+@pytest.mark.parametrize("script", COMMON)
+def test_common_words_of_a_script_are_asked_for_as_they_stand(script: str) -> None:
+    assert script_of(COMMON[script].split(" は")[0]) == script or script == "kana"
+    assert {NOWHERE, *COMMON[script].split()} <= set(query_words(f"{COMMON[script]} {NOWHERE}"))
+
+
+@pytest.mark.parametrize(
     ("text", "names", "left"),
     [
         ("What is Caroline's job", ["Caroline"], "What is job"),
@@ -191,7 +224,26 @@ CHINESE = (
 )
 
 
-@pytest.mark.parametrize("text", [ENGLISH, CHINESE], ids=["english", "chinese"])
+JAPANESE = (
+    "先週の土曜日に家族で箱根の温泉旅館に一泊した。部屋の露天風呂がとてもよかった。新しい炊飯器は五合炊きで、4万2千円だった。"
+    "データベースのバックアップは毎晩2時に保存される。"
+)
+KOREAN = (
+    "지난 주말에 가족과 함께 제주도 서귀포에서 2박 3일을 보냈다. 어머니는 무릎 수술을 받으셨고 "
+    "지금은 매주 월요일에 물리치료를 받으신다. "
+    "데이터베이스는 매일 새벽 3시에 백업한다."
+)
+RUSSIAN = (
+    "Вчера мы с сестрой ездили на дачу и посадили три яблони. Врач посоветовал мне меньше есть соли и больше гулять. "
+    "Собрание перенесли на среду в три часа дня."
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [ENGLISH, CHINESE, JAPANESE, KOREAN, RUSSIAN],
+    ids=["english", "chinese", "japanese", "korean", "russian"],
+)
 def test_the_counter_is_within_fifteen_percent_of_a_real_tokenizer(text: str) -> None:
     tokenizers = pytest.importorskip("tokenizers")
     wordllama = pytest.importorskip("importlib.metadata").distribution("wordllama")
@@ -207,7 +259,7 @@ def test_the_counter_is_within_fifteen_percent_of_a_real_tokenizer(text: str) ->
     table("""
         When do I leave? ¦ Hi there! When do I leave? ¦ when do i leave ¦ Tell me the names of my cats, please.
         I wonder what my licence plate is ¦ For lunch, what do we have? ¦ 我几点走？ ¦ 你好！我几点走？ ¦ 请问公司地址
-        帮我查一下航班号 ¦ 酒店订了没有 ¦ 周末去不去爬山 ¦ 会议是星期几
+        帮我查一下航班号 ¦ 酒店订了没有 ¦ 周末去不去爬山 ¦ 会议是星期几 ¦ 締め切りを教えてください ¦ 마감일 알려 줘
     """),
 )
 def test_a_question_or_a_request_only_asks(text: str) -> None:

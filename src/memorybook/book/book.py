@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import exp
+
 from memorybook._light import (
     TYPE_CHECKING,
     UTC,
@@ -23,7 +25,8 @@ from memorybook.errors import Conflict, InvalidInput, MissingDocument, Unavailab
 from memorybook.search.evidence import weights_for
 from memorybook.search.search import find
 from memorybook.search.types import Answer, Passage, Query, SyncReport
-from memorybook.text.tokens import says_something
+from memorybook.text.stop_words import COMMON, NOWHERE, script_of
+from memorybook.text.tokens import language_of, says_something
 
 if TYPE_CHECKING:
     from typing import TypeVar
@@ -51,6 +54,9 @@ def retried(do: Callable[[], T], *errors: type[Exception], times: int = ATTEMPTS
             return do()
     return do()
 
+
+HARDLY = 0.05
+"""Share of a book's passages in one script up to which it hardly holds any."""
 
 MOST_PATCHED = 32
 """How many operations are carried out together with patches of the documents between them, which cost a rendering each.
@@ -209,7 +215,9 @@ class Book:
             keep=keep,
             explain=explain,
         )
-        degraded = together((*self.degraded, *report.degraded, *candidates.degraded), self.faults())
+        apart = "" if found.has_relevant else self._in_another_language(query, candidates)
+        reasons = (*self.degraded, *report.degraded, *candidates.degraded, *filter(None, [apart]))
+        degraded = together(reasons, self.faults())
         state = {
             "fresh": not report.degraded,  # what sync could not bring in
             "backend": candidates.backend,
@@ -239,6 +247,24 @@ class Book:
         report = self._fallback.sync(self.documents, self.transcripts)
         candidates = self._fallback.candidates(query)
         return report, candidates._replace(degraded=(*candidates.degraded, reason))
+
+    def _in_another_language(self, query: Query, found: Candidates) -> str:
+        """Return why nothing was found, if the book hardly holds the question's script; "" if it was compared."""
+        script = script_of(query.text)
+        kind = (found.embedder or "").partition("/")[0]
+        name = query.text.isascii() and len(query.text.split()) < 2
+        if not script or name or kind not in ("", "static") or found.degraded or found.pending_vectors:
+            return ""
+        probe = query._replace(text=f"{COMMON[script]} {NOWHERE}", pool=1)
+        with suppress(Unavailable):
+            idf = self.index.candidates(probe).idf  # log((passages + 1) / (holding + 0.5)), and holding is 0 for one
+            passages = exp(idf[NOWHERE]) / 2 - 1
+            holding = (passages + 1) / exp(min(idf.values())) - 0.5
+            if holding < HARDLY * passages:
+                from memorybook import locale
+
+                return locale.message("problems.another_language", language_of("auto", [query.text]))
+        return ""
 
     def turns(self, spans: Iterable[tuple[str, int, int]]) -> Sequence[Passage]:
         """Return turns of sessions (uuid) that say something as the last search saw them, see `Index.turns`."""

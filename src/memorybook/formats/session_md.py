@@ -47,7 +47,7 @@ from unicodedata import normalize
 from memorybook.errors import InvalidInput
 from memorybook.formats.entry_block import UNSAFE, escape, reference, unescape
 from memorybook.model import Note, Session, SessionSummary
-from memorybook.text.tokens import han_share
+from memorybook.text.tokens import language_of
 
 _TITLES: Mapping[str, tuple[str, str, str]] = {
     "en": ("Decisions", "Open questions", "Turns"),
@@ -66,9 +66,6 @@ _NUMBERED = re.compile(r"(.*?)(0|[1-9][0-9]{0,8})", re.DOTALL)
 _RANGE = re.compile(r"(.+)\.\.([0-9]{1,9})")
 _MOST_IN_RANGE = 100_000  # turns that are read of one range, and of one page: a few bytes may name any number of them
 
-MOSTLY_HAN = 0.3
-"""Share of CJK letters from which a text counts as Chinese: names and terms in it may well be English."""
-
 
 # --- writing -----------------------------------------------------------------------------------
 
@@ -77,7 +74,7 @@ def render(summary: SessionSummary, *, language: str = "auto") -> str:
     """Render the document in `en`, `zh` or `auto` (by what it says). Raises InvalidInput for another language."""
     if language == "auto":
         said = " ".join([summary.title, summary.summary, *summary.decisions, *summary.open_questions])
-        language = "zh" if han_share(said) >= MOSTLY_HAN else "en"
+        language = language_of(language, [said])
     if language not in _TITLES:
         raise InvalidInput(f"language {language!r} is not known: use 'en' or 'zh'")
     title = escape(_LINE, summary.title)

@@ -25,7 +25,7 @@ from memorybook.mcp.responses import answered, called, refusals, refused, things
 from memorybook.mcp.tool_catalog import ASKS_FIRST, WOULD_GO
 from memorybook.memory import Memory
 from memorybook.search.tool_results import CLOSE, OPEN, marked
-from memorybook.text.tokens import han_share
+from memorybook.text.tokens import language_of
 
 # --- consent ----------------------------------------------------------------------------------------
 
@@ -251,7 +251,7 @@ def _language(memory: Memory, asked: str, question: str = "") -> str:
         return memory.config.language
     listed = () if question or memory.context.absent else memory.entries(state="active", limit=_READ).entries
     told = question or "\n".join(each.entry.text for each in listed)
-    return "zh" if han_share(told) >= 0.3 else "en"
+    return language_of("auto", [told])
 
 
 # --- server -----------------------------------------------------------------------------------------

@@ -456,7 +456,10 @@ def _is_fragment(text: str) -> bool:
 # --- empty answers ----------------------------------------------------------------------------------
 
 _CUTS = dict.fromkeys(map(ord, ",，、:：;；—–"), "\n")
-_LEADS = "i'm sorry|sorry|i apologize|apologies|unfortunately|hmm|well|but|抱歉|很抱歉|对不起|不好意思|很遗憾|但"
+_LEADS = (
+    "i'm sorry|sorry|i apologize|apologies|unfortunately|hmm|well|but|"
+    "申し訳ありません|すみません|죄송합니다|죄송하지만|к сожалению|извините|抱歉|很抱歉|对不起|不好意思|很遗憾|但"
+)
 _UNKNOWN = (
     "i don't know|i do not know|i don't have any information|i don't have information|i don't have that information|"
     "i do not have any information|i don't have anything|i do not have anything|i have nothing|i have no information|"
@@ -471,11 +474,22 @@ _BESIDE = (
     "you haven't told me|you have not told me|please tell me|if you tell me|"
     "你还没告诉我|你没有告诉我|你还没有告诉我|请告诉我"
 )
-_LEAD, _NOT_KNOWN, _ALONG = (tuple(words.split("|")) for words in (_LEADS, _UNKNOWN, _BESIDE))
+_UNKNOWN_AT_END = (
+    "分かりません|わかりません|知りません|覚えていません|存じません|見つかりません|記憶にありません|記録にありません|情報がありません|"
+    "情報はありません|確認します|確認してみます|調べます|調べてみます|探してみます|お待ちください|見てみます|"
+    "모르겠습니다|모르겠어요|모릅니다|몰라요|찾지못했습니다|찾을수없습니다|기억나는것이없습니다|기억이없습니다|기록이없습니다|"
+    "정보가없습니다|확인해볼게요|확인해보겠습니다|확인하겠습니다|알아볼게요|찾아볼게요|잠시만요|기다려주세요|"
+    "не знаю|не помню|не нашёл|не нашла|ничего нет|проверю|посмотрю|поищу|секунду|минуту"
+)
+_LEAD, _NOT_KNOWN, _ALONG, _NOT_KNOWN_AT_END = (
+    tuple(words.split("|")) for words in (_LEADS, _UNKNOWN, _BESIDE, _UNKNOWN_AT_END)
+)
 
 
 def says_nothing(answer: str) -> bool:
-    """Whether an assistant's answer, English or Chinese, only says that it does not know, or that it will look.
+    """Whether an assistant's answer only says that it does not know, or that it will look.
+
+    In English, Chinese, Japanese, Korean or Russian.
 
     >>> [says_nothing(text) for text in ("I don't know your number. What is it?", "I don't know it, but Ann does.")]
     [True, False]
@@ -486,7 +500,8 @@ def says_nothing(answer: str) -> bool:
     for sentence in sentences(answer.replace("’", "'").lower()):
         for part in sentence.translate(_CUTS).replace(" but ", "\nbut ").replace("但", "\n但").splitlines():
             clause = normalise(part)
-            if clause.startswith(_NOT_KNOWN) or clause.lstrip("我目前暂时还也并").startswith(_NOT_KNOWN):
+            begins = clause.lstrip("我目前暂时还也并")
+            if clause.startswith(_NOT_KNOWN) or begins.startswith(_NOT_KNOWN) or clause.endswith(_NOT_KNOWN_AT_END):
                 found = True
             elif says_something(clause) and not (clause in _LEAD or clause.startswith(_ALONG) or clause.endswith("?")):
                 return False

@@ -45,15 +45,16 @@ def without_recalled(text: str) -> str:
 
 
 def is_chinese(text: str) -> bool:
-    """Return whether a text is rather Chinese: a Han character weighs as much as two Latin letters."""
+    """Return whether a text is rather Chinese: a Han character weighs as much as two Latin letters or half a kana."""
     if text.isascii():
         return False
     han = _size(_HAN, text)
-    return han > 0 and han * 2 >= _size(_LATIN, text) * 0.6
+    return han > 0 and han * 2 >= max(_size(_LATIN, text) * 0.6, _size(_KANA, text) * 4)
 
 
 _HAN = re.compile(r"[\u3400-\u9fff]+")
 _LATIN = re.compile(r"[A-Za-z]+")
+_KANA = re.compile(r"[\u3041-\u30ff]+")
 
 
 def _size(runs: re.Pattern[str], text: str) -> int:

@@ -11,7 +11,24 @@ from operator import add
 
 import Stemmer
 
-from memorybook._light import TYPE_CHECKING, Callable, Iterable, Iterator, Memo, NamedTuple, Sequence, lazily, once
+from memorybook._light import (
+    TYPE_CHECKING,
+    Callable,
+    Iterable,
+    Iterator,
+    Memo,
+    NamedTuple,
+    Sequence,
+    lazily,
+    once,
+)
+from memorybook.text.stop_words import (
+    DAYS,
+    FUNCTION_CHARACTERS,
+    STOP_WORDS,
+    script_of,
+    without_phrases,
+)
 
 if TYPE_CHECKING:
     import re
@@ -58,18 +75,35 @@ _KNOWN_PIECES = 65_536
 # possessive groups wrong.
 _CHUNK = r"W(?:(?:[-_./\\@:+#?&=%~']|,(?=[0-9]{3}(?![0-9])))(?://)?W){0,16}(?:\+\+|#)?"
 _ASCII_CHUNK = lazily(_CHUNK.replace("W", "[a-zA-Z0-9_]{1,96}+"))
-_ANY_CHUNK = lazily(_CHUNK.replace("W", r"\w{1,96}+"))
+_MARKS = (  # vowels and the like in words, which `\w` does not hold
+    r"\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0963\u0966-\u0dff\u0e30-\u0e3a\u0e40-\u0e4e\u0eb0-\u0ece"
+    r"\u1000-\u103f\u1780-\u17d3"
+)
+_ANY_CHUNK = lazily(_CHUNK.replace("W", rf"[\w{_MARKS}]{{1,96}}+"))
 _ASKED = lazily(r"[？؟]|\?(?![A-Za-z0-9_/&=%#])")  # a question mark that is not part of an address
 _JOINTS = "-_./\\@:+#?&=%~',"
 _SEGMENTS = lazily(r"[^/\\@:?&=#%~+]+")
-_PARTS = lazily(r"[^\W_]+")
+_PARTS = lazily(rf"(?:[^\W_]|[{_MARKS}])+")
 _HUMP = lazily(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z][a-z])")
 _CONTRACTED = frozenset(("t", "d", "m", "ll", "re", "ve"))
 _EDGES = ".,!?;:()[]\"'。、…《》「」“”"
 _HYPHENATED = lazily(r"[a-z]+(?:-[a-z]+)+")
 _ASCII_LETTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ "
+_TOKENS_OF = (  # by the first byte of a character in UTF-8
+    (_ASCII_LETTERS, 0.2),
+    (bytes(range(128)).translate(None, _ASCII_LETTERS), 1.3),
+    (b"\xd0\xd1", 0.42),  # Cyrillic
+    (bytes({*range(0xC2, 0xE3)} - {0xD0, 0xD1}), 1.0),
+    (b"\xe3", 1.15),  # kana
+    (bytes([*range(0xE4, 0xEA), *range(0xEE, 0xF5)]), 1.5),  # Han
+    (bytes(range(0xEA, 0xEE)), 1.95),  # Hangul
+)
 
 _stem = Stemmer.Stemmer("english", 0).stemWord  # holds the GIL throughout, so threads may share it
+_STEMS = {  # by the block of Unicode that a word begins in; Latin words are stemmed as English ones
+    block: Stemmer.Stemmer(language, 0).stemWord
+    for block, language in ((0x03, "greek"), (0x04, "russian"), (0x06, "arabic"), (0x09, "hindi"))
+}
 
 
 def tokens(text: str) -> list[str]:
@@ -103,25 +137,27 @@ def tokens(text: str) -> list[str]:
 
 def query_words(text: str) -> tuple[str, ...]:
     """Return the distinct telling tokens of a question, at most 128; stop words only if nothing else is left."""
-    words, bare = dict.fromkeys(tokens(text)), text
-    for phrase in () if text.isascii() else _PHRASES:
-        bare = bare.replace(phrase, " ")
-    telling = [
-        word
-        for word in (words if text.isascii() else dict.fromkeys(tokens(bare)))
-        if word not in _STOP_WORDS and _PARTICLES.isdisjoint(word) and not _FUNCTION_CHARACTERS.issuperset(word)
-    ]
+    words = dict.fromkeys(tokens(text))
+    if text.isascii():
+        telling = [word for word in words if word not in STOP_WORDS]
+    else:
+        bare, particles = without_phrases(_nfkc(text))
+        telling = [
+            word
+            for word in dict.fromkeys(tokens(bare))
+            if word not in STOP_WORDS and particles.isdisjoint(word) and not FUNCTION_CHARACTERS.issuperset(word)
+        ]
     return tuple(telling or words)[:MAX_QUERY_WORDS]
 
 
 def is_telling(word: str) -> bool:
     """Return whether a token says much: no single CJK or function character, no word for today."""
-    return word.isascii() or (len(word) > 1 and _FUNCTION_CHARACTERS.isdisjoint(word) and word not in _DAYS)
+    return word.isascii() or (len(word) > 1 and FUNCTION_CHARACTERS.isdisjoint(word) and word not in DAYS)
 
 
 def is_stop_word(word: str) -> bool:
     """Return whether a token takes no part in a question that has others."""
-    return word in _STOP_WORDS
+    return word in STOP_WORDS
 
 
 def normalise(text: str) -> str:
@@ -165,10 +201,11 @@ def han_share(text: str) -> float:
 
 
 def language_of(setting: str, texts: Iterable[str]) -> str:
-    """Return `en` or `zh`: the setting, or for `auto` what the texts are mostly written in."""
+    """Return `en` or `zh`: the setting, or for `auto` `zh` if the texts are Chinese; names in them may be English."""
     if setting != "auto":
         return setting
-    return "zh" if han_share("\n".join(texts)) >= 0.3 else "en"
+    text = "\n".join(texts)
+    return "zh" if han_share(text) >= 0.3 and script_of(text) == "han" else "en"
 
 
 def without_names(text: str, names: Iterable[str]) -> str:
@@ -186,27 +223,33 @@ def without_names(text: str, names: Iterable[str]) -> str:
 
 
 def is_question(text: str) -> bool:
-    """Return whether something is asked in the text, in English or Chinese, with or without a question mark."""
+    """Return whether something is asked in the text, with a question mark or without.
+
+    Without one in English, Chinese, Japanese or Korean.
+    """
     if "?" in text or "？" in text or "؟" in text:
         return _ASKED.search(text) is not None
-    return _ASKING.match(text) is not None or (not text.isascii() and _ASKING_IN_CHINESE.search(text) is not None)
+    if _ASKING.match(text) is not None:
+        return True
+    if text.isascii():
+        return False
+    pattern = _ASKING_IN_JAPANESE_OR_KOREAN if _KANA_OR_HANGUL.search(text) else _ASKING_IN_CHINESE
+    return pattern.search(text) is not None
 
 
 def count_tokens(text: str) -> int:
     """Estimate a language model's tokens; 0 only for empty text.
 
-    Against the Llama 2 tokeniser: English chat -5 %, notes +3 %, Chinese -5 to +3 %, source code +20 %.
+    Against the Llama 2 tokeniser: English chat -5 %, notes +3 %, Chinese -6 to +3 %, Japanese and Korean +-3 %, Russian
+    +-5 %, source code +20 %.
     """
     if not text:
         return 0
-    ascii = text.encode("ascii", "ignore")
-    marks = len(ascii.translate(None, _ASCII_LETTERS))
-    cheap = len(ascii) - marks
-    if len(ascii) == len(text):
-        return round(cheap * 0.2 + marks * 1.3) or 1
-    spaceless = sum(map(_is_spaceless, text))
-    other = len(text) - len(ascii) - spaceless
-    return round(cheap * 0.2 + marks * 1.3 + spaceless * 1.5 + other) or 1
+    data = text.encode("utf-8", "surrogatepass")
+    if text.isascii():
+        marks = len(data.translate(None, _ASCII_LETTERS))
+        return round((len(data) - marks) * 0.2 + marks * 1.3) or 1
+    return round(sum(worth * (len(data) - len(data.translate(None, marks))) for marks, worth in _TOKENS_OF)) or 1
 
 
 class _Pieces(dict[str, tuple[str, ...]]):
@@ -250,9 +293,12 @@ def _characters(run: str) -> list[str]:
 
 def _words_of(chunk: str) -> tuple[str, ...]:
     """Return tokens of one chunk: the whole, its segments, its parts, each distinct one once."""
-    if chunk.isalnum() and (chunk.islower() or chunk.istitle() or chunk.isupper() or chunk.isdigit()):
-        return (_word(chunk.lower()),)
     low = chunk.lower()
+    if "\u0e00" <= low[:1] <= "\u0eff" or "\u1000" <= low[:1] <= "\u109f" or "\u1780" <= low[:1] <= "\u17ff":
+        return tuple(_characters(low))  # Thai, Lao, Burmese, Khmer: no spaces between words either
+    is_word = chunk.isalnum() or (not chunk.isascii() and _PARTS.fullmatch(chunk) is not None)
+    if is_word and (chunk == low or chunk.istitle() or chunk.isupper()):
+        return (_word(low),)
     if low.endswith("'s"):
         return _words(chunk[:-2])
     head, _, tail = low.partition("'")
@@ -282,7 +328,7 @@ def _word(low: str) -> str:
 
         bare = "".join(mark for mark in normalize("NFKD", low) if not combining(mark))
         if not bare.isascii():
-            return low[:_MAX_TOKEN]
+            return str(_STEMS.get(ord(low[0]) >> 8, str)(low[:_MAX_TOKEN]))
         low = bare
     return str(_stem(low[:_MAX_TOKEN]))
 
@@ -337,43 +383,15 @@ _ASKING_IN_CHINESE = lazily(  # by its words
     r"|能不能|可不可以|会不会|要不要|如何)[^\n。！!]{0,80}\Z"
 )
 
-_PARTICLES = frozenset("的了是在我你您他她它们咱吗呢吧啊呀哦嘛么什怎哪谁啥这那和与就都也还又很")
-"""Characters that say nothing themselves nor in a bigram with a neighbour."""
-
-_FUNCTION_CHARACTERS = _PARTICLES.union(
-    "有没或不会要把被给对从到让跟向为以于着过地得之其而但则且若个些每几可能想去来说上下里中时多一"
+_KANA_OR_HANGUL = lazily("[\u3041-\u30ff\uac00-\ud7a3]")
+_ASKING_IN_JAPANESE_OR_KOREAN = lazily(
+    r"(?:(?:です|ます|ました|でした|ません|でしょう|だろう)か|かな|っけ|かね|(?<=[\u3041-\uffdc])は"
+    r"|[니습]까|나요|가요|는가|던가|[을할]까요?|더라|(?<=[가-힣])[은는])[\s。.~～…]*(?:\Z|\n)"
+    r"|\A(?=[^\n]*[ぁ-ヿ])[^\n。]{0,80}(?:何|誰|どこ|いつ|どう|どれ|いくら|いくつ|なぜ|どの|どんな)(?![かも]|でも)"
+    r"[^\n。か]{0,40}(?<!ても)[\s。.~～…]*\Z"
+    r"|\A(?:[^\n.]{0,80}\s)?(?:언제|어디|누구|누가|무엇|무슨|뭐|뭘|왜|어떻게|어떤|어느|얼마나?|며칠|몇)"
+    r"(?!나|든|선가|이든|냐| 전)[^\n.]{0,80}(?<!다)[\s.~…]*\Z"
 )
-"""Characters that say nothing alone or among themselves, but may in a word (会议, 地址)."""
-
-_PHRASES = tuple(
-    """
-什么时候 啥时候 那时候 这时候 什么样 为什么 为啥 多少 多久
-几点 几号 几岁 几月 几次 几个 几种 几位 几级 哪一 哪个 哪里 哪儿 哪些 哪天 哪年
-可不可以 是不是 有没有 能不能 会不会 要不要 还记得 记不记得
-请问 麻烦你 麻烦帮 帮我 告诉我 告诉 查一下 找一下 看一下 来着 到底 究竟 记得 如何 怎样 是否 因为
-之前 曾经 已经 说过 提到过 提到 提过
-""".split()
-)
-"""What says nothing in a Chinese question; cut out whole, else it makes words with the characters beside it."""
-
-_DAYS = frozenset("今天 昨天 明天 前天 后天 最近 现在 目前 当时 今年 去年".split())
-"""Words for times that stand in any talk."""
-
-_STOP_WORDS = frozenset(
-    """
-a an the this that these those there here i me my mine myself you your yourself he him his himself she her
-herself it itself we us our ourselv they them their themselv who whom whose which what when where whi how am is
-are was were be been do doe did done have has had will would shall should can could might must of at by for with
-about against between into through dure befor after abov below to from in out on off over under again further
-then onc and or but nor so if becaus as until while than too veri just also not no onli own same such both each
-few more most other some ani all ever s t d ll m re ve im ive id don't doesn't didn't isn't aren't wasn't
-weren't haven't hasn't hadn't won't wouldn't can't couldn't shouldn't i'm i've i'd i'll you're you've you'd
-you'll he'd he'll she'd she'll it'd it'll we're we've we'd we'll they're they've they'd they'll that'll dont
-doesnt didnt isnt cant pleas tell told say said mention rememb remind
-时候 为何 何时 可以 知道 一下 一个 一些 所以 关于 以前 这样 那样
-""".split()
-)
-"""Tokens that say nothing in a question; stemmed, for stemming some hundred words takes longer than a short search."""
 
 
 # --- numbers of both languages by value ---------------------------------------------------------
@@ -561,6 +579,8 @@ _EMPTY = lazily(
     r"|all ?right|sure(?: thing)?|of course|certainly|will do|i see|thanks|thank you|so much|a lot"
     r"|thanks for (?:telling me|letting me know)"
     r"|(?:i['’]ll|i will) (?:remember|note|keep)(?: that| it| this)?(?: in mind)?|remembered|saved"
+    r"|はい|うん|[わ分]かりました|承知しました|了解(?:です|しました)?|覚えました|ありがとう(?:ございます)?|네|예|응|알겠(?:습니다|어요?)"
+    r"|기억할게요?|감사합니다|고마워요?|고맙습니다|да|хорошо|понятно|понял[аи]?|ладно|спасибо|запомнил[аи]?"
     r"|我?(?:已经?|都)?(?:记下来?|记住|记录|记好|知道|明白|了解)了?|收到|好的?|好嘞|嗯+|哦+|噢|行|没问题|多谢|谢谢你?|当然|[了啦吧呢]"
     r")(?:\W+|(?<=[\u3400-\u9fff])|\Z))*"
 )
@@ -599,6 +619,8 @@ _REQUEST = lazily(
     r"|i (?:wonder|forgot|forget) (?:what|when|where|who|which|whose|why|how|if)\b|do you (?:know|remember)\b)"
     r"|\W*(?:请|麻烦|你|能不能|可以|再|帮忙)*(?:告诉我|(?:帮我|给我)(?:再?[查找看])|[查找看]一下|查查|我?想知道|我?想问|请问)"
     r"|.*(?P<same>[\u4e00-\u9fff])不(?P=same)|.*了没有?\W*\Z|.*(?:星期|周|礼拜)几|.*几[楼袋层次个位种天年级路排座]\W*\Z"
+    r"|.*(?:教えて|見せて)(?:ください|下さい|くれる?|ほしい)?\W*\Z"
+    r"|.*(?:알려|가르쳐|보여) ?(?:줘요?|주세요|줄래요?)\W*\Z"
 )
 _TAG = lazily(
     r"(?i)\W*(?:right|ok|okay|correct|yes|no|remember|huh|you know"
