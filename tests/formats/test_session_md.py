@@ -110,6 +110,10 @@ def test_a_page_without_front_matter_has_a_title_and_a_summary() -> None:
             Session(uuid=UUID, name="S1", created=datetime(2026, 2, 24, 23, tzinfo=UTC)),
             "sessions/2026-02-24-s1-12abcd.md",
         ),
+        (
+            Session(uuid=UUID, name="Ann 2026-02-24", created=datetime(2026, 2, 24, 23, tzinfo=UTC)),
+            "sessions/2026-02-24-ann-12abcd.md",
+        ),
         (Session(uuid=UUID), "sessions/undated-12abcd.md"),
         (Session(uuid=UUID, name="../Ünï code/周会: A*B?\x00"), "sessions/undated-ünï-code-周会-a-b-12abcd.md"),
         (Session(uuid=UUID, name="．．/"), "sessions/undated-12abcd.md"),

@@ -468,8 +468,8 @@ def _pairs(current: Sequence[Entry], since: date | None = None) -> Iterator[Pair
 
 
 def _age(entry: Entry) -> tuple[datetime, date, str]:
-    """Sort old entries first; without a time of making, by the day they were last said."""
-    made = entry.created or datetime.combine(entry.last_activated, time(), UTC)
+    """Sort old entries first; without a time of making, by the day of their writing, and before all if unknown."""
+    made = entry.created or datetime.combine(entry.said_on or date.min, time(), UTC)
     return made, entry.last_activated, entry.id
 
 

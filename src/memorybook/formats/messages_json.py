@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, tzinfo
 from hashlib import sha256
-from itertools import groupby
+from itertools import compress, groupby
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -237,15 +237,15 @@ def dated(
     left out; `warn` is told which.
     """
     spoken = list(said)
-    talks: dict[tuple[str, str], list[str]] = {}
-    for one in spoken:
-        if one.stamp and readings(one.stamp):
-            talks.setdefault((one.scope, one.session), []).append(one.stamp)
-    if not talks:
+    in_question = [bool(one.stamp and readings(one.stamp)) for one in spoken]
+    if not any(in_question):
         return spoken
+    talks: dict[tuple[str, str], list[str]] = {}
+    for one in compress(spoken, in_question):
+        talks.setdefault((one.scope, one.session), []).append(one.stamp)
     orders = orders_of(talks.values())
     order = orders[0] if len(orders) == 1 else None
-    unsure = [stamp for talk in talks.values() for stamp in talk if parse_time(stamp, timezone, order) is None]
+    unsure = [one.stamp for one in compress(spoken, in_question) if order is None and one.time is None]
     if unsure:
         shown = repr(" ".join(unsure[0].split()))
         what = f"{len(unsure)} times such as {shown}" if len(unsure) > 1 else f"the time {shown}"
@@ -254,8 +254,8 @@ def dated(
         why = "nothing in the file tells which" if orders else "others in the file are in different orders"
         warn(f"{what} can be read day first or month first, and {why}: {done}")
     return [
-        one._replace(time=parse_time(one.stamp, timezone, order)) if one.stamp and readings(one.stamp) else one
-        for one in spoken
+        one._replace(time=parse_time(one.stamp, timezone, order)) if asked and order else one
+        for one, asked in zip(spoken, in_question, strict=True)
     ]
 
 

@@ -241,10 +241,11 @@ def _read_moment(text: str | None) -> datetime | None:
 def summary_path(session: Session) -> str:
     """Return the path of a session's summary, `sessions/2026-02-24-NAME-1a2b3c.md`, safe on every system.
 
-    The day of its first turn (or `undated`), its name in lower case, six characters that tell sessions apart.
+    The day of its first turn (or `undated`), its name in lower case (without that day at its end), six characters that
+    tell sessions apart.
     """
     day = session.created.astimezone(UTC).date().isoformat() if session.created else "undated"
-    name = re.sub(r"[\W_]+", "-", normalize("NFKC", session.name).lower()).strip("-")[:40].strip("-")
+    name = re.sub(r"[\W_]+", "-", normalize("NFKC", session.name.removesuffix(day)).lower()).strip("-")[:40].strip("-")
     uuid = session.uuid
     digest = blake2b(uuid.encode(errors="surrogatepass"), digest_size=3).hexdigest()
     short = uuid[-6:].lower() if _UUID.fullmatch(uuid) else digest

@@ -43,13 +43,12 @@ def parse_time(value: Any, timezone: tzinfo, order: Order | None = None) -> date
     text = value.strip()
     if re.fullmatch(r"\d{9,19}(\.\d+)?", text):
         return _epoch(float(text))
-    found = readings(text)
-    if found and order is not None:
-        moment = found.get(order)
-    elif found:
-        moment = _only_reading(text, found)
-    else:
+    named = readings(text)
+    if not named:
         moment = _moment(text)
+    else:
+        day = named.get(order) if order is not None else _only_day(text, named)
+        moment = None if day is None else _moment_of(text, day)
     return moment and _utc(moment, timezone)
 
 
@@ -63,37 +62,43 @@ _NUMBERS = lazily(
 _EAST_ASIAN = lazily(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
 
 
-def readings(stamp: str) -> Mapping[Order, datetime]:
-    """Return the moment that a time names by each order in which its date can be read.
+def readings(stamp: str) -> Mapping[Order, date]:
+    """Return the day that a time names by each order in which its date can be read.
 
-    Empty for a time whose day is not in question, and for one that cannot be read at all.
+    Empty for a time whose day is not in question, and for one that names none.
     """
-    return {} if len(stamp) > 100 or stamp[:4].isdigit() else _readings(stamp)
+    return {} if len(stamp) > 100 or stamp[:4].isdigit() else _numbers(stamp)[0]
 
 
-@lru_cache(maxsize=4096)
-def _readings(stamp: str) -> Mapping[Order, datetime]:
+@lru_cache(maxsize=65536)
+def _numbers(stamp: str) -> tuple[Mapping[Order, date], str, str, str]:
+    """Return the days that three numbers of a time can name, what stands before and behind them, and between them."""
     text = _plain(stamp)
     found = _NUMBERS.match(text)
     if found is None:
-        return {}
-    before, one, _, two, three, after = found.groups()
+        return {}, "", "", ""
+    before, one, between, two, three, after = found.groups()
     spelled: list[tuple[Order, str, str, str]] = [("dmy", one, two, three), ("mdy", two, one, three)]
     if len(one) == 2 and len(three) < 4:
         spelled.append(("ymd", three, two, one))
         if len(three) == 1 or _EAST_ASIAN.search(text):  # the year stands first there
             spelled = spelled[2:]
     elif len(three) == 1:
-        return {}
-    moments: dict[Order, datetime] = {}
+        spelled = []
+    days: dict[Order, date] = {}
     for order, day, month, year in spelled:
+        century = 0 if len(year) == 4 else 2000 if int(year) < 70 else 1900
         with suppress(ValueError):
-            named = date(int(year) + (0 if len(year) == 4 else 2000 if int(year) < 70 else 1900), int(month), int(day))
-            spoken = f"{before}{named.day} {_ENGLISH[named.month - 1]} {named.year} {after}"
-            moment = _moment(spoken if before.strip() else f"{named.isoformat()} {_clocked(after)}".strip())
-            if moment is not None:
-                moments[order] = moment
-    return moments
+            days[order] = date(century + int(year), int(month), int(day))
+    return days, before, after, between
+
+
+def _moment_of(stamp: str, day: date) -> datetime | None:
+    """Read a time whose three numbers name this day."""
+    _, before, after, _ = _numbers(stamp)
+    if before.strip():
+        return _moment(f"{before}{day.day} {_ENGLISH[day.month - 1]} {day.year} {after}")
+    return _moment(f"{day.isoformat()} {_clocked(after)}".strip())
 
 
 def orders_of(talks: Iterable[Sequence[str]]) -> tuple[Order, ...]:
@@ -114,7 +119,7 @@ def orders_of(talks: Iterable[Sequence[str]]) -> tuple[Order, ...]:
     possible = [order for order in get_args(Order) if every and all(order in found for found in every.values())]
     if "dmy" in possible and all(map(is_dotted, every)):
         return ("dmy",)
-    days = {order: [[every[stamp][order].date() for stamp in talk] for talk in in_question] for order in possible}
+    days = {order: [[every[stamp][order] for stamp in talk] for talk in in_question] for order in possible}
     left = [order for order in possible if _go_one_way(days[order])] or possible
     if "ymd" in left and len(left) > 1:
         reach = {order: _reach(days[order]) for order in left}
@@ -125,8 +130,7 @@ def orders_of(talks: Iterable[Sequence[str]]) -> tuple[Order, ...]:
 
 def is_dotted(stamp: str) -> bool:
     """Return whether the date of a time is three numbers with dots between them."""
-    found = _NUMBERS.match(_plain(stamp))
-    return found is not None and found[3] == "."
+    return _numbers(stamp)[3] == "."
 
 
 def _go_one_way(talks: Sequence[Sequence[date]]) -> bool:
@@ -140,13 +144,12 @@ def _reach(talks: Iterable[Sequence[date]]) -> timedelta:
     return max(days) - min(days)
 
 
-def _only_reading(stamp: str, found: Mapping[Order, datetime]) -> datetime | None:
-    """Return what a time means that stands alone; None if that is not certain."""
-    if "dmy" in found and is_dotted(stamp):
-        return found["dmy"]
-    day_last = {moment for order, moment in found.items() if order != "ymd"}
-    meant = day_last or set(found.values())
-    return meant.pop() if len(meant) == 1 else None
+def _only_day(stamp: str, named: Mapping[Order, date]) -> date | None:
+    """Return the day of a time that stands alone; None if it is not certain."""
+    if "dmy" in named and is_dotted(stamp):
+        return named["dmy"]
+    days = {day for order, day in named.items() if order != "ymd"} or set(named.values())
+    return days.pop() if len(days) == 1 else None
 
 
 # --- one moment ----------------------------------------------------------------------------------

@@ -7,8 +7,11 @@ import shutil
 import zipfile
 from datetime import UTC
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from conversations import Conversation, read
 from memorybook.errors import InvalidInput
@@ -184,3 +187,45 @@ def test_another_text_is_refused(memory: Memory, tmp_path: Path, format: str) ->
 def test_a_line_of_json_is_no_chat_of_text() -> None:
     stream = [json.dumps({"role": "user", "content": "[03.01.24, 09:15:02] Ann: hello"}).encode()]
     assert read("a.jsonl", timezone=UTC, stream=stream).format == "chat"
+
+
+PIECES = [
+    "[03.01.24, 09:15:02] ", "03/01/2024, 9:15\u202fpm - ", "[2024-01-03 09:15] ", "2024-01-03 09:15:02 ", "\u200e",
+    "Ann: ", "张三", "\n", "\n\n", "> ", "<", ">", "[", "](./", ")", "(- ", " -)", '"', ",", "99.99.99", "</div>",
+    "StrContent,StrTime,IsSender\n", "<title>Exported Data</title>", '<div class="message default" id="message1">',
+    '<div class="text">',
+]  # fmt: skip
+NAMES = (
+    "messages type chats list text from date id envelope dataMessage message groupInfo syncMessage sentMessage body "
+    "recipient contact group chat chatItem standardMessage timestamp dateSent sender quote conversationId sent_at"
+).split()
+JSON: Any = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.just("2024-01-03"),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=6),
+)
+
+
+@given(st.lists(st.sampled_from(PIECES) | st.text(max_size=6), max_size=12).map("".join))
+def test_any_text_gives_a_conversation_or_is_refused(text: str) -> None:
+    holds(text)
+
+
+@given(JSON, st.sampled_from(["personal_chat", "message"]))
+def test_any_objects_give_a_conversation_or_are_refused(value: Any, kind: str) -> None:
+    holds(json.dumps(value))
+    holds(json.dumps({"type": kind, "messages": [value]}))
+    holds(json.dumps({"chats": {"list": [{"type": kind, "messages": [value, {"type": "message", "text": [value]}]}]}}))
+    for name in ("envelope", "chatItem", "recipient", "chat", "backupTimeMs"):
+        holds(json.dumps({name: value, "sender": value, "body": "a", "date": value, "quote": ""}))
+
+
+def holds(text: str) -> None:
+    try:
+        found = chat(text)
+    except InvalidInput:
+        return
+    for session, turns in found.sessions:
+        assert turns
+        assert len({turn.id for turn in turns}) == len(turns)
+        assert session.turn_ids == tuple(turn.id for turn in turns)
+    assert len({one.session.uuid for one in found.sessions}) == len(found.sessions)

@@ -44,7 +44,7 @@ def by_day(said: Iterable[Said], *, messenger: str, chat: str, timezone: tzinfo,
         chats.setdefault((one.scope or chat, one.session if one.scope or not chat else ""), []).append(one)
     for (name, id), spoken in chats.items():
         others = dict.fromkeys(one.speaker for one in spoken if one.speaker not in (ME, "我"))
-        name = name or ", ".join(list(others)[:4]) or ME
+        name = name or ", ".join(list(others)[:2]) or ME
         days: dict[str, list[Said]] = {}
         day = ""
         for one in spoken:
@@ -106,7 +106,8 @@ _INSERTED = (
     r"\u200e?<[^<>\n:：]{2,30}[:：] ?[^<>\n]+\.\w{2,5}>"  # <attached: 00000012-PHOTO.jpg>
     r"|\u200e<[^<>\n]+>|\s<(?:This message was edited|Diese Nachricht wurde bearbeitet\.?|此消息已编辑|此訊息已編輯)>"
     r"|(?m:^[\u200e]?\S[^\n]*\.\w{2,5} \((?:file attached|Datei angehängt|文件附件|檔案附件|[^()\n]*附[^()\n]*)\)$)"
-    r"|!?\[[^\]\n]*\]\(\.{1,2}/[^)\n]*\)|\n\(- .* -\)|(?m:^\(\( .* \)\)$)"  # signal-export: files, reactions, stickers
+    r"|!?\[[^\[\]\n]{0,300}\]\(\.{1,2}/[^)\n]{0,300}\)"  # files, reactions and stickers of signal-export
+    r"|\n\(- .* -\)|(?m:^\(\( .* \)\)$)"
     r"|(?m:\A\s*(?:^> ?[^\n]*\n+)+)"  # what is answered to
 )
 _SAID_BY_APP = (
