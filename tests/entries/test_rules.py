@@ -263,9 +263,9 @@ def test_a_named_speaker_stands_in_front() -> None:
     assert only("我更喜欢喝茶不喝咖啡", role="", speaker="我").content == "用户更喜欢喝茶不喝咖啡。"
 
 
-def test_an_unknown_speakers_words_are_left_as_they_are() -> None:
-    turn = Turn(id="1", session="s", text="我更喜欢喝茶不喝咖啡", time=NOW)
-    assert found_in(turn).candidates[0].content == "我更喜欢喝茶不喝咖啡。"
+@pytest.mark.parametrize("text", ["我更喜欢喝茶不喝咖啡", "The line to the harbour was moved to platform nine."])
+def test_what_nobody_is_named_to_have_said_is_text_and_no_memory(text: str) -> None:
+    assert found_in(Turn(id="1", session="s", text=text, time=NOW)).candidates == ()
 
 
 @pytest.mark.parametrize(

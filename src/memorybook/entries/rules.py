@@ -94,8 +94,9 @@ def by_rules(
 ) -> Extraction:
     """Find what is worth keeping in these turns by rules, English and Chinese.
 
-    Only the user's turns are read, or in a talk between people (no roles) everybody's. Questions, hypotheses, jokes,
-    tasks, other people's words, code, logs, quotations and recalled memories are passed over.
+    Only the user's turns are read, or in a talk between people (names, no roles) everybody's; what nobody is named to
+    have said is text, and passed over. So are questions, hypotheses, jokes, tasks, other people's words, code, logs,
+    quotations and recalled memories.
     `now` dates turns without a time, but those of an import; days are counted in its timezone. With `orders` only
     what is told to be remembered or forgotten is found, and what is told in a turn that tries to instruct its reader
     is suspect. `before` is the last that was said before these turns: `forget what I just said` may mean it. With
@@ -106,7 +107,7 @@ def by_rules(
     playing = secretive = False
     asked = ""
     for turn in turns:
-        if turn.role not in ("user", ""):
+        if turn.role not in ("user", "") or not (turn.role or turn.speaker):
             asked = _question(turn.text) if turn.role == "assistant" else asked
             continue
         private = compiled(PRIVATE).search(turn.text.replace("’", "'")) is not None

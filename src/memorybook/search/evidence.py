@@ -27,7 +27,7 @@ class Weights(NamedTuple):
         session: Share of the mean of the three best others of the same session or document.
         recency: Bonus of the newest candidate; the oldest gets none, and talk between people half.
         dated: Bonus of what is dated within the days that the question names.
-        strength: Bonus of an entry of full strength.
+        strength: Bonus of an entry of full strength above one of medium strength; a faded one has a discount.
         summary: Discount of a session's summary beside the turns that it repeats.
         asking: Discount of a turn that only asks.
         echo: Discount of what only asks what the question asks, larger than its words are worth.
@@ -60,6 +60,7 @@ class Weights(NamedTuple):
 WEIGHTS: Mapping[str, Weights] = {
     "static": Weights(words=0.6, vector=0.4, about=0.7),
     "local": Weights(words=0.5, vector=0.5, answer=0.7, neighbour=0.15, session=0.3, coverage=0.9, moment=0.5),
+    "use": Weights(words=0.5, vector=0.5, answer=0.7, neighbour=0.15, session=0.3, coverage=0.9, moment=0.5),
     "remote": Weights(words=0.3, vector=0.7, answer=0.7, neighbour=0.15, session=0.3, coverage=0.9, moment=0.5),
     "": Weights(
         words=1.0,
@@ -308,8 +309,8 @@ def speaker(question: str, pool: Pool, weights: Weights) -> Component:
     """For what the person said whom the question names; half for what else may be about that person.
 
     A book is about its user: an entry that rests on no turn counts as said by the user, any other entry, note or
-    document as what may be about the user, unless it rests on a turn in the pool that another said. Who only asks
-    says nothing of anybody.
+    document as what may be about the user, unless it rests on a turn in the pool that another said, or of an imported
+    talk. Who only asks says nothing of anybody.
     """
     asked = asked_person(question, frozenset([p.speaker for p in pool.passages]))
     if not asked:
@@ -327,7 +328,8 @@ def speaker(question: str, pool: Pool, weights: Weights) -> Component:
             return 0.0
         if of_user and passage.entry and not passage.turn:
             return 1.0
-        return SECOND_HAND * (of_user or any(_stands_in(name, passage.text) for name in asked))
+        may_be = of_user and not (passage.turn and passage.trust == "import")
+        return SECOND_HAND * (may_be or any(_stands_in(name, passage.text) for name in asked))
 
     return [weights.speaker * share(passage) for passage in pool.passages]
 
@@ -370,6 +372,12 @@ def session(base: Component, pool: Pool, weights: Weights) -> Component:
     groups: dict[str, list[int]] = {}
     for number, passage in enumerate(pool.passages):
         groups.setdefault(passage.session or passage.path, []).append(number)
+    turns = {(p.session, p.turn) for p in pool.passages if p.source == "turn"}
+
+    def repeats(number: int) -> bool:
+        passage = pool.passages[number]
+        return passage.source == "summary" or (passage.source != "turn" and (passage.session, passage.turn) in turns)
+
     # what is no turn stands far from everything but itself
     place = [p.position if p.source == "turn" else -3 * number for number, p in enumerate(pool.passages, 1)]
     shared = [0.0] * len(base)
@@ -578,7 +586,8 @@ def newer_first(
         The numbers, best first, and what each gained: the newer has the score of the older then.
     """
     gained = [0.0] * len(scores)
-    best = [number for number in ranked[:READ] if _is_told(pool.passages[number])]
+    users = {(p.session, p.turn) for p in pool.passages if p.role == "user"}
+    best = [number for number in ranked[:READ] if _is_told(pool.passages[number], users)]
     if len({pool.passages[number].date for number in best}) < 2:
         return list(ranked), gained
     changes = {number for number in best if speaks_of_change(pool.passages[number].text)}
@@ -632,11 +641,13 @@ def speaks_of_change(text: str) -> bool:
     return any(phrase in spaced for phrase in _CHANGE_PHRASES)
 
 
-def _is_told(passage: Passage) -> bool:
+def _is_told(passage: Passage, users: AbstractSet[tuple[str | None, str | None]]) -> bool:
     """Whether it is dated, and the user's word or written down; a question tells nothing."""
     if not passage.date or passage.asks == 2:
         return False
-    return passage.role == "user" if passage.source == "turn" else passage.source in ("entry", "note")
+    if passage.source == "turn" or (passage.turn and passage.trust == "import"):
+        return (passage.session, passage.turn) in users
+    return passage.source in ("entry", "note")
 
 
 def _is_later(passage: Passage, than: Passage) -> bool:

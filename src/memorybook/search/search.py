@@ -212,6 +212,9 @@ def _whole(entry: Ranked, turn: Ranked, first: Ranked) -> Ranked:
 Strength = Callable[[Passage], float]
 """Strength of an entry's passage today, 0..1; not asked for other sources."""
 
+MEDIUM = 0.6
+"""Strength of a new entry of medium importance: it is worth as much as the turn that it was made of."""
+
 
 class Ranked(NamedTuple):
     """A candidate with its score.
@@ -264,7 +267,7 @@ def rank(
         "recency": evidence.recency(pool, weights),
         "coverage": evidence.coverage(pool, found.idf, weights),
         "dated": evidence.dated(question, pool, weights, today),
-        "strength": [weights.strength * strength(p) if p.entry else 0.0 for p in pool.passages],
+        "strength": [weights.strength * (strength(p) - MEDIUM) if p.entry else 0.0 for p in pool.passages],
     }
     scores: Component = list(map(sum, zip(*components.values(), strict=True)))
     admitted = [
