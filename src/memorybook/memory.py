@@ -1308,6 +1308,10 @@ def _embedder(config: Config, machine: str) -> Embedder:
 
         cache = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "memorybook")
         return LocalEmbedder(remote.model.removeprefix("local/"), cache_dir=cache, dimensions=remote.dimensions)
+    if remote.model == "multilingual":
+        from memorybook.inference.multilingual import MultilingualEmbedder
+
+        return MultilingualEmbedder()
     if remote.model:
         from memorybook.inference.http_client import RemoteEmbedder
 
@@ -1319,6 +1323,6 @@ def _embedder(config: Config, machine: str) -> Embedder:
             batch=remote.batch,
             timeout=remote.timeout,
         )
-    from memorybook.inference.static import StaticEmbedder
+    from memorybook.inference.bundled import BundledEmbedder
 
-    return StaticEmbedder(cache_dir=machine)
+    return BundledEmbedder(machine)
