@@ -1,28 +1,27 @@
-"""The default embedder: the static one, and for a book in other scripts the multilingual one where it is installed."""
+"""The default embedder: the static one, and the multilingual one for a book that holds other scripts."""
 
 from __future__ import annotations
 
 import os
-from contextlib import suppress
-from typing import TYPE_CHECKING
+from math import inf
 
+from memorybook._light import TYPE_CHECKING, suppress
 from memorybook.inference.static import StaticEmbedder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memorybook.protocols import Embedder, Vectors
+    from memorybook.inference.multilingual import MultilingualEmbedder
+    from memorybook.protocols import Vectors
 
 SHARE = 0.05
 """Share of a book's texts that the static embedder cannot read from which the multilingual one takes its place."""
-
-_MARK = "multilingual"
 
 
 class BundledEmbedder:
     """Embeds with the static embedder until a book holds enough that it cannot read, then with the multilingual one.
 
-    The choice is kept in a file in `cache_dir`, so every process makes the same one; deleting it chooses anew.
+    The choice is kept in a file in `cache_dir`, so every process makes the same one; deleting the file chooses anew.
 
     Args:
         cache_dir: The machine folder of the book.
@@ -31,49 +30,39 @@ class BundledEmbedder:
     local = True
 
     def __init__(self, cache_dir: str) -> None:
-        self._mark = os.path.join(cache_dir, _MARK)
-        self._chosen: Embedder = StaticEmbedder(cache_dir)
+        self._mark = os.path.join(cache_dir, "multilingual")
+        self._static = StaticEmbedder(cache_dir)
+        self._choose(self._static)
         if os.path.exists(self._mark):
-            self._choose()
-
-    @property
-    def name(self) -> str:
-        """That of the embedder chosen."""
-        return self._chosen.name
-
-    @property
-    def dimensions(self) -> int:
-        """That of the embedder chosen."""
-        return self._chosen.dimensions
-
-    @property
-    def inline(self) -> float:
-        """As many as the embedder chosen takes."""
-        return getattr(self._chosen, "inline", float("inf"))
+            self._multilingual()
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return unit rows in the order of `texts`; see the embedders."""
+        """Return unit rows in the order of `texts`. Raises EmbedderFailed."""
         return self._chosen.embed(texts)
 
     def expect(self, texts: Sequence[str]) -> None:
-        """Make vectors of these texts meanwhile, if the embedder chosen does."""
-        if isinstance(self._chosen, StaticEmbedder):
-            self._chosen.expect(texts)
+        """Have the static embedder make vectors of these texts meanwhile."""
+        if self._chosen is self._static or not texts:
+            self._static.expect(texts)
 
     def unread(self, share: float) -> None:
         """Take note of the share of the book's texts that got a row of zeros; from `SHARE` on, choose anew."""
-        if share >= SHARE and isinstance(self._chosen, StaticEmbedder) and self._choose():
+        if share >= SHARE and self._chosen is self._static:
+            self._multilingual()
             with suppress(OSError):
                 open(self._mark, "x").close()
 
     def close(self) -> None:
-        """Release what the embedder chosen holds."""
-        self._chosen.close()  # type: ignore[attr-defined]
+        """End what makes vectors meanwhile."""
+        self._static.close()
 
-    def _choose(self) -> bool:
-        from memorybook.inference.multilingual import MultilingualEmbedder, installed
+    def _multilingual(self) -> None:
+        from memorybook.inference.multilingual import MultilingualEmbedder
 
-        if not installed():
-            return False
-        self._chosen = MultilingualEmbedder()
-        return True
+        self._static.close()
+        self._choose(MultilingualEmbedder())
+
+    def _choose(self, embedder: StaticEmbedder | MultilingualEmbedder) -> None:
+        self._chosen = embedder
+        self.name, self.dimensions = embedder.name, embedder.dimensions
+        self.inline: float = getattr(embedder, "inline", inf)
