@@ -428,7 +428,7 @@ class Embedder(Protocol):
 
     Attributes:
         name: Identifies the vectors; another name means they are made again. Starts with the kind:
-            `static/`, `local/` or `remote/`.
+            `static/`, `multilingual/`, `local/` or `remote/`.
         dimensions: Length of a row; 0 while a remote one that was given none has not answered yet.
         local: True if it runs here, so that it is tried again at once after a failure; False if it may be down.
 

@@ -68,7 +68,8 @@ class EmbeddingSettings(NamedTuple):
 
     Attributes:
         base_url, api_key: "" is that of `llm` (see `Config.embedding_base_url`).
-        model: "" is the bundled embedder; `local/` before a folder (`/`, `~/`, `./`) or a name on the hub.
+        model: "" is a bundled embedder, by what the book holds; `multilingual` is always that one; `local/` before a
+            folder (`/`, `~/`, `./`) or a name on the hub.
         dimensions: 0 is the model's own.
         batch: Texts per request.
         timeout: Seconds per request, and that a search waits for the service.

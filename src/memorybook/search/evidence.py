@@ -60,7 +60,7 @@ class Weights(NamedTuple):
 WEIGHTS: Mapping[str, Weights] = {
     "static": Weights(words=0.6, vector=0.4, about=0.7),
     "local": Weights(words=0.5, vector=0.5, answer=0.7, neighbour=0.15, session=0.3, coverage=0.9, moment=0.5),
-    "use": Weights(words=0.6, vector=0.4, about=0.6),
+    "multilingual": Weights(words=0.6, vector=0.4, about=0.6),
     "remote": Weights(words=0.3, vector=0.7, answer=0.7, neighbour=0.15, session=0.3, coverage=0.9, moment=0.5),
     "": Weights(
         words=1.0,

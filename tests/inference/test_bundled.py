@@ -1,0 +1,86 @@
+"""The bundled embedders: what a book holds decides which of them it takes; the multilingual one keeps every promise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+import memorybook
+from conformance.embedder import EmbedderConformance
+from memorybook.inference.multilingual import MultilingualEmbedder
+from memorybook.memory import Memory
+from memorybook.protocols import Embedder
+
+ENGLISH = ["The ferry leaves at six.", "Ann plays the oboe.", "The bike is red.", "We moved the depot to Graz."]
+CHINESE = ["我不吃香菜。", "渡轮六点开。", "店租每月四千五。"]
+
+
+def embedder_of(memory: Memory) -> str:
+    assert memory.context.embedder is not None
+    return memory.context.embedder.name
+
+
+class TestMultilingualEmbedder(EmbedderConformance):
+    texts: ClassVar[list[str]] = [
+        *EmbedderConformance.texts,
+        *CHINESE,
+        "フェリーは六時に出ます。",
+        "Паром отходит в шесть.",
+    ]
+
+    @pytest.fixture
+    def embedder(self) -> Embedder:
+        return MultilingualEmbedder()
+
+    def test_the_same_in_other_languages_is_nearer_than_anything_else(self) -> None:
+        texts = [ENGLISH[0], CHINESE[1], "フェリーは六時に出ます。", "Паром отходит в шесть.", ENGLISH[1], CHINESE[2]]
+        made = np.asarray(MultilingualEmbedder().embed(texts))
+        likeness = made @ made.T
+        assert likeness[:4, :4].min() > likeness[:4, 4:].max()
+
+
+@pytest.mark.parametrize(
+    ("said", "embedder"), [(ENGLISH, "static/"), ([*ENGLISH, *CHINESE], "multilingual/"), (CHINESE, "multilingual/")]
+)
+def test_a_book_takes_the_embedder_that_reads_it_and_keeps_to_it(
+    tmp_path: Path, said: list[str], embedder: str
+) -> None:
+    for _ in range(2):
+        with memorybook.open(tmp_path) as memory:
+            for text in said:
+                memory.append(text)
+            answer = memory.search("ferry")
+            assert embedder_of(memory).startswith(embedder)
+            assert answer.state["pending_vectors"] == 0
+            assert answer.state["degraded"] == []
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("我有什么忌口？", CHINESE[0]),
+        ("What don't I eat?", CHINESE[0]),
+        ("几点的船？", ENGLISH[0]),
+        ("What is the rent?", CHINESE[2]),
+    ],
+)
+def test_questions_find_what_was_written_in_other_words_or_in_another_language(
+    tmp_path: Path, question: str, answer: str
+) -> None:
+    with memorybook.open(tmp_path) as memory:
+        for text in (*ENGLISH, CHINESE[0], CHINESE[2]):
+            memory.append(text)
+        memory.search("boat")
+        assert memory.search(question).hits[0].passage.text == answer
+
+
+def test_an_english_book_with_a_rare_word_of_another_script_stays_with_the_quick_one(tmp_path: Path) -> None:
+    with memorybook.open(tmp_path) as memory:
+        for number in range(60):
+            memory.append(f"The ferry number {number} leaves at six.")
+        memory.append("茶")
+        memory.search("ferry")
+        assert embedder_of(memory).startswith("static/")
