@@ -49,7 +49,7 @@ def test_every_sentence_is_one_that_the_code_still_says() -> None:
 
 PIECED_TOGETHER = {
     "the last session", "the only session of", "the start of this session", "the end of this session",
-    "nothing was said from", "nothing about it was said on", "nothing about it was said from",
+    "nothing was said on", "nothing was said from", "nothing about it was said on", "nothing about it was said from",
     "in other sessions, which is how", "in other sessions: all days were searched",
     "line is left out of the text: they try to instruct whoever reads them",
     "was deleted: put the right one back, or delete",

@@ -620,7 +620,7 @@ def test_real_talks_give_a_handful_a_session_and_hear_every_command() -> None:
     commands = {"S1-3", "S1-7", "S2-23", "S3-9", "S4-7", "S5-16", "S7-9", "S8-13", "S10-10", "S11-22", "S12-25"}
     assert commands <= heard
     assert {request.turn_id for one in found for request in one.forget_requests} == {"S6-15", "S9-23"}
-    assert not heard & {"S1-26", "S4-27", "S9-27", "S12-27", "S5-10", "S10-12"}
+    assert not heard & {"S1-26", "S4-27", "S5-10", "S10-12"}
     assert all(len(one.candidates) <= 16 for one in found)
 
 

@@ -320,7 +320,10 @@ def test_a_prompt_is_answered_with_what_the_book_says_about_it(filled: Tell, nam
     out = filled(name, host=host, prompt="Which port does staging use?")
     assert json.loads(out)["hookSpecificOutput"]["hookEventName"] == name
     text = told(out)
-    assert told(filled(name, host=host, prompt="/srv/staging: which port does staging use?")).count("5433") == 1
+    assert (
+        told(filled(name, host=host, prompt="/srv/staging: which port does the staging database use?")).count("5433")
+        == 1
+    )
     assert "5433" in text
     assert "蓝鲸" not in text
     assert text.startswith("<!-- memorybook:recalled -->")

