@@ -147,6 +147,13 @@ def test_the_order_of_day_and_month_is_that_of_the_file(stamps: list[str], days:
     assert [warning.rpartition(": ")[2] for warning in found.warnings] == ([told] if told else [])
 
 
+def test_texts_of_wechat_may_stand_without_blank_lines_and_old_tables_without_names() -> None:
+    text = "2024-01-03 09:15:02 张三\n你好\n2024-01-03 09:16:02 李四\n嗯\n"
+    assert lines(chat(text, "a.txt")) == ["2024-01-03 09:15:02 张三: 你好", "2024-01-03 09:16:02 李四: 嗯"]
+    rows = "IsSender,StrContent,StrTime\n1,你好,2024-01-03 09:15:02\n0,嗯,2024-01-03 09:16:02\n"
+    assert lines(chat(rows, "王五.csv")) == ["2024-01-03 09:15:02 我: 你好", "2024-01-03 09:16:02 王五: 嗯"]
+
+
 def test_an_export_of_the_same_chat_adds_what_is_new(memory: Memory, tmp_path: Path) -> None:
     first = memory.import_file(str(DATA / "WhatsApp Chat with Ann.txt"))
     assert (first.sessions, first.new_turns, first.formats) == (2, 4, ("whatsapp",))

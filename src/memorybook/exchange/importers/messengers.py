@@ -43,7 +43,7 @@ def by_day(said: Iterable[Said], *, messenger: str, chat: str, timezone: tzinfo,
     for one in dated(said, timezone=timezone, warn=warn, assumed=_likely_order):
         chats.setdefault((one.scope or chat, one.session if one.scope or not chat else ""), []).append(one)
     for (name, id), spoken in chats.items():
-        others = dict.fromkeys(one.speaker for one in spoken if one.speaker not in (ME, "我"))
+        others = dict.fromkeys(one.speaker for one in spoken if one.speaker not in ("", ME, "我"))
         name = name or ", ".join(list(others)[:2]) or ME
         days: dict[str, list[Said]] = {}
         day = ""
@@ -51,7 +51,7 @@ def by_day(said: Iterable[Said], *, messenger: str, chat: str, timezone: tzinfo,
             local = one.time and one.time.astimezone(timezone)
             day = local.date().isoformat() if local else day
             spelled = local.replace(tzinfo=None).isoformat() if local and not one.id else one.stamp
-            days.setdefault(day, []).append(one._replace(stamp=spelled))
+            days.setdefault(day, []).append(one._replace(stamp=spelled, speaker=one.speaker or name))
         if len(days) > 1 and "" in days:  # what stands before the first time
             later = next(day for day in days if day)
             days[later] = days.pop("") + days[later]
@@ -135,7 +135,7 @@ def is_signal_text(head: str) -> bool:
 def read_lines(lines: Lines, *, timezone: tzinfo, warn: Warn, titles: dict[str, str]) -> Iterator[Said]:
     """Yield the messages of a chat; a line that does not begin with a time goes on with the one before."""
     left = Counter[str]()
-    for number, stamp, opening, rest in _blocks(lines, lambda line: _parts(re.fullmatch(_LINE, line))):
+    for number, stamp, opening, rest in _blocks(lines, lambda number, line: _parts(re.fullmatch(_LINE, line))):
         who = re.match(r"([^:\"“”„«»]{1,80}): ?", opening)
         if who is None:
             left[_SYSTEM] += 1
@@ -155,12 +155,14 @@ def _parts(found: re.Match[str] | None) -> tuple[str, str] | None:
     return found and (found[1] or found[2], found[3])
 
 
-def _blocks(lines: Lines, parted: Callable[[str], tuple[str, str] | None]) -> Iterator[tuple[int, str, str, list[str]]]:
+def _blocks(
+    lines: Lines, parted: Callable[[int, str], tuple[str, str] | None]
+) -> Iterator[tuple[int, str, str, list[str]]]:
     """Yield the number, time, rest and further lines of each message; `parted` finds the line that one begins with."""
     block: tuple[int, str, str, list[str]] | None = None
     for number, raw in lines:
         line = raw.rstrip("\r\n").removeprefix("\ufeff")
-        if begun := parted(line):
+        if begun := parted(number, line):
             if block:
                 yield block
             block = (number, *begun, [])
@@ -199,15 +201,16 @@ def is_wechat_csv(head: str) -> bool:
 def read_wechat(lines: Lines, *, timezone: tzinfo, warn: Warn, titles: dict[str, str]) -> Iterator[Said]:
     """Yield the messages of a chat as text."""
     left = Counter[str]()
-    blank = True
+    written = [(number, raw.rstrip("\r\n").removeprefix("\ufeff")) for number, raw in lines]
+    above = ["", *(line.strip() for _, line in written)]
+    headed = [bool(above[place]) for place, (_, line) in enumerate(written) if re.fullmatch(_HEADER, line)]
+    spaced = 2 * sum(headed) < len(headed)  # else a line of time and name begins a message wherever it stands
 
-    def parted(line: str) -> tuple[str, str] | None:
-        nonlocal blank
-        found = re.fullmatch(_HEADER, line) if blank else None
-        blank = not line.strip()
+    def parted(number: int, line: str) -> tuple[str, str] | None:
+        found = re.fullmatch(_HEADER, line) if not (spaced and above[number - 1]) else None
         return found and ((found[1], found[2]) if found[1] else (found[4], found[3]))
 
-    for number, stamp, name, rest in _blocks(lines, parted):
+    for number, stamp, name, rest in _blocks(written, parted):
         own = "(我)" in name
         speaker = re.sub(r"\s*(?:\[[^\]]*\]|\([\w@.-]+\))\s*", "", name)
         text = re.sub(r"\A(?:> ?[^\n]*\n)+", "", "\n".join(rest).strip())
@@ -219,7 +222,7 @@ def read_wechat_csv(lines: Lines, *, timezone: tzinfo, warn: Warn, titles: dict[
     """Yield the messages of a table; a chat by `TalkerId`."""
     left = Counter[str]()
     rows = csv.DictReader(line.removeprefix("\ufeff").replace("\0", "") for _, line in lines)
-    for row in rows:
+    for row in _rows(rows, warn):
         fields = {key: (value or "").strip() for key, value in row.items() if isinstance(key, str) and value}
         own = fields.get("IsSender") == "1"
         name = first(fields, "发送人", "Remark", "备注", "NickName", "昵称", "Sender") or ""
