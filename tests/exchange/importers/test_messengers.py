@@ -151,7 +151,9 @@ def test_texts_of_wechat_may_stand_without_blank_lines_and_old_tables_without_na
     text = "2024-01-03 09:15:02 张三\n你好\n2024-01-03 09:16:02 李四\n嗯\n"
     assert lines(chat(text, "a.txt")) == ["2024-01-03 09:15:02 张三: 你好", "2024-01-03 09:16:02 李四: 嗯"]
     rows = "IsSender,StrContent,StrTime\n1,你好,2024-01-03 09:15:02\n0,嗯,2024-01-03 09:16:02\n"
-    assert lines(chat(rows, "王五.csv")) == ["2024-01-03 09:15:02 我: 你好", "2024-01-03 09:16:02 王五: 嗯"]
+    found = chat(rows + f"0,{'长' * 200_000},2024-01-03 09:17:02\n", "王五.csv")
+    assert lines(found) == ["2024-01-03 09:15:02 我: 你好", "2024-01-03 09:16:02 王五: 嗯"]
+    assert found.warnings == ("line 4: field larger than field limit (131072), skipped",)
 
 
 def test_an_export_of_the_same_chat_adds_what_is_new(memory: Memory, tmp_path: Path) -> None:

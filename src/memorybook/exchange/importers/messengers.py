@@ -239,6 +239,16 @@ def read_wechat_csv(lines: Lines, *, timezone: tzinfo, warn: Warn, titles: dict[
     _report(left, warn)
 
 
+def _rows(rows: csv.DictReader[str], warn: Warn) -> Iterator[Mapping[Any, Any]]:
+    while True:
+        try:
+            yield next(rows)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            warn(f"line {rows.line_num + 1}: {error}, skipped")
+
+
 def _wechat(text: str, speaker: str, stamp: str, number: int, timezone: tzinfo, left: Counter[str]) -> Iterator[Said]:
     if speaker.startswith("系统消息") or re.fullmatch(_WECHAT_SYSTEM, text):
         left[_SYSTEM] += 1
