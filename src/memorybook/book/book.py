@@ -258,6 +258,8 @@ class Book:
         probe = query._replace(text=f"{COMMON[script]} {NOWHERE}", pool=1)
         with suppress(Unavailable):
             idf = self.index.candidates(probe).idf  # log((passages + 1) / (holding + 0.5)), and holding is 0 for one
+            if NOWHERE not in idf:  # no passage is there
+                return ""
             passages = exp(idf[NOWHERE]) / 2 - 1
             holding = (passages + 1) / exp(min(idf.values())) - 0.5
             if holding < HARDLY * passages:
