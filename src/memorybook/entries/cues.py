@@ -170,13 +170,13 @@ FOR_GOOD = (
 """What makes an order to an agent one for good."""
 
 DECIDED = (
-    r"(?i:\b(?:decided|settled\s+on|agreed|chose|chosen|picked|final\s+decision|decision\s*:)\b|"
-    r"\b(?:let's|lets|we'll|we\s+will|we're|I'll|I'm)\s+(?:go(?:ing)?\s+(?:ahead\s+)?with|us(?:e|ing)|"
+    r"(?i:\b(?:(?:decided|settled\s+on|agreed|chose|chosen|picked|final\s+decision|decision\s*:)\b|"
+    r"(?:let's|lets|we'll|we\s+will|we're|I'll|I'm)\s+(?:go(?:ing)?\s+(?:ahead\s+)?with|us(?:e|ing)|"
     r"stick(?:ing)?\s+(?:with|to)|"
     r"adopt(?:ing)?|switch(?:ing)?\s+to|drop(?:ping)?|migrat(?:e|ing)|keep(?:ing)?)\s+(?!(?:this|that|it|you|your|me|"
     r"in\s+touch)\b)|"
-    r"^go\s+with\s)|决定|敲定|拍板|定了|就(?:用|选|定)|(?:统一|一律)(?:用|走|改|换|采用|写|存|按)|(?:改|换)(?:成|为|"
-    r"用)|那就(?![这那是好行算])"
+    r"^go\s+with\s))|(?=[\u3400-\u9fff])(?:决定|敲定|拍板|定了|就(?:用|选|定)|(?:统一|一律)(?:用|走|改|换|采用|写|存|按)|(?:改|换)(?:成|为|"
+    r"用)|那就(?![这那是好行算]))"
 )
 _TASK = (
     r"(?i:(?:(?:please|now|then|so|and|also|but|just|ok|okay|well|first|right)[,\s]+)*(?:"
@@ -206,47 +206,48 @@ _HOW_TO_SPEAK = (
 
 _NOT_MEANT = (
     # a secret, or what was one; an aside
-    r"^[(（\[]|\[REDACTED|(?:\d[ -]?){13,19}(?![\d-])|\s/\s(?=\S*\d)(?=\S*[A-Za-z])[^\s,，。]{8}|"
-    r"(?i:\b(?:login|password|passcode|passphrase|credentials?)\b)|"
-    r"(?:密码|口令)\W*[是为]?\W*(?=\d*[A-Za-z])\w{6}|"
+    r"^[(（\[]|\[REDACTED|[😂🤣😅😆😜🙃]|(?:\d[ -]?){13,19}(?![\d-])|\s/\s(?=\S*\d)(?=\S*[A-Za-z])[^\s,，。]{8}|"
+    r"(?i:\b(?:(?:login|password|passcode|passphrase|credentials?)\b|"
     # it may be so, or might
-    r"(?i:\b(?:someone|somebody|something|if|unless|suppose|supposing|imagine|wish|pretend|maybe|perhaps|probably|"
+    r"(?:someone|somebody|something|if|unless|suppose|supposing|imagine|wish|pretend|maybe|perhaps|probably|"
     r"might|could|would(?!\s+(?:much\s+)?rather)|"
     r"hypothetically|for\s+example|e\.g\.|wonder|whether|what\s+if|as\s+though|not\s+sure|wanting\s+to|undecided|who\s+knows)\b|"
     r"^(?:as\s+of|for)\s+now,?\s+(?:the|it|this|all)\b|^(?:what|how)\s|^we(?:'ve|\s+have)?(?:\s+(?:all|"
     r"both))?\s+(?:agreed|settled)\s+(?:on|to)\s+(?:that|it|this)\b[^,]*$|"
-    r"\b(?:haven't|have\s+not|hasn't|not|never|no(?:thing|body)(?:'s)?|can't|cannot|still|n't)\s+(?:\w+\s+){0,2}?(?:decided?|"
+    r"(?:haven't|have\s+not|hasn't|not|never|no(?:thing|body)(?:'s)?|can't|cannot|still|n't)\s+(?:\w+\s+){0,2}?(?:decided?|"
     r"agreed?|settled?|chosen)\b|"
-    r"\bdecided\s+(?:nothing|what|how|if|when|which|where)\b)|"
-    r"^那?(?:我们)?就这么(?:说)?定了。?$|如果|要是|假如|假设|万一|倘若|要不(?![然要得])|也许|可能|说不定|大概|估计|"
-    r"好像|琢磨|不[\u4e00-\u9fff]{1,2}我就|想象|幻想|哪天|[还都]没(?:有?决)?定|没(?:定|拍板|想好|决定|敲定)|决定不了|待定|"
-    r"(?:考虑|打算|准备|计划)(?!.*\d)|还有[^，。]{1,4}[天周个]|"
+    r"decided\s+(?:nothing|what|how|if|when|which|where)\b|"
     # in jest
-    r"(?i:\b(?:lol|lmao|rofl|jk|ha(?:ha)+|joking|kidding|joke)\b)|哈哈|嘻嘻|呵呵|开(?:个|玩)|玩笑|逗你|说着玩|闹着玩|"
-    r"[😂🤣😅😆😜🙃]|"
+    r"(?:lol|lmao|rofl|jk|ha(?:ha)+|joking|kidding|joke)\b|"
     # somebody else's words
-    r"(?i:\b(?:he|she|they|people|someone|somebody|everyone|who|(?:my|our|his|her|the)\s+(?!(?:doctor|physio|dentist|"
+    r"(?:he|she|they|people|someone|somebody|everyone|who|(?:my|our|his|her|the)\s+(?!(?:doctor|physio|dentist|"
     r"vet|surgeon|"
     r"neurologist|consultant)\b)(?:\w+\s+)?\w+|(?!(?:I|We|Dr)\b)(?-i:[A-Z])\w+)\s+(?:said|says|told|thinks?|thought|"
     r"asked|claims?|claimed|wrote|reckons?|"
-    r"swears?|insists?|jokes?)\b|\b(?:his|her|their)\s+words\b|\b(?:allegedly|supposedly|apparently)\b|\breads:)|"
-    r"(?:他们?|她们?|人家|有人|别人|网上|[同网朋室]友|同[事学]|老板|客户|领导|邻居|[奶爷爸妈哥姐弟妹姨婆姑]|弟媳|"
-    r"亲戚|猎头|销售|广告[里上]?)[^，,。]{0,8}?"
-    r"(?:说(?!好|定)|讲(?!课)|认为|问|写的?是|喊|念叨|觉得)|我[^，,。我会]{1,4}[说讲问]|原话|据说|听说|吹[吧牛]|书上|"
-    r"文章里|发来的|通知[：:]|人工智能|(?i:\bAI\s+assistants?\b)|"
+    r"swears?|insists?|jokes?)\b|(?:his|her|their)\s+words\b|(?:allegedly|supposedly|apparently)\b|reads:|AI\s+assistants?\b|"
     # a mood, an opinion, talk about the talk
-    r"(?i:\b(?:I|we)\s+(?:just\s+|really\s+|don't\s+|do\s+not\s+|can't\s+|still\s+)*(?:think|guess|feel|hope|want\s+to|bet|"
+    r"(?:I|we)\s+(?:just\s+|really\s+|don't\s+|do\s+not\s+|can't\s+|still\s+)*(?:think|guess|feel|hope|want\s+to|bet|"
     r"believe|mean|suppose|know|"
-    r"remember|wonder|swear|understand|see|agree)\b|\bI'm\s+(?:(?:a\s+bit|so|very|really|just|not)\s+)*(?:trying|"
+    r"remember|wonder|swear|understand|see|agree)\b|I'm\s+(?:(?:a\s+bit|so|very|really|just|not)\s+)*(?:trying|"
     r"looking|thinking|wondering|"
     r"feeling|going\s+to|getting|seeing|stuck|tired|sorry|happy|glad|afraid|sure|back|done\s+here|curious|confused|"
     r"bored|sad)\b|"
     r"^(?:I|we)\s+(?:\w+\s+)?(?:like|love|hate)\s+(?:that|this|it|these|those|you|your|how|what|the\s+\w+\s*(?:idea|"
     r"one|plan|way|look|sound)?[.!]*$)|"
-    r"\b(?:thank(?:s|\s+you)|never\s+mind|you\s+(?:won't|wouldn't)\s+believe|can\s+you\s+imagine)\b)|"
+    r"(?:thank(?:s|\s+you)|never\s+mind|you\s+(?:won't|wouldn't)\s+believe|can\s+you\s+imagine)\b))|"
+    # the same in Chinese
+    r"(?=[\u3400-\u9fff])(?:(?:密码|口令)\W*[是为]?\W*(?=\d*[A-Za-z])\w{6}|"
+    r"^那?(?:我们)?就这么(?:说)?定了。?$|如果|要是|假如|假设|万一|倘若|要不(?![然要得])|也许|可能|说不定|大概|估计|"
+    r"好像|琢磨|不[\u4e00-\u9fff]{1,2}我就|想象|幻想|哪天|[还都]没(?:有?决)?定|没(?:定|拍板|想好|决定|敲定)|决定不了|待定|"
+    r"(?:考虑|打算|准备|计划)(?!.*\d)|还有[^，。]{1,4}[天周个]|"
+    r"哈哈|嘻嘻|呵呵|开(?:个|玩)|玩笑|逗你|说着玩|闹着玩|"
+    r"(?:他们?|她们?|人家|有人|别人|网上|[同网朋室]友|同[事学]|老板|客户|领导|邻居|[奶爷爸妈哥姐弟妹姨婆姑]|弟媳|"
+    r"亲戚|猎头|销售|广告[里上]?)[^，,。]{0,8}?"
+    r"(?:说(?!好|定)|讲(?!课)|认为|问|写的?是|喊|念叨|觉得)|我[^，,。我会]{1,4}[说讲问]|原话|据说|听说|吹[吧牛]|书上|"
+    r"文章里|发来的|通知[：:]|人工智能|"
     r"我(?:觉得|感觉|希望|想要?(?!起)|怕|担心|猜|记得|忘|[来去再先](?![自电年])|试试)|心情|[唉哎]|吐[个]?槽|难过|开心|"
     r"高兴|无聊|好累|谢谢|多谢|喜欢你|爱你|作为一[个名]|是\s*(?i:ai)\b|"
-    r"(?:记住|知道|明白|懂|收到|忘)了[。！!]?$|忘[记了]|跟你(?:讲|说)(?:个|件)|期待|加油"
+    r"(?:记住|知道|明白|懂|收到|忘)了[。！!]?$|忘[记了]|跟你(?:讲|说)(?:个|件)|期待|加油)"
 )
 """What speaks against a statement."""
 
@@ -271,21 +272,21 @@ def taken_back(rest: str) -> bool:
 
 
 _FRAME = (
-    r"(?i:\btranslat\w+|\bhow\s+(?:do|does|would|to)\s+(?:you\s+|one\s+|I\s+)?say\b|\b(?:say|put|write)\s+(?:this|it|"
+    r"(?i:\b(?:translat\w+|how\s+(?:do|does|would|to)\s+(?:you\s+|one\s+|I\s+)?say\b|(?:say|put|write)\s+(?:this|it|"
     r"that)\s+in(?:to)?\s+[A-Z]|"
-    r"\bin\s+(?-i:[A-Z])[a-z]+(?:ese|ish|an|ch|ic|in)\s*(?:,?\s+please)?\s*[:,]|\bwhat's\s+the\s+(?-i:[A-Z])\w+\b|"
-    r"\brole[- ]?play|\b(?:pretend|imagine)\b|\bact\s+as\b|"
-    r"(?:\byou(?:'re|\s+are|\s+play)|^play)\s+[^.!?]{1,30}?\band\s+I(?:'m|"
+    r"in\s+(?-i:[A-Z])[a-z]+(?:ese|ish|an|ch|ic|in)\s*(?:,?\s+please)?\s*[:,]|what's\s+the\s+(?-i:[A-Z])\w+\b|"
+    r"role[- ]?play|(?:pretend|imagine)\b|act\s+as\b|"
+    r"(?:you(?:'re|\s+are|\s+play)|^play)\s+[^.!?]{1,30}?\band\s+I(?:'m|"
     r"'ll\s+be|\s+am|\s+play)\b|"
-    r"\bin\s+this\s+(?:game|story|scene|play)\b|\b(?:poem|story|limerick|screenplay|fan\s*fiction)\b|"
-    r"\b(?:write|draft|compose|make\s+up|invent|dictate|phrase)\b[^.!?]{0,25}\b(?:letter|e-?mail|mail|message|song|"
+    r"in\s+this\s+(?:game|story|scene|play)\b|(?:poem|story|limerick|screenplay|fan\s*fiction)\b|"
+    r"(?:write|draft|compose|make\s+up|invent|dictate|phrase)\b[^.!?]{0,25}\b(?:letter|e-?mail|mail|message|song|"
     r"bio|speech|tweet|post|reply|toast|note\s+to|"
-    r"text\s+to)\b|\b(?:letter|mail|message|reply|answer|write|text)\s+(?:back\s+)?to\s+(?:her|him|them|my|our|the|"
-    r"(?-i:[A-Z])\w+)[^.!?:]{0,20}:)|"
-    r"翻译|翻成|[翻译]一[下句段]|译成|[英日法德韩俄][文语][^，。]{0,6}[说讲写]|角色扮演|扮演|假装|"
+    r"text\s+to)\b|(?:letter|mail|message|reply|answer|write|text)\s+(?:back\s+)?to\s+(?:her|him|them|my|our|the|"
+    r"(?-i:[A-Z])\w+)[^.!?:]{0,20}:))|"
+    r"(?=[\u3400-\u9fff])(?:翻译|翻成|[翻译]一[下句段]|译成|[英日法德韩俄][文语][^，。]{0,6}[说讲写]|角色扮演|扮演|假装|"
     r"[你您]来?[当演扮][^，。]{1,8}(?:[，,]|我来?[当演扮])|练口语|玩个?游戏|"
     r"(?:写|编|拟|起草)(?:一?[封篇个首段份条])?[^，。；]{0,6}(?:信|邮件|诗|故事|日记|小说|自我介绍|检讨|发言稿|情书|"
-    r"请假条|文案)|给[^，。；]{1,4}[回发][^，。；]{0,4}[：:]|[替帮][我忙]回[他她]|念给你"
+    r"请假条|文案)|给[^，。；]{1,4}[回发][^，。；]{0,4}[：:]|[替帮][我忙]回[他她]|念给你)"
 )
 """What frames a turn as words for somebody else: a translation, a letter, a role."""
 
@@ -317,7 +318,7 @@ def unmeant(text: str) -> bool:
     return compiled(_NOT_MEANT).search(without_lead(text.replace("’", "'"))) is not None
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=20_000)
 def states(sentence: str, talk: Audience) -> bool:
     """Whether a sentence that asks nothing states how things are, for its speaker and for longer than now."""
     text = without_lead(sentence.replace("’", "'"))
@@ -493,6 +494,7 @@ _TO_DO = (
 )
 
 
+@lru_cache(maxsize=20_000)
 def filed(text: str, talk: Audience, *, dated: bool) -> tuple[Category, Importance]:
     """Category and importance of a statement; one that names a day to come may be something to be done."""
     text = _opened(without_lead(text.replace("’", "'")))

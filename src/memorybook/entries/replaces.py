@@ -86,6 +86,7 @@ _LOOSE = (
 )
 
 
+@lru_cache(maxsize=20_000)
 def _is_firm(text: str) -> bool:
     """Whether a text says how things are, not how they might be or were."""
     return compiled(_LOOSE).search(text) is None and not is_question(text)
@@ -592,6 +593,7 @@ def _measures(text: str) -> dict[str, set[float]]:
 _DAY = "day of the calendar"
 
 
+@lru_cache(maxsize=20_000)
 def _counts(text: str) -> frozenset[str]:
     """Return the numbers from 3 of a text, days aside: two that say the same number may speak of the same."""
     measures = _measures(text).items()
