@@ -447,6 +447,7 @@ class Imported(NamedTuple):
         known: Entries and notes that the files bring and that were imported before, or stand in the book.
         files, formats: How many were read, and what they are.
         dry_run: Whether nothing was written.
+        pending_vectors: Passages of the book that are found by their words until the background has made their vectors.
     """
 
     sessions: int
@@ -463,6 +464,7 @@ class Imported(NamedTuple):
     files: int = 1
     formats: tuple[str, ...] = ()
     dry_run: bool = False
+    pending_vectors: int = 0
 
     def json(self) -> dict[str, Any]:
         """The counts, `"skipped": [{"text", "reason"}]`, `"warnings"`, `"summaries"`, `"formats"`, `"dry_run"`."""

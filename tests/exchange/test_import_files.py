@@ -21,7 +21,7 @@ from memorybook.memory import Memory
 from memorybook.model import Put
 from memorybook.search.tool_results import CLOSE, OPEN
 from memorybook.storage.transcripts import SqliteTranscripts
-from memorybook.testing import FailingEmbedder, ScriptedLLM
+from memorybook.testing import FailingEmbedder, HashEmbedder, ScriptedLLM
 
 ENGLISH = [
     {"id": "m1", "role": "user", "content": "Remember that the staging database is called heron.", "session": "s1",
@@ -137,11 +137,41 @@ def test_progress_tells_how_much_of_the_files_is_taken_in(
     memory: Memory, chat: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("memorybook.exchange.import_files.BATCH", 4)
+    monkeypatch.setattr("memorybook.exchange.import_files.TELL_EVERY", float("inf"))
     told: list[tuple[int, int]] = []
     paths = [chat(ENGLISH), chat(CHINESE, "zh.jsonl")]
     memory.import_file(*paths, progress=lambda done, total: told.append((done, total)))
     sizes = [os.path.getsize(path) for path in paths]
     assert told == [(sizes[0], sum(sizes)), (sum(sizes), sum(sizes))]
+
+
+def test_progress_moves_while_many_sessions_are_taken_in(
+    memory: Memory, chat: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memorybook.exchange.import_files.TELL_EVERY", 0.0)
+    told: list[int] = []
+    path = chat(SEVERAL)
+    memory.import_file(path, progress=lambda done, total: told.append(done))
+    assert told == sorted(told)
+    assert len(set(told)) > 4
+    assert told[-1] == os.path.getsize(path)
+
+
+@pytest.mark.parametrize(
+    ("messages", "query"), [(ENGLISH, "staging database heron"), (CHINESE, "芒果过敏")], ids=["en", "zh"]
+)
+def test_words_are_found_at_the_end_and_vectors_may_follow(
+    tmp_path: Path, chat: Any, messages: list[dict[str, Any]], query: str
+) -> None:
+    class Slow(HashEmbedder):
+        inline = 0
+
+    with memorybook.open(str(tmp_path / "slow"), config=CONFIG, embedder=Slow(), door="cli") as memory:
+        brought = memory.import_file(chat(messages))
+        assert brought.pending_vectors > 0
+        assert memory.search(query).hits
+        assert memory.sync()["pending_vectors"] == 0
+        assert memory.import_file(chat(messages)).pending_vectors == 0
 
 
 # --- again ---------------------------------------------------------------------------------------
@@ -251,7 +281,7 @@ STEPS = [
     ("memory.book.documents.append", 1),
     ("memory.book.journal.done", 1),
     ("memory.book.transcripts.update", 1),
-    ("memory.book.sync", 1),
+    ("memory.book.refresh", 1),
 ]
 
 
@@ -353,6 +383,7 @@ def test_it_makes_no_difference_how_many_sessions_are_written_together(
     tmp_path: Path, memory: Memory, chat: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = chat(SEVERAL)
+    monkeypatch.setattr("memorybook.exchange.import_files.TELL_EVERY", float("inf"))
     told: list[tuple[int, int]] = []
     taken = memory.import_file(path, progress=lambda done, total: told.append((done, total)))
     assert told == [(os.path.getsize(path),) * 2]

@@ -103,7 +103,12 @@ def _import(call: Call) -> dict[str, Any] | None:
         if "-" in call.options.paths:
             check_stdin()
         with call.progress("Importing") as progress:
-            return memory.import_file(*call.options.paths, **call.arguments("paths"), progress=progress).json()
+            brought = memory.import_file(*call.options.paths, **call.arguments("paths"), progress=progress)
+        if brought.pending_vectors:
+            from memorybook.hooks.background import catch_up_aside
+
+            catch_up_aside(memory.root)
+        return brought.json()
 
     return call.unless_off(take_in)
 

@@ -329,6 +329,9 @@ def _imported(shown: dict[str, Any], page: Page) -> None:
     _masked(shown, page)
     for warning in shown["warnings"]:
         page.remark(warning)
+    if shown.get("pending_vectors"):
+        waits = "{count} passages are found by their words; their vectors are made in the background"
+        page.remark(page.words(waits, count=shown["pending_vectors"]))
     if shown["dry_run"]:
         page.remark("nothing was written")
 

@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from memorybook.entries.ground import unfounded
-from memorybook.entries.match import Action, Decision, Ledger, Matched, Neighbours, Similarity, repeat, settled
+from memorybook.entries.match import Action, Decision, Ledger, Matched, Neighbours, Similarity, repeat, unsettled
 from memorybook.entries.read_reply import (
     MAYBE,
     TEXT,
@@ -164,7 +164,7 @@ class _Step:
     def doubt(self, candidate: Candidate) -> Doubt | None:
         """Return the candidate with its neighbours if it is in doubt; None if it is settled."""
         ledger = self._ledger
-        if settled(ledger, candidate, self._neighbours, self._similarity):
+        if unsettled(ledger, candidate, self._neighbours, self._similarity) is None:
             return None
         said = forms(candidate.content) - self._common
         near = tuple(ledger.around(candidate, self._neighbours))
@@ -182,7 +182,7 @@ class _Step:
 
     def decide(self, doubt: Doubt, choice: Choice | None) -> None:
         """Settle a candidate in doubt, by the model's choice or by likeness."""
-        if settled(self._ledger, doubt.candidate, lambda text: (), self._similarity):
+        if unsettled(self._ledger, doubt.candidate, lambda text: (), self._similarity) is None:
             return  # by what those before it have brought
         if choice is None:
             self._by_likeness(doubt)

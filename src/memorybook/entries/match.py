@@ -127,23 +127,30 @@ class Ledger:
     entries: dict[str, Entry]
     talk: Talk
     conflicts: Conflicts = "newest"
-    changes: list[Change] = field(default_factory=list)
-    discarded: list[Discarded] = field(default_factory=list)
-    proposals: list[Proposed] = field(default_factory=list)
-    decisions: list[Decision] = field(default_factory=list)
-    fresh: dict[str, Entry] = field(default_factory=dict)
-    disputing: list[Candidate] = field(default_factory=list)
-    _heard: set[str] = field(default_factory=set)
+    changes: list[Change] = field(init=False)
+    discarded: list[Discarded] = field(init=False)
+    proposals: list[Proposed] = field(init=False)
+    decisions: list[Decision] = field(init=False)
+    fresh: dict[str, Entry] = field(init=False)
+    disputing: list[Candidate] = field(init=False)
+    _heard: set[str] = field(init=False)
     _texts: dict[str, list[str]] = field(default_factory=dict)
     _near: Callable[[str], Sequence[Entry]] = field(init=False, repr=False)
     _rivals: Callable[[Candidate], Sequence[Entry]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._heard |= set(self.talk.heard)
         for one in self.entries.values():
             self._texts.setdefault(_statement(one.text), []).append(one.id)
-        self._near = by_words(self.fresh, most=MOST_FRESH)
         self._rivals = rivals(self.entries)
+        self.begin(self.talk)
+
+    def begin(self, talk: Talk) -> None:
+        """Begin the account of another talk, on the entries as they stand by now."""
+        self.talk = talk
+        self.changes, self.discarded, self.proposals = [], [], []
+        self.decisions, self.fresh, self.disputing = [], {}, []
+        self._heard = set(talk.heard)
+        self._near = by_words(self.fresh, most=MOST_FRESH)
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -486,8 +493,9 @@ def match(
     near, alike = neighbours or by_words(ledger.entries), similarity or (lambda one, other: None)
     leaning: list[Entry] = []
     for candidate in candidates:
-        if candidate.leans or not settled(ledger, candidate, near, alike):
-            known = [*ledger.around(candidate, near), *leaning]
+        known = ledger.around(candidate, near) if candidate.leans else unsettled(ledger, candidate, near, alike)
+        if known is not None:
+            known += leaning
             changed = {one.id: why for one in known if (why := replaces(candidate, one)) is not None}
             changed = changed or {one.id: "says what is so now" for one in outdated(candidate, known)}
             if changed:
@@ -502,41 +510,44 @@ def match(
     return ledger.matched()
 
 
-def settled(ledger: Ledger, candidate: Candidate, neighbours: Neighbours, similarity: Similarity) -> bool:
-    """Settle a candidate if it is certain, by the model's word or as the same as a known one; return whether it is.
+def unsettled(
+    ledger: Ledger, candidate: Candidate, neighbours: Neighbours, similarity: Similarity
+) -> list[Entry] | None:
+    """Settle a candidate if it is certain, by the model's word or as the same as a known one; None if it is settled.
 
-    A candidate with a doubt waits for a person.
+    Otherwise return the current entries near it. A candidate with a doubt waits for a person.
     """
     if candidate.doubt:
         ledger.ask(candidate)
-        return True
+        return None
     if candidate.disputes and candidate not in ledger.disputing:
         ledger.disputing.append(candidate)
     contradicted = _contradicted(ledger, candidate)
     if contradicted:
         ledger.replace(candidate, contradicted, "contradicts what was known")
-        return True
+        return None
     said = candidate.content
     known = ledger.saying(said)
     if known is not None:
         ledger.strengthen(candidate, known, "the same words")
-        return True
+        return None
     repeated = [one for id in candidate.reinforces if (one := ledger.current(id)) is not None]
     if repeated:
         repeat(ledger, candidate, repeated[0], "said again")
         for one in repeated[1:]:
             if ledger.current(one.id) is not None:
                 ledger.strengthen(candidate, one, "said again")
-        return True
+        return None
     near = ledger.around(candidate, neighbours)
     known = next((one for one in near if same_statement(said, one.text, similarity(said, one.text))), None)
     if known is not None:
         ledger.strengthen(candidate, known, "the same statement in other words")
-        return True
+        return None
     known = next((one for one in near if same_fact(said, one.text)), None)
     if known is not None:
         repeat(ledger, candidate, known, "the same of the same thing, in other words")
-    return known is not None
+        return None
+    return near
 
 
 def _contradicted(ledger: Ledger, candidate: Candidate) -> list[Entry]:

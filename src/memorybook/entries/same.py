@@ -542,8 +542,8 @@ def by_words(entries: dict[str, Entry], *, most: int = MOST_NEAR) -> Callable[[s
             ids = having.get(word, ())
             for id in ids[-_MOST_HAVING:]:
                 shared[id] = shared.get(id, 0.0) + 1.0 + 1.0 / len(ids)
-        best = nsmallest(most, (id for id in shared if id in entries), key=lambda id: (-shared[id], id))
-        return [entries[id] for id in best]
+        best = nsmallest(most, [(-worth, id) for id, worth in shared.items() if id in entries])
+        return [entries[id] for _, id in best]
 
     return neighbours
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import time
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
@@ -41,8 +42,11 @@ if TYPE_CHECKING:
     from memorybook.protocols import Progress
 
 
-BATCH = 1000
+BATCH = 2500
 """Turns of sessions that an import takes in together: they are as many documents, and MEMORY.md once."""
+
+TELL_EVERY = 0.3
+"""Seconds between two reports of progress, at least."""
 
 _WHOLE_SESSION = (ImportedSession, Exported)
 
@@ -81,10 +85,11 @@ def import_files(
     importing.flush()
     if dry_run:
         return importing.report(())
-    degraded = [*context.book.sync().degraded]
+    synced = context.book.refresh()
+    degraded = [*synced.degraded]
     if context.config.transcripts.auto_export and export.revision(context) not in (None, before):
         degraded += filter(None, [export.by_itself(context)])
-    return importing.report(degraded)
+    return importing.report(degraded, synced.pending_vectors)
 
 
 class _Item(NamedTuple):
@@ -112,7 +117,8 @@ class _Import:
         self.warnings: list[str] = []
         self._context = context
         self._scope, self._format, self._since, self._progress = scope, format, since, progress
-        self._before = self._at = 0
+        self._before = self._at = self._taken_in = self._steps = 0
+        self._told = time.monotonic()
         self._counts = Counter[str]()
         self._left_out = Counter[str]()
         self._skipped: list[tuple[str, str]] = []
@@ -226,8 +232,18 @@ class _Import:
             if stated:
                 self._take(stated, format, name)
         self._held, self._holding, self._uuids, self._names = [], 0, set(), set()
+        self._taken_in, self._steps = self._at, 0
         if self._progress is not None:
             self._progress(self._at, self.total)
+
+    def _step(self) -> None:
+        """Count one of the steps (stored, read, matched, written) of a session that is held; report, if it is time."""
+        self._steps += 1
+        now = time.monotonic()
+        if self._progress is not None and now - self._told >= TELL_EVERY:
+            self._told = now
+            share = min(1.0, self._steps / (4 * len(self._held)))
+            self._progress(round(self._taken_in + share * (self._at - self._taken_in)), self.total)
 
     def _memorize(self, one: ImportedSession | Exported) -> None:
         """Take in one session as the memory's language model remembers it; it is queued if the model fails."""
@@ -256,6 +272,7 @@ class _Import:
         context, draft = self._context, self.draft
         works, exported = list[Work](), list[ExportedSession]()
         for one in sessions:
+            self._step()
             if draft is None and isinstance(one, Exported):
                 exported.append(store_exported(context, one))
                 works.append(exported[-1].work)
@@ -268,10 +285,14 @@ class _Import:
                 turns = tuple(turn for turn in turns if turn.id not in seen)
                 seen.update(turn.id for turn in turns)
             works.append(taken(context, store(context, session, turns, dry_run=draft is not None)))
-        works = [looked_through(context, work) if work.fresh else work for work in works]
+        for place, work in enumerate(works):
+            self._step()
+            works[place] = looked_through(context, work) if work.fresh else work
         fresh = [work for work in works if work.fresh]
         brought = iter(
-            written(context, fresh, door=BY_IMPORT, kind="import") if draft is None else foreseen(context, fresh, draft)
+            written(context, fresh, door=BY_IMPORT, kind="import", step=self._step)
+            if draft is None
+            else foreseen(context, fresh, draft)
         )
         for work in works:
             if work.fresh:
@@ -341,7 +362,7 @@ class _Import:
                 known.add(wish.key)
         return known
 
-    def report(self, degraded: Iterable[str]) -> Imported:
+    def report(self, degraded: Iterable[str], pending_vectors: int = 0) -> Imported:
         """Return what all of it brought."""
         left = (
             f"{several(count, 'session or memory', 'sessions or memories')} {why}, left out"
@@ -355,6 +376,7 @@ class _Import:
             summaries=tuple(self._summaries),
             formats=tuple(self._formats),
             dry_run=self.draft is not None,
+            pending_vectors=pending_vectors,
         )
 
 

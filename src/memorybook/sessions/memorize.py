@@ -9,13 +9,13 @@ waits in a queue for the next occasion.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from memorybook.book.book import ATTEMPTS, Group
+from memorybook.book.book import Group, retried
 from memorybook.book.transaction import Draft, Outcome, Result
 from memorybook.entries.evolve import evolve
 from memorybook.entries.extract import extract
@@ -24,6 +24,7 @@ from memorybook.entries.read import Mask
 from memorybook.entries.read_reply import Candidate, Extraction
 from memorybook.entries.review import Submitted, propose, propose_or_apply_each
 from memorybook.entries.rules import by_rules
+from memorybook.entries.same import by_words
 from memorybook.entries.tidy import after_session
 from memorybook.errors import BudgetSpent, ConfigError, Conflict, InvalidInput, LLMFailed, NotFound, Unavailable
 from memorybook.exchange import export
@@ -75,6 +76,10 @@ CUT_SHORT = "it is being remembered now, or whoever did so has died over it"
 
 OVER = 2**62
 """Position up to which a session is memorized that is over: nothing is ever added to it."""
+
+
+Step = Callable[[], None]
+"""Called as one thing after the other is done."""
 
 
 class Work(NamedTuple):
@@ -439,25 +444,34 @@ def sure(llm: LLM | None) -> Any:
 
 
 def planned(
-    context: Context, works: Sequence[Work], *, door: str, evolving: bool = False, summary: bool = True
+    context: Context,
+    works: Sequence[Work],
+    *,
+    door: str,
+    evolving: bool = False,
+    summary: bool = True,
+    step: Step = lambda: None,
 ) -> list[Plan]:
     """What the works do to the book as it stands now, each after those before it; `summary` if theirs is made anew.
 
     Candidates are matched by rules, or if `evolving` by the model where there is one.
     """
     entries = {entry.id: entry for entry in context.book.entries()}
-    near, alike, now = Near(context, entries), Alike(context), context.book.now()
-    plans = []
+    # what a file brings is compared by words alone: it is much at once, and its vectors are made when all is in
+    near = by_words(entries) if door == BY_IMPORT else Near(context, entries)
+    alike, now = Alike(context), context.book.now()
+    ledger, plans = Ledger(dict(entries) if evolving else entries, Talk(now), context.config.conflicts), []
     for work in works:
+        step()
         session, found = work.stored.session.uuid, _standing(context, work)
         page = work.last.path if summary else ""
         orders = asked(context, found.forget_requests, work.fresh, entries, obeyed=door != BY_IMPORT, page=page)
         for id in orders.gone:
             entries.pop(id, None)
+            ledger.entries.pop(id, None)
         kept, buried = _unforgotten(context, found, work.fresh, orders, now=None if door == BY_IMPORT else now)
         times = {turn.id: turn.time or (None if door == BY_IMPORT else now) for turn in work.fresh}
-        talk = Talk(now, session, times, heard(context, session))
-        ledger = Ledger(dict(entries) if evolving else entries, talk, context.config.conflicts)
+        ledger.begin(Talk(now, session, times, heard(context, session)))
         if evolving:
             language, mask = context.config.language, Mask(context).text
             alone = [one for one in kept.candidates if not one.leans]
@@ -544,18 +558,19 @@ def _standing(context: Context, work: Work) -> Extraction:
 # --- doing it --------------------------------------------------------------------------------------
 
 
-def written(context: Context, works: Sequence[Work], *, door: str, kind: str, evolving: bool = False) -> list[Written]:
+def written(
+    context: Context, works: Sequence[Work], *, door: str, kind: str, evolving: bool = False, step: Step = lambda: None
+) -> list[Written]:
     """Carry out what each work brings, with its summary, as an operation of its own; planned anew if an entry went.
+
+    `step` is called twice for each: when it is planned, and when it is done.
 
     Raises:
         As `Book.apply`.
     """
     if not works:
-        return []
-    for _ in range(ATTEMPTS - 1):
-        with suppress(Conflict, NotFound):  # a person saves a summary, or takes out an entry, right now
-            return _written(context, works, door, kind, evolving)
-    return _written(context, works, door, kind, evolving)
+        return []  # a person may save a summary, or take out an entry, right now
+    return retried(lambda: _written(context, works, door, kind, evolving, step), Conflict, NotFound)
 
 
 def foreseen(context: Context, works: Sequence[Work], draft: Draft) -> list[Written]:
@@ -571,8 +586,10 @@ def _page(work: Work, result: Result) -> str:
     return work.last.path if any(one.path == work.last.path for one in result.outcomes) else ""
 
 
-def _written(context: Context, works: Sequence[Work], door: str, kind: str, evolving: bool) -> list[Written]:
-    plans = planned(context, works, door=door, evolving=evolving)
+def _written(
+    context: Context, works: Sequence[Work], door: str, kind: str, evolving: bool, step: Step
+) -> list[Written]:
+    plans = planned(context, works, door=door, evolving=evolving, step=step)
     groups = [_group(context, work, plan) for work, plan in zip(works, plans, strict=True)]
     if door == BY_IMPORT:
         results = context.book.apply_each(groups, actor=context.actor, door=door, kind=kind)
@@ -580,7 +597,7 @@ def _written(context: Context, works: Sequence[Work], door: str, kind: str, evol
     else:
         submitted = propose_or_apply_each(context, groups, kind=kind, door=door)
     try:
-        return [_settled(context, *each) for each in zip(works, plans, submitted, strict=True)]
+        return [_settled(context, *each, step) for each in zip(works, plans, submitted, strict=True)]
     except Unavailable as error:
         done = " ".join(one.result.operation.id for one in submitted if one.result.operation is not None)
         raise Unavailable(
@@ -592,21 +609,16 @@ def _group(context: Context, work: Work, plan: Plan) -> Group:
     """The operation of a work: its changes, and its summary without what was asked to be forgotten, now or before."""
     found, stored = _standing(context, work), work.stored
     session = untold(context, stored.session)
-    fresh_ids = {turn.id for turn in work.fresh}
+    new = {turn.id for turn in work.fresh}
     back = taken_back(context, session.uuid)
-    before = [turn for turn in stored.turns if turn.id not in fresh_ids]
+    before = [turn for turn in stored.turns if turn.id not in new]
     earlier = by_rules(before, session=None, now=context.book.now()).forget_requests
     requests = [*found.forget_requests, *(one for one in earlier if one.turn_id not in back)]
     kept = worth_telling(context, session.uuid, stored.turns)
     said = dict(plan.orders.turns)
-    as_left = [
-        tuple(replace(turn, text=said.get((turn.session, turn.id), turn.text)) for turn in turns)
-        for turns in (stored.turns, work.fresh)
-    ]
-    turns, fresh = (
-        turns_without(turns, lambda text: kept(text) and not any(asked_to_forget(text, one) for one in requests))
-        for turns in as_left
-    )
+    as_left = [replace(turn, text=said.get((turn.session, turn.id), turn.text)) for turn in stored.turns]
+    turns = turns_without(as_left, lambda text: kept(text) and not any(asked_to_forget(text, one) for one in requests))
+    fresh = [turn for turn in turns if turn.id in new]
     summary, reason = (
         made(context, session, turns, fresh, found, work.last) if work.told is None else (work.told, BROUGHT)
     )
@@ -625,8 +637,9 @@ def _keys(work: Work) -> list[str]:
     return [turn_key(work.stored.session.uuid, turn.id) for turn in work.fresh]
 
 
-def _settled(context: Context, work: Work, plan: Plan, submitted: Submitted) -> Written:
+def _settled(context: Context, work: Work, plan: Plan, submitted: Submitted, step: Step) -> Written:
     """Put into the queue what waits, and mark how far the session is memorized where no operation does."""
+    step()
     session = work.stored.session
     if plan.orders.said:
         session_start_cache.drop(context.book.documents.root)
