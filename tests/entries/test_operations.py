@@ -37,9 +37,11 @@ from memorybook.model import (
 DAY = datetime(2026, 2, 24, tzinfo=UTC).date()
 
 
-def chat(tmp_path: Path, *said: str, session: str = "s1") -> str:
+def chat(tmp_path: Path, *said: str, session: str = "s1", **more: str) -> str:
     path = tmp_path / f"{session}.jsonl"
-    turns = [{"id": f"m{n}", "role": "user", "content": text, "session": session} for n, text in enumerate(said)]
+    turns = [
+        {"id": f"m{n}", "role": "user", "content": text, "session": session, **more} for n, text in enumerate(said)
+    ]
     path.write_text("".join(json.dumps(turn, ensure_ascii=False) + "\n" for turn in turns), encoding="utf-8")
     return str(path)
 

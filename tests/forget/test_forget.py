@@ -127,7 +127,7 @@ def test_a_session_that_only_entries_name_is_forgotten_too(memory: Memory) -> No
 
 def test_a_session_takes_its_notes_but_not_those_that_are_gone(memory: Memory, tmp_path: Path) -> None:
     said = "I deployed the billing service to Frankfurt yesterday."
-    memory.import_file(chat(tmp_path, said, "We went to the Grand Canyon last week."))
+    memory.import_file(chat(tmp_path, said, "We went to the Grand Canyon last week.", timestamp="2026-02-20T10:00:00Z"))
     assert len(memory.forget(query="billing service Frankfurt").notes) == 1
     memory.append("something else")
     receipt = memory.forget(session="s1")
