@@ -296,8 +296,16 @@ def test_books_in_other_languages_answer_by_words_and_days_are_told(tmp_path: Pa
         assert sum(row["rank"] == 1 for row in plain) >= 0.93 * len(plain)
         assert sum(row["knows"] for row in plain) >= know * len(plain)
         assert sum(row["knows"] for row in rows if (row["lang"], row["kind"]) == (lang, "none")) <= 4
-    across = [row for row in rows if " to " in row["lang"] and row["kind"] != "none"]
-    assert len({row["question"] for row in across}) == 60
+
+
+@pytest.mark.parametrize("direction", ["en to zh", "zh to en"])
+def test_a_diary_in_two_languages_answers_in_either(direction: str, tmp_path: Path) -> None:
+    shelf = [book for book in recall.lines(small.SHIPPED.with_name("languages.jsonl")) if book["lang"] == direction]
+    asked = [*small.asked(shelf[0], {"embeddings.model": "multilingual"}, "multilingual", "turns")]
+    across = [row for row in asked if row.kind != "none" and not row.echoes]
+    assert len({row.question for row in across}) == 30
+    assert sum(0 < row.rank <= 5 for row in across) >= 0.9 * len(across)
+    assert sum(0 < row.rank <= 5 for row in across if row.kind == "day") >= 4
 
 
 # --- a served book -------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from operator import add
 from memorybook._light import AbstractSet, Callable, Iterable, Mapping, Memo, NamedTuple, Sequence, date
 from memorybook.search.types import Candidate, Candidates, Passage
 from memorybook.text.days.grammar import may_name_days
+from memorybook.text.stop_words import script_of
 from memorybook.text.tokens import is_stop_word, is_telling, tokens
 
 
@@ -35,6 +36,7 @@ class Weights(NamedTuple):
             often said stand for all.
         moment: Bonus of a passage that speaks of a time, if the question asks for one.
         repeated: Discount of what the same speaker says again later in the session.
+        across: Whether the embedder compares languages.
         unrelated, about: Cosines that read as relevance 0 and 1; linear between.
     """
 
@@ -53,6 +55,7 @@ class Weights(NamedTuple):
     coverage: float = 1.1
     moment: float = 0.6
     repeated: float = 0.8
+    across: bool = False
     unrelated: float = 0.2
     about: float = 0.8
 
@@ -60,7 +63,7 @@ class Weights(NamedTuple):
 WEIGHTS: Mapping[str, Weights] = {
     "static": Weights(words=0.6, vector=0.4, about=0.7),
     "local": Weights(words=0.5, vector=0.5, answer=0.7, neighbour=0.15, session=0.3, coverage=0.9, moment=0.5),
-    "multilingual": Weights(words=0.6, vector=0.4, unrelated=0.25, about=0.55),
+    "multilingual": Weights(words=0.6, vector=0.4, across=True, unrelated=0.25, about=0.55),
     "remote": Weights(words=0.3, vector=0.7, answer=0.7, neighbour=0.15, session=0.3, coverage=0.9, moment=0.5),
     "": Weights(
         words=1.0,
@@ -244,6 +247,12 @@ def pool_of(found: Candidates) -> Pool:
 # --- the two legs --------------------------------------------------------------------------------
 
 
+BEGINNING = 120
+"""Characters of a text by which it is told which script it is in."""
+
+_script = Memo(script_of, 4096).__getitem__
+
+
 def minmax(values: Sequence[float | None], most: float = 1.0) -> Component:
     """Spread over 0..`most`; what the leg did not bring is 0, and the worst that it brought just above."""
     known = [value for value in values if value is not None]
@@ -256,9 +265,22 @@ def minmax(values: Sequence[float | None], most: float = 1.0) -> Component:
     return [0.0 if value is None else most * (0.001 + 0.999 * (value - low) / width) for value in values]
 
 
-def words_leg(pool: Pool, weights: Weights) -> Component:
-    """BM25 over the candidates, 0..`weights.words`."""
-    return minmax([c.words for c in pool.items], weights.words)
+def words_leg(question: str, pool: Pool, weights: Weights) -> Component:
+    """BM25 over the candidates, 0..`weights.words`.
+
+    What is in another script than the question can have no words of it: if the embedder compares languages, a cosine
+    above `weights.unrelated` counts for both legs.
+    """
+    said = minmax([c.words for c in pool.items], weights.words)
+    if not weights.across:
+        return said
+    near, script = minmax([c.cosine for c in pool.items], weights.words), script_of(question)
+    return [
+        max(one, other)
+        if (c.cosine or 0.0) > weights.unrelated and _script(c.passage.text[:BEGINNING]) != script
+        else one
+        for one, other, c in zip(said, near, pool.items, strict=True)
+    ]
 
 
 def vector_leg(pool: Pool, weights: Weights, waiting: bool) -> Component:

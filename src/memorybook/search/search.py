@@ -247,7 +247,7 @@ def rank(
     `today` is what yesterday and the like in the question are counted from; without it they count for nothing.
     """
     pool = evidence.pool_of(found)
-    words = evidence.words_leg(pool, weights)
+    words = evidence.words_leg(question, pool, weights)
     vector = evidence.vector_leg(pool, weights, found.pending_vectors > 0)
     again = echoes(question, pool, found.idf)
     base = again.lent(list(map(add, words, vector)))

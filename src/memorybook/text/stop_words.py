@@ -14,6 +14,8 @@ def script_of(text: str) -> str:
     >>> [script_of(text) for text in ("My tea", "我的 tea", "私の茶", "내 차", "мой чай", "-")]
     ['latin', 'han', 'kana', 'hangul', 'cyrillic', '']
     """
+    if text.isascii():
+        return "latin" if any(map(str.isalpha, text)) else ""
     letters = [*filter(str.isalpha, text)]
     for script, first, last, least in _SCRIPTS:
         if letters and sum(first <= letter <= last for letter in letters) >= least * len(letters):
