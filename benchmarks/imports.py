@@ -22,6 +22,7 @@ import sqlite3
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import wraps
@@ -107,8 +108,10 @@ def write_locomo(folder: Path, turns: int, data: Path) -> list[Path]:
     files, left, copy = list[Path](), turns, 0
     while left > 0:
         for name, lines in known.items():
-            said = [json.loads(line) for line in lines[: max(0, left)]]
+            said = [json.loads(line) for line in lines[:left]]
             left -= len(said)
+            if not said:
+                break
             rows = [{**one, "session": f"{name} {copy} {one['session']}"} for one in said]
             files.append(folder / f"{copy:03d}-{name}.jsonl")
             files[-1].write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
@@ -181,7 +184,14 @@ def killed(folder: Path, files: list[Path], whole: Path) -> dict[str, Any]:
         process.join()
         patience, deaths = 1.5 * patience, deaths + 1
     one, other = held(folder), held(whole)
-    return {"deaths": deaths, "equal": one == other, "held": {name: len(rows) for name, rows in one.items()}}
+    counted = [{name: Counter(map(str, rows)) for name, rows in each.items()} for each in (one, other)]
+    differing = {name: [*(rows - counted[1][name]), *(counted[1][name] - rows)] for name, rows in counted[0].items()}
+    return {
+        "deaths": deaths,
+        "held": {name: len(rows) for name, rows in one.items()},
+        "differing": {name: len(rows) for name, rows in differing.items()},
+        "such_as": {name: rows[:6] for name, rows in differing.items()},
+    }
 
 
 def _import(folder: Path, files: list[Path]) -> None:

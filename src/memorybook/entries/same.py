@@ -528,22 +528,25 @@ def arrivals(entries: dict[str, Entry]) -> Callable[[], Iterable[Entry]]:
 def by_words(entries: dict[str, Entry], *, most: int = MOST_NEAR) -> Callable[[str], Sequence[Entry]]:
     """Return a function that finds neighbours by shared words, rare ones first; new entries may be put in meanwhile.
 
-    The cost does not grow with the entries: of a common word only the latest that have it count.
+    The cost does not grow with the entries: of a common word only the latest that have it count. Of two as near the
+    later comes first.
     """
-    having: dict[str, list[str]] = {}
+    ids: list[str] = []
+    having: dict[str, list[int]] = {}
     arrived = arrivals(entries)
 
     def neighbours(text: str) -> Sequence[Entry]:
         for one in arrived():
             for word in _telling(one.text):
-                having.setdefault(word, []).append(one.id)
-        shared: dict[str, float] = {}
+                having.setdefault(word, []).append(len(ids))
+            ids.append(one.id)
+        shared: dict[int, float] = {}
         for word in _telling(text):
-            ids = having.get(word, ())
-            for id in ids[-_MOST_HAVING:]:
-                shared[id] = shared.get(id, 0.0) + 1.0 + 1.0 / len(ids)
-        best = nsmallest(most, [(-worth, id) for id, worth in shared.items() if id in entries])
-        return [entries[id] for _, id in best]
+            places = having.get(word, ())
+            for place in places[-_MOST_HAVING:]:
+                shared[place] = shared.get(place, 0.0) + 1.0 + 1.0 / len(places)
+        found = [(-round(worth, 9), -place) for place, worth in shared.items() if ids[place] in entries]
+        return [entries[ids[-place]] for _, place in nsmallest(most, found)]
 
     return neighbours
 
