@@ -437,12 +437,18 @@ class Embedder(Protocol):
         `embed_questions(texts)`: as `embed`, for what is asked instead of what is searched.
         `expect(texts)`: told which texts are likely to be embedded soon; may make their vectors meanwhile. Told of
             none, it need not keep any longer what nobody asked for.
-        `unread(share)`: told, after texts were embedded, which share of all got rows of zeros.
+        `unread(count, total)`: told, after texts were embedded, how many of all got rows of zeros.
     """
 
-    name: str
-    dimensions: int
     local: bool
+
+    @property
+    def name(self) -> str:
+        """See above."""
+
+    @property
+    def dimensions(self) -> int:
+        """See above."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """A float32 array (n, dimensions), rows of unit length in the order of `texts`.

@@ -55,10 +55,19 @@ def test_the_arrays_that_are_kept_give_the_vectors_that_were_made_without(
     assert list(tmp_path.glob("memorybook/multilingual-*/table.npy"))
     assert len(list(tmp_path.glob("memorybook/*"))) == 1
     assert (made[0] == made[1]).all()
+    next(tmp_path.glob("memorybook/multilingual-*/d0.npy")).write_bytes(b"")
+    assert (np.asarray(MultilingualEmbedder().embed(CHINESE)) == made[0]).all()  # a damaged folder is made anew
+    multilingual._model.cache_clear()
 
 
 @pytest.mark.parametrize(
-    ("said", "embedder"), [(ENGLISH, "static/"), ([*ENGLISH, *CHINESE], "multilingual/"), (CHINESE, "multilingual/")]
+    ("said", "embedder"),
+    [
+        (ENGLISH, "static/"),
+        ([*ENGLISH, *CHINESE], "multilingual/"),
+        (CHINESE, "multilingual/"),
+        (["Паром отходит в шесть.", "Я не ем кинзу."], "multilingual/"),
+    ],
 )
 def test_a_book_takes_the_embedder_that_reads_it_and_keeps_to_it(
     tmp_path: Path, said: list[str], embedder: str
@@ -90,6 +99,17 @@ def test_questions_find_what_was_written_in_other_words_or_in_another_language(
             memory.append(text)
         memory.search("boat")
         assert memory.search(question).hits[0].passage.text == answer
+
+
+def test_a_book_that_is_open_takes_what_another_process_chose(tmp_path: Path) -> None:
+    with memorybook.open(tmp_path) as first, memorybook.open(tmp_path) as second:
+        first.append(ENGLISH[0])
+        first.search("boat")
+        for text in CHINESE:
+            second.append(text)
+        second.search("船")
+        assert first.search("有什么忌口？").hits[0].passage.text == CHINESE[0]
+        assert embedder_of(first) == embedder_of(second) == MultilingualEmbedder.name
 
 
 def test_an_english_book_with_a_rare_word_of_another_script_stays_with_the_quick_one(tmp_path: Path) -> None:

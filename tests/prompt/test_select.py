@@ -9,9 +9,9 @@ import pytest
 
 from memorybook.memory import Memory
 from memorybook.model import Archive, Supersede
-from memorybook.prompt.block import WORDING
+from memorybook.prompt.block import WORDING, words_of
 from memorybook.prompt.recall import recall, tell_hits
-from memorybook.prompt.select import FOLLOWING, PLACED, Selection
+from memorybook.prompt.select import FOLLOWING, PLACED, Selection, _outdated
 from memorybook.search.types import Hit, Passage
 from prompt.conftest import Say, number, told
 
@@ -20,6 +20,13 @@ def summary_of(text: str, question: str) -> list[str]:
     found = Hit(Passage("sessions/s.md", 1, 9, text, "summary"), 1.0, 1.0, text)
     chosen = Selection([found], question, entries={}, replaced={}, turns=lambda _: [], wording=WORDING["en"])
     return [chosen.hits[group[0]].snippet for group in chosen.groups()]
+
+
+@pytest.mark.parametrize(("old", "now"), [("I eat meat.", "I do not eat meat."), ("我吃肉。", "我不吃肉。")])
+def test_a_summary_is_told_without_what_is_no_longer_so_and_with_what_is(memory: Memory, old: str, now: str) -> None:
+    first, second = (memory.remember(text).entry for text in (old, now))
+    memory.book.apply([Supersede(id=first.id, by=second.id)], actor="test", door="test")
+    assert _outdated(memory.book.entries()) == {(words_of(old), False)}
 
 
 # --- corrections ---------------------------------------------------------------------------------

@@ -116,7 +116,7 @@ def by_rules(
         context = _context(turn, session, now, before, 0 if secretive else framed, asked)
         secretive = private and compiled(_NEXT).search(turn.text) is not None
         read = _Reading(context, found).all()
-        if private and not any(isinstance(one, ForgetRequest) and _is_clear(one, turn) for one in read):
+        if private and not _says_what(read, turn):
             read = _Reading(context._replace(foreign=0), found).all()  # who knows what of it is not to be kept
         said = (one for one in read if not orders or _is_order(one))
         heard = _screened(list(said), turn.text, skipped, insisting=orders)
@@ -174,9 +174,15 @@ _NEXT = r"(?i:\b(?:next|following)\b)|接下来|下一|下面"
 """What says that the next turn is meant."""
 
 
-def _is_clear(request: ForgetRequest, turn: Turn) -> bool:
-    """Whether a request says which words of its turn it means: those beside it, or some that it names."""
-    return request.said_in == turn.id or (not request.said and bool(named(request.text)))
+def _says_what(found: Iterable[_Found], turn: Turn) -> bool:
+    """Whether all that is said not to be kept is an order of which it is known what it means: said there, or named."""
+    orders = [
+        one.text
+        for one in found
+        if isinstance(one, ForgetRequest) and (one.said_in == turn.id or (not one.said and named(one.text)))
+    ]
+    said = [one.text for one in sentences(turn.text) if compiled(PRIVATE).search(one.text.replace("’", "'"))]
+    return bool(said) and all(any(one in text or text in one for text in orders) for one in said)
 
 
 def _opens(last: Candidate) -> bool:

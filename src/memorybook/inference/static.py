@@ -24,7 +24,6 @@ from zlib import crc32
 
 from memorybook._light import TYPE_CHECKING, Any, Memo, Sequence, cast, lazily, suppress
 from memorybook.errors import EmbedderFailed
-from memorybook.text.tokens import han_share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -148,8 +147,8 @@ def _nonsense(embedder: Embedder, what: str, advice: str) -> EmbedderFailed:
 
 
 DIMENSIONS = 256
-MOSTLY_CJK = 0.25
-"""Share of CJK letters from which a text is not read.
+FOREIGN = 0.25
+"""Share of letters of another script than Latin from which a text is not read.
 
 A Chinese character says about as much as three Latin letters, so from a quarter on most of what the text
 says would be left out. Reading it all the same would be worse than nothing: two Chinese sentences that
@@ -188,8 +187,8 @@ class StaticEmbedder:
     """Embeds what is written in English (Latin script), offline: 12,000 chat turns a second and more.
 
     A text's vector is the mean of its tokens' vectors, as wordllama has it, at unit length. White space
-    counts as single spaces. CJK characters are passed over; a text that is mostly CJK, or has no letter
-    or digit, gets a row of zeros.
+    counts as single spaces. CJK characters are passed over; a text of which a quarter is of another script
+    than Latin, or that has no letter or digit, gets a row of zeros.
 
     Nothing is read before the first `embed`, which adds about 6 ms to a fresh process once `cache_dir`
     holds the file that the first one makes there. Equal texts give equal rows, to the last bits only
@@ -551,9 +550,10 @@ _read_once = Memo(_read, 1).__getitem__
 
 
 def readable(text: str) -> str:
-    """Return what of a text the embedder reads, single-spaced; "" if it is mostly CJK or has no letter or digit."""
+    """Return what of a text the embedder reads, single-spaced; "" if that is little, or has no letter or digit."""
     if not text.isascii():
-        if han_share(text) > MOSTLY_CJK:
+        letters = [*filter(str.isalpha, text)]
+        if sum("\u024f" < one < "\u1e00" or one > "\u1eff" for one in letters) > FOREIGN * len(letters):
             return ""
         text = _UNREAD.sub(" ", text)
     return " ".join(text.split()) if any(map(str.isalnum, text)) else ""

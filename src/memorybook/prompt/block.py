@@ -73,7 +73,7 @@ class Fact(NamedTuple):
     Attributes:
         entry: Its id.
         text: What is printed of it.
-        day: The day it was said, `YYYY-MM-DD`.
+        day: The day it was said, `YYYY-MM-DD`; "" if nobody knows.
         pinned: Whether it is pinned.
         asked: Whether the question finds it among the first: it is told with the hits, here only if that fails.
         source: Session and id of the turn that it rests on.
@@ -148,7 +148,9 @@ def block(
     frame = [OPEN, wording.title, wording.data]
     room = max_tokens - sum(map(_cost, (*frame, CLOSE)))
     top = Section(wording.written, written.lines, written.near, rest=written.rest, room=room // SHARE)
-    facts = Section(wording.standing, [f"- [{fact.day}] {fenced(fact.text)}" for fact in standing])
+    facts = Section(
+        wording.standing, [f"- {f'[{fact.day}] ' if fact.day else ''}{fenced(fact.text)}" for fact in standing]
+    )
     own = Section(wording.found if known else wording.unsure, ())
     room -= top.reserved + top.fill(room // SHARE - top.reserved, first=written.near)
     texts = [normalise(fact.text) for fact in standing]
@@ -260,8 +262,10 @@ class Section:
 
     def printed(self) -> list[str]:
         """The heading and the lines in their order; [] if none is shown."""
-        lines = [self._lines[number] for number in sorted(self.shown)] + ([self._rest] if self._left else [])
-        return [self.lead, *lines] if any(lines) else []
+        lines = [self._lines[number] for number in sorted(self.shown)]
+        told = [line for line, after in zip(lines, [*lines[1:], "#"], strict=False) if not _is_empty(line, after)]
+        told += [self._rest] if self._rest and self._left else []
+        return [self.lead, *told] if told else []
 
 
 class _Lines:
@@ -460,6 +464,12 @@ _ROLES = frozenset(name.lower() for wording in WORDING.values() for name in word
 def plain(line: str) -> str:
     """A line of Markdown without the mark of a list."""
     return fenced(line).lstrip("-*+ ").strip()
+
+
+def _is_empty(line: str, after: str) -> bool:
+    """Whether a line is a heading with nothing under it: what comes after it is no line and no lower heading."""
+    level, below = (len(each) - len(each.lstrip("#")) for each in (line, after))
+    return 0 < below <= level
 
 
 def _cost(line: str) -> int:

@@ -81,19 +81,23 @@ def handwritten(written: Written, found: Sequence[Hit], *, room: int, most: int,
     lines: list[str] = []
     places: dict[str, tuple[int, int]] = {}
     near = dict.fromkeys(line for line, _ in _near(written, found))
-    spent = 0
+    spent, passed = 0, False
     for section in written.sections:
         head = -1
         for line in section.lines:
             spent += count_tokens(line) + 1 if spent <= most else 0
-            if (spent > most and line not in near) or instructs(line):
+            if instructs(line):
                 continue
-            if section.heading and head < 0:
+            if spent > most and line not in near:
+                if passed:
+                    continue
+                passed = True  # the first line too many has no room, and says that there is a rest
+            if section.heading and head < 0 and not instructs(section.heading):
                 head = len(lines)
                 lines.append(section.heading)
-            places.setdefault(line, (max(head, 0) if section.heading else len(lines), len(lines)))
+            places.setdefault(line, (head if head >= 0 else len(lines), len(lines)))
             lines.append(line)
-    if _fits(lines, room):
+    if not passed and _fits(lines, room):
         return Prose(lines, range(len(lines)))
     wanted = dict.fromkeys(number for line in near if line in places for number in places[line])
     return Prose(lines, tuple(wanted) if found else range(len(lines)), more.format(", ".join(_names(written.sections))))
@@ -129,7 +133,11 @@ def _near(written: Written, found: Sequence[Hit]) -> Iterator[tuple[str, Section
 def _names(written: Sequence[Section]) -> Iterator[str]:
     """The largest sections by name, with the number of their lines."""
     large = sorted(written, key=lambda section: -len(section.lines))[:NAMED]
-    names = [f"{section.heading.lstrip('# ')} ({len(section.lines)})" for section in large if section.heading]
+    names = [
+        f"{section.heading.lstrip('# ')} ({len(section.lines)})"
+        for section in large
+        if section.heading and not instructs(section.heading)
+    ]
     yield "MEMORY.md" + (f": {', '.join(names)}" if names else "")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain, islice, zip_longest
 
 from memorybook._light import TYPE_CHECKING, AbstractSet, Callable, Iterable, Iterator, Mapping, Sequence, once
-from memorybook.prompt.block import Wording, covers, words_of
+from memorybook.prompt.block import Wording, covers, negates, words_of
 from memorybook.search.evidence import spoken
 from memorybook.search.search import SNIPPET, says_nothing, snippet
 from memorybook.search.types import Hit, Passage
@@ -104,9 +104,7 @@ class Selection:
         self._question = question
         self._without = without
         self._entries = entries
-        self._outdated = once(
-            lambda: {words_of(undated(each.text)[0]) for each in entries.values() if each.superseded_by}
-        )
+        self._outdated = once(lambda: _outdated(entries.values()))
         self._wording = wording
         self.found = current(found, entries, wording)
         self._asked = frozenset(query_words(question))
@@ -235,7 +233,9 @@ class Selection:
 _ASSISTANT = ("assistant", "助手")
 
 
-def _asked_lines(text: str, question: str, asked: AbstractSet[str], outdated: AbstractSet[frozenset[str]]) -> list[str]:
+def _asked_lines(
+    text: str, question: str, asked: AbstractSet[str], outdated: AbstractSet[tuple[frozenset[str], bool]]
+) -> list[str]:
     """The lines of a summary that have a word of the question; all that tell something and are so if none has."""
     asked = frozenset(filter(is_telling, asked)) or asked
     same = normalise(question).rstrip("?")
@@ -244,7 +244,7 @@ def _asked_lines(text: str, question: str, asked: AbstractSet[str], outdated: Ab
         who, said = spoken(line)
         if normalise(said).rstrip("?") == same or (who.rstrip(" :：").lower() in _ASSISTANT and says_nothing(said)):
             continue
-        if outdated and words_of(said) in outdated:
+        if outdated and (words_of(said), negates(said)) in outdated:
             continue
         lines.append(line)
         if not asked.isdisjoint(query_words(said)):
@@ -253,6 +253,15 @@ def _asked_lines(text: str, question: str, asked: AbstractSet[str], outdated: Ab
 
 
 # --- the latest word -----------------------------------------------------------------------------
+
+
+def _outdated(entries: Iterable[Entry]) -> AbstractSet[tuple[frozenset[str], bool]]:
+    """What superseded entries say that no other one says: their words, and whether they negate."""
+    said: dict[bool, set[tuple[frozenset[str], bool]]] = {True: set(), False: set()}
+    for entry in entries:
+        text = undated(entry.text)[0]
+        said[entry.superseded_by is not None].add((words_of(text), negates(text)))
+    return {each for each in said[True] - said[False] if each[0]}
 
 
 def current(hits: Sequence[Hit], entries: Mapping[str, Entry], wording: Wording) -> list[Hit]:

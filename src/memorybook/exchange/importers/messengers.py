@@ -360,7 +360,12 @@ class _TelegramPage(HTMLParser):
         classes = given.get("class", "").split()
         if tag == "br":
             self.handle_data("\n")
-        elif tag == "a" and "reply_to" in self._open and (found := re.search(r"message(\d+)", given.get("href", ""))):
+        elif (
+            tag == "a"
+            and self.messages
+            and "reply_to" in self._open
+            and (found := re.search(r"message(\d+)", given.get("href", "")))
+        ):
             self.messages[-1]["reply_to"] = found[1]
         elif tag == "span" and (self._aside or "details" in classes):  # the date behind a forwarded name
             self._aside += 1

@@ -455,17 +455,17 @@ def embed_pending(
         pause(connection, model, "")
     tidy(connection, model, files, done)
     if done and (unread := getattr(embedder, "unread", None)) is not None:
-        unread(_unread(connection, model))
+        unread(*_unread(connection, model))
         other = register(connection, embedder)  # it may have chosen anew
         if other.id != model.id and _waiting(connection, other, None) <= inline(embedder):
             embed_pending(connection, embedder, files, limit=limit, progress=progress)
 
 
-def _unread(connection: Connection, model: Model) -> float:
-    """Return the share of the texts that the embedder could not read."""
-    counted = "SELECT count(*) - count(vector), max(1, count(*)) FROM embeddings WHERE model=?"
+def _unread(connection: Connection, model: Model) -> tuple[int, int]:
+    """Return how many of the texts the embedder could not read, and how many there are."""
+    counted = "SELECT count(*) - count(vector), count(*) FROM embeddings WHERE model=?"
     [(unread, total)] = connection.execute(counted, (model.id,))
-    return float(unread) / float(total)
+    return int(unread), int(total)
 
 
 def _waiting(connection: Connection, model: Model, limit: int | None) -> int:
