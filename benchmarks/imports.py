@@ -142,9 +142,12 @@ def by_hand(folder: Path, files: list[Path]) -> float:
 def imported(folder: Path, files: list[Path], turns: int) -> dict[str, Any]:
     """Import into a new book, and measure."""
     reports = [time.monotonic()]
-    with opened(folder, {}) as memory, staged() as spent:
+    with opened(folder, {}) as memory:
         started, began = time.process_time(), time.monotonic()
-        brought = memory.import_file(*map(str, files), progress=lambda done, total: reports.append(time.monotonic()))
+        with staged() as spent:
+            brought = memory.import_file(
+                *map(str, files), progress=lambda done, total: reports.append(time.monotonic())
+            )
         took, lasted = time.process_time() - started, time.monotonic() - began
         waiting = memory.status()["index"]["pending"]
         ended = time.process_time()
