@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from memorybook.inference.multilingual import MultilingualEmbedder
     from memorybook.protocols import Vectors
 
-LEAST, SHARE = 2, 0.05
+LEAST, SHARE = 2, 0.25
 """How many of a book's texts the static embedder cannot read, and which share, from which the other takes its place."""
 
 
