@@ -521,7 +521,9 @@ def test_a_chinese_book_is_spoken_to_in_chinese_whatever_the_machine_speaks(talk
     assert "（撤销：要求忘掉" in shown
     assert not re.search(r"[0-9a-f]{8}-[0-9a-f]{4}-", shown)
     told = re.sub(
-        r"/\S+|turn:\w+|memorybook|llm\.model|Ctrl-D|sqlite_hybrid|tiered|MEMORY\.md|--yes|[0-9a-f-]{36}", "", shown
+        r"/\S+|turn:\w+|memorybook|llm\.model|embeddings\.model|Ctrl-D|sqlite_hybrid|tiered|MEMORY\.md|--yes|[0-9a-f-]{36}",
+        "",
+        shown,
     )
     assert re.findall(r"[A-Za-z]{3,}[ :,.][A-Za-z ]{3,}", told) == []
     assert "· 没有设置语言模型" in shown

@@ -255,14 +255,15 @@ class Book:
         name = query.text.isascii() and len(query.text.split()) < 2
         if not script or name or kind not in ("", "static") or found.degraded or found.pending_vectors:
             return ""
-        probe = query._replace(text=f"{COMMON[script]} {NOWHERE}", pool=1)
+
+        def held(script: str) -> float:
+            """Return the share of the passages that have the commonest word of a script; 1 where there are too few."""
+            idf = self.index.candidates(query._replace(text=f"{COMMON[script]} {NOWHERE}", pool=1)).idf
+            passages = exp(idf.get(NOWHERE, 0.0)) / 2 - 1  # an idf is log((passages + 1) / (holding + 0.5))
+            return ((passages + 1) / exp(min(idf.values())) - 0.5) / passages if passages > 1.5 else 1.0
+
         with suppress(Unavailable):
-            idf = self.index.candidates(probe).idf  # log((passages + 1) / (holding + 0.5)), and holding is 0 for one
-            if NOWHERE not in idf:  # no passage is there
-                return ""
-            passages = exp(idf[NOWHERE]) / 2 - 1
-            holding = (passages + 1) / exp(min(idf.values())) - 0.5
-            if holding < HARDLY * passages:
+            if held(script) < HARDLY <= max(held(other) for other in COMMON if other != script):
                 from memorybook import locale
 
                 return locale.message("problems.another_language", language_of("auto", [query.text]))
