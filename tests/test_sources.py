@@ -105,7 +105,7 @@ def names_taken(path: str) -> set[tuple[str | None, str]]:
 @pytest.mark.parametrize("question", ["tea", "what did we say of the market and her tea?", "她喜欢什么茶tea？"])
 def test_a_search_imports_nothing_heavy(tmp_path: Path, question: str) -> None:
     """The path of a cold search leaves out what it does not use."""
-    (tmp_path / "MEMORY.md").write_text("## Preferences\n- likes the tea\n", encoding="utf-8")
+    (tmp_path / "MEMORY.md").write_text("## Preferences\n- likes tea of the market\n", encoding="utf-8")
     book = ["--book", str(tmp_path)]
     command = [sys.executable, "-m", "memorybook", *book, "search", question]
     subprocess.run(command, check=True, capture_output=True)
@@ -120,4 +120,4 @@ def test_a_search_imports_nothing_heavy(tmp_path: Path, question: str) -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
     assert done.stderr.strip().endswith("[]")
-    assert "likes the tea" in done.stdout
+    assert "likes tea" in done.stdout
