@@ -515,7 +515,9 @@ def schema_of(kind: Any, records: MutableMapping[str, Any]) -> dict[str, Any]:
     if origin in (tuple, list, Sequence):
         if origin is tuple and arguments[-1] is not ...:
             parts = [schema_of(each, records) for each in arguments]
-            return {"type": "array", "prefixItems": parts, "minItems": len(parts), "maxItems": len(parts)}
+            alike = all(part == parts[0] for part in parts)
+            each = {"items": parts[0]} if alike else {"prefixItems": parts}
+            return {"type": "array", **each, "minItems": len(parts), "maxItems": len(parts)}
         return {"type": "array", "items": schema_of(arguments[0], records)}
     if origin in (dict, Mapping):
         return {"type": "object", "additionalProperties": schema_of(arguments[1], records)}
