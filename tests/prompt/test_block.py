@@ -115,6 +115,15 @@ def test_of_a_day_people_come_before_an_assistant_and_later_words_before_earlier
     ]  # fmt: skip
 
 
+def test_of_two_talks_on_one_day_the_later_is_told_first_however_they_are_ranked() -> None:
+    old = said("It comes on Wednesday.", session="one", time="09:00:00", position=4)
+    new = said("No, on Friday now.", session="two", time="18:00:00", position=0)
+    noted = hit("The supplier is Bob.", "entry", entry="m1", time="12:00:00", path="MEMORY.md")
+    for hits in ((old, new, noted), (new, noted, old)):
+        texts = [line.partition("] ")[2].split(" (")[0].removeprefix("User: ") for line in told(made(*hits).text)]
+        assert texts == ["No, on Friday now.", "The supplier is Bob.", "It comes on Wednesday."]
+
+
 # --- each statement once -------------------------------------------------------------------------
 
 
@@ -255,5 +264,8 @@ def test_no_block_is_larger_than_its_budget(
 @pytest.mark.parametrize("text", ["I take the ferry at nine.", "我坐九点的渡轮。"])
 def test_what_was_said_again_is_told_on_its_last_day(text: str) -> None:
     first, last = (said(text, at=at, date=day) for at, day in ((0, "2026-02-01"), (3, "2026-03-01")))
+    assert made(first, last).found == (1,)
+    assert made(last, first).found == (0,)
+    first, last = (said(text, session=time, time=f"{time}:00:00") for time in ("08", "17"))
     assert made(first, last).found == (1,)
     assert made(last, first).found == (0,)

@@ -13,7 +13,7 @@ from memorybook.prompt.block import WORDING, words_of
 from memorybook.prompt.recall import recall, tell_hits
 from memorybook.prompt.select import FOLLOWING, PLACED, Selection, _outdated
 from memorybook.search.types import Hit, Passage
-from prompt.conftest import Say, number, told
+from prompt.conftest import FIRST, Say, number, told
 
 
 def summary_of(text: str, question: str) -> list[str]:
@@ -74,6 +74,23 @@ def test_a_later_correction_needs_a_word_of_what_it_corrects(memory: Memory, say
         "assistant: Nice.", "user: Sorry, the boiler code is 4114.")  # fmt: skip
     text = memory.recall("boiler code 4411", max_tokens=200).text
     assert number(text, "4114") < number(text, "4411")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "asked"),
+    [
+        ("Bob delivers the coffee on Wednesdays, always at nine.", "No, Bob switched to Fridays.",
+         "On which day does Bob deliver the coffee?"),
+        ("老陈每周三送货，都是九点到。", "不对，老陈改成周五了。", "老陈哪天送货？"),
+    ],
+)  # fmt: skip
+def test_of_two_talks_on_one_day_the_later_word_comes_first(
+    memory: Memory, say: Say, old: str, new: str, asked: str
+) -> None:
+    say("b", f"user: {new}", time=FIRST.replace(hour=18))
+    say("a", f"user: {old}", time=FIRST.replace(hour=8))
+    text = memory.recall(asked).text
+    assert number(text, new) < number(text, old)
 
 
 # --- the latest word -----------------------------------------------------------------------------

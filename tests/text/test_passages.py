@@ -85,6 +85,7 @@ def test_an_entry_brings_all_that_ranking_needs() -> None:
         trust="user",
         session="5f2c",
         turn="S1-3",
+        time="09:12:00",
         pinned=True,
     )
 
@@ -350,6 +351,7 @@ def test_a_turn_is_found_under_the_summary_of_its_session() -> None:
         speaker="Bob",
         role="user",
         position=3,
+        time="00:00:00",
     )
 
 

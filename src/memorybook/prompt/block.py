@@ -5,7 +5,7 @@ from __future__ import annotations
 from memorybook._light import AbstractSet, Iterable, Mapping, NamedTuple, Sequence
 from memorybook.search.evidence import spoken
 from memorybook.search.tool_results import CLOSE, OPEN, fenced
-from memorybook.search.types import Hit, Passage, place_of
+from memorybook.search.types import Hit, Passage, place_of, when_of
 from memorybook.text.tokens import count_tokens, is_telling, normalise, query_words, undated
 
 SHARE = 5
@@ -391,9 +391,9 @@ class _Lines:
         return negates(self._hits[number].passage.text) == negates(self._hits[other].passage.text)
 
     def _was_said(self, number: int, later: int) -> bool:
-        """Whether a later turn is the same statement, said again: the last day counts."""
+        """Whether a later turn is the same statement, said again: the last time counts."""
         before, after = self._hits[number].passage, self._hits[later].passage
-        return self._texts[number] == self._texts[later] and (before.date or "") < (after.date or "")
+        return self._texts[number] == self._texts[later] and when_of(before) < when_of(after)
 
     def _line(self, hit: Hit) -> str:
         p = hit.passage
@@ -410,11 +410,11 @@ class _Lines:
         for number in sorted(self.told):
             first.setdefault(self._hits[number].passage.session, number)
 
-        def place(number: int) -> tuple[str, bool, int, int, bool, int]:
+        def place(number: int) -> tuple[str, bool, str, int, int, bool, int]:
             p = self._hits[number].passage
             at = p.position if p.position >= 0 or p.source != "entry" else LATEST
             said = p.role != "assistant" and p.source != "summary"
-            return (p.date or "", said, -first[p.session], at, p.source == "entry", -number)
+            return (p.date or "", said, p.time, -first[p.session], at, p.source == "entry", -number)
 
         return [self.told[number] for number in sorted(self.told, key=place, reverse=True)]
 

@@ -8,11 +8,12 @@ from memorybook._light import TYPE_CHECKING, Callable, Iterator, Mapping, Sequen
 from memorybook.entries.read import known
 from memorybook.prompt.block import SHARE, WORDING, Fact, Prose, Wording, block
 from memorybook.prompt.handwritten import Snapshot, Written, handwritten, is_named_only, snapshot, standing
-from memorybook.prompt.select import Selection, may_be_told, passage_of
+from memorybook.prompt.select import Selection, may_be_told
 from memorybook.results import Known, Recalled
 from memorybook.search.evidence import is_about_talk, spoken
 from memorybook.search.search import RELEVANT
 from memorybook.search.types import Answer, Hit, Passage, Query
+from memorybook.text.splitting import entry_passage
 from memorybook.text.tokens import digest, language_of, normalise
 from memorybook.validate import words_of
 
@@ -88,7 +89,7 @@ def recall(
         chosen.groups() if more is None else _with(chosen, beside, more, page.document, answer.hits),
         [
             Fact(p.entry or "", p.text, p.date or "", p.pinned, p.entry in first, (p.session, p.turn))
-            for p in map(passage_of, always)
+            for p in (entry_passage(one, "MEMORY.md") for one in always)
         ],
         handwritten(written, answer.hits, room=room, most=max_tokens, more=wording.more),
         language=language,

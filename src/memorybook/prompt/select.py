@@ -10,6 +10,7 @@ from memorybook.search.evidence import spoken
 from memorybook.search.search import SNIPPET, says_nothing, snippet
 from memorybook.search.types import Hit, Passage
 from memorybook.text.screen import instructs
+from memorybook.text.splitting import entry_passage
 from memorybook.text.tokens import (
     count_tokens,
     han_share,
@@ -318,30 +319,13 @@ def _alike(entry: Entry, now: Entry) -> bool:
 def _as_now(hit: Hit, before: str, now: Entry, previously: str) -> Hit:
     passage = hit.passage
     if passage.entry != now.id:
-        passage = passage_of(now)
+        passage = _passage_of(now)
     text = passage.text if not before else previously.format(passage.text, " ".join(before.split()))
     return hit._replace(passage=passage, snippet=text if before or passage is not hit.passage else hit.snippet)
 
 
-def passage_of(entry: Entry) -> Passage:
-    """An entry as a passage that names no lines."""
-    turn = (entry.source or "").removeprefix("turn:") if (entry.source or "").startswith("turn:") else None
-    return Passage(
-        "MEMORY.md",
-        0,
-        0,
-        entry.text,
-        "entry",
-        date=entry.said_on.isoformat() if entry.said_on else None,
-        entry=entry.id,
-        category=entry.category,
-        score=entry.score,
-        state=entry.state,
-        trust=entry.trust or "",
-        session=entry.session,
-        turn=turn,
-        pinned=entry.pinned,
-    )
+def _passage_of(entry: Entry) -> Passage:
+    return entry_passage(entry, "MEMORY.md")
 
 
 def _newer(hit: Hit, replaced: Replaced, entries: Mapping[str, Entry]) -> Iterator[Hit]:
@@ -350,7 +334,7 @@ def _newer(hit: Hit, replaced: Replaced, entries: Mapping[str, Entry]) -> Iterat
     if passage.source == "turn" and passage.turn is not None:
         for entry in replaced.get((passage.session, passage.turn), ()):
             now = latest(entry, entries)
-            if now is not entry and may_be_told(newer := passage_of(now)):
+            if now is not entry and may_be_told(newer := _passage_of(now)):
                 yield Hit(newer, hit.score, hit.relevance, now.text)
 
 

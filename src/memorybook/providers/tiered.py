@@ -25,10 +25,11 @@ from memorybook.prompt.recall import recall
 from memorybook.protocols import Evolution
 from memorybook.providers.flat import is_shown
 from memorybook.providers.over_book import OverBook, turns_in
-from memorybook.search.types import Hit, Passage
+from memorybook.search.types import Hit
 from memorybook.sessions.memorize import process_session_end
 from memorybook.sessions.turns import zone_of
 from memorybook.text.screen import screen
+from memorybook.text.splitting import entry_passage
 
 if TYPE_CHECKING:
     from datetime import date
@@ -184,19 +185,6 @@ def linked_with(document: MemoryDocument, found: Sequence[str], shown: set[str],
         near |= dict.fromkeys(id for id in (*own, *back) if id in fit)
     hits = []
     for each in [fit[id] for id in near][:MOST_LINKED]:
-        entry = each.entry
-        passage = Passage(
-            "MEMORY.md",
-            each.start_line,
-            each.end_line,
-            entry.text,
-            "entry",
-            date=entry.said_on.isoformat() if entry.said_on else None,
-            entry=entry.id,
-            category=entry.category,
-            state=entry.state,
-            trust=entry.trust or "",
-            session=entry.session,
-        )
-        hits.append(Hit(passage, 0.0, 0.0, entry.text))
+        passage = entry_passage(each.entry, "MEMORY.md", (each.start_line, each.end_line))
+        hits.append(Hit(passage, 0.0, 0.0, passage.text))
     return hits

@@ -18,7 +18,7 @@ from memorybook.search.evidence import (
     spoken,
     words_as_written,
 )
-from memorybook.search.types import Candidate, Candidates, Hit, Passage
+from memorybook.search.types import Candidate, Candidates, Hit, Passage, when_of
 from memorybook.text.tokens import normalise, query_words, says_something, tokens
 
 RELEVANT = 0.45
@@ -192,7 +192,7 @@ def _is_unplaced(passage: Passage, turn: Passage) -> bool:
 
 def _resting_on(item: Ranked, turn: Passage) -> Ranked:
     """The item with the place of the turn that it rests on, and with its id and speaker where it did not know it."""
-    passage = item.candidate.passage._replace(session=turn.session, position=turn.position)
+    passage = item.candidate.passage._replace(session=turn.session, position=turn.position, time=turn.time)
     if passage.turn is None:
         passage = passage._replace(turn=turn.turn, speaker=turn.speaker)
     return item._replace(candidate=item.candidate._replace(passage=passage))
@@ -277,7 +277,7 @@ def rank(
     ]
     by: Sequence[Any] = scores
     if len({scores[n] for n in admitted}) < len(admitted):  # on a tie the newer first
-        by = [(score, p.date or "", p.position) for score, p in zip(scores, pool.passages, strict=True)]
+        by = [(score, when_of(p), p.position) for score, p in zip(scores, pool.passages, strict=True)]
     best = sorted(admitted, key=by.__getitem__, reverse=True)
     components["repeated"] = repeated(pool, best, weights)
     scores = list(map(add, scores, components["repeated"]))

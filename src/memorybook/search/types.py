@@ -58,6 +58,7 @@ class Passage(NamedTuple):
         speaker: Who said it, for turns; "" otherwise.
         role: Role of the speaker, for turns.
         position: Place in its session of a turn, or of the turn of an entry where a search met both; else -1.
+        time: Time of that day when it was said, UTC, `HH:MM:SS`, with microseconds if it has any; "" if unknown.
         pinned: Whether an entry is pinned.
         asks: Whether a turn asks something: 1 it does, 2 it says nothing else; worked out once, when it is indexed.
     """
@@ -81,6 +82,7 @@ class Passage(NamedTuple):
     speaker: str = ""
     role: str = ""
     position: int = -1
+    time: str = ""
     pinned: bool = False
     asks: int = 0
 
@@ -90,6 +92,11 @@ def place_of(passage: Passage) -> str:
     if passage.source == "turn":
         return f"turn:{passage.turn}"
     return f"{passage.path}#L{passage.start_line}-L{passage.end_line}"
+
+
+def when_of(passage: Passage) -> tuple[str, str]:
+    """Its day and time, to be compared: undated before all days, a day without a time before its times."""
+    return passage.date or "", passage.time
 
 
 class Candidate(NamedTuple):

@@ -15,8 +15,7 @@ from memorybook.search.types import Passage
 from memorybook.text.tokens import count_tokens, is_question, only_asks
 
 if TYPE_CHECKING:
-    from memorybook.formats.memory_md import Located
-    from memorybook.model import Session, Turn
+    from memorybook.model import Entry, Session, Turn
 
 
 _NO_ENTRY = (None, None, None, None, None, "", "")
@@ -25,6 +24,7 @@ _NO_ENTRY = (None, None, None, None, None, "", "")
 
 def turn_passage(session: Session, turn: Turn) -> Passage:
     """Return a turn as a passage under the path of its session's summary, dated by the turn, else the session (UTC)."""
+    day, time = _utc(turn.time or session.created)
     return Passage(
         session.path,
         0,
@@ -32,15 +32,40 @@ def turn_passage(session: Session, turn: Turn) -> Passage:
         turn.text,
         "turn",
         "",
-        utc_day(turn.time or session.created),
+        day,
         *_NO_ENTRY,
         session.uuid,
         turn.id,
         turn.speaker or turn.role,
         turn.role,
         turn.position,
+        time,
         False,
         2 if only_asks(turn.text) else int(is_question(turn.text)),
+    )
+
+
+def entry_passage(entry: Entry, path: str, lines: tuple[int, int] = (0, 0)) -> Passage:
+    """Return an entry as a passage; without `lines` it names none."""
+    filed = (entry.group or "", ", ".join([*entry.tags, *entry.entities]))
+    return Passage(
+        path,
+        *lines,
+        entry.text,
+        "entry",
+        heading=" > ".join(filter(None, filed)),
+        date=entry.said_on.isoformat() if entry.said_on else None,
+        entry=entry.id,
+        category=entry.category,
+        score=entry.score,
+        scored=entry.scored.isoformat(),
+        activated=entry.last_activated.isoformat(),
+        state=entry.state,
+        trust=entry.trust or "",
+        session=entry.session,
+        turn=entry.source.removeprefix("turn:") if entry.source and entry.source.startswith("turn:") else None,
+        time=_utc(entry.created)[1],
+        pinned=entry.pinned,
     )
 
 
@@ -65,12 +90,16 @@ def dense_text_of(source: str, heading: str, text: str) -> str:
 
 def utc_day(moment: datetime | None) -> str | None:
     """Return the UTC date of a moment, `YYYY-MM-DD`; None for None."""
+    return _utc(moment)[0]
+
+
+def _utc(moment: datetime | None) -> tuple[str | None, str]:
+    """Return the UTC date and time of a moment; None and "" for None."""
     if moment is None:
-        return None
-    try:
-        return moment.astimezone(UTC).date().isoformat()
-    except OverflowError:
-        return moment.date().isoformat()
+        return None, ""
+    with suppress(OverflowError):
+        moment = moment.astimezone(UTC)
+    return moment.date().isoformat(), moment.time().isoformat()
 
 
 # --- splitting ----------------------------------------------------
@@ -307,7 +336,7 @@ def _memory(path: str, text: str, modified: float) -> Split:
     except (ValueError, OverflowError, OSError):
         changed = datetime.fromtimestamp(0, UTC)
     document = memory_md.parse(text, modified=changed)
-    found = [_entry(path, located) for located in document.located]
+    found = [entry_passage(one.entry, path, (one.start_line, one.end_line)) for one in document.located]
     line = 1
     for part in document.parts:
         if isinstance(part, str):
@@ -318,30 +347,6 @@ def _memory(path: str, text: str, modified: float) -> Split:
                     found += _written(path, block.raw, block.line)
         line += raw(part).count("\n")
     return Split(tuple(sorted(found, key=lambda passage: passage.start_line)), document.warnings)
-
-
-def _entry(path: str, located: Located) -> Passage:
-    entry = located.entry
-    filed = (entry.group or "", ", ".join([*entry.tags, *entry.entities]))
-    return Passage(
-        path,
-        located.start_line,
-        located.end_line,
-        entry.text,
-        "entry",
-        heading=" > ".join(filter(None, filed)),
-        date=entry.said_on.isoformat() if entry.said_on else None,
-        entry=entry.id,
-        category=entry.category,
-        score=entry.score,
-        scored=entry.scored.isoformat(),
-        activated=entry.last_activated.isoformat(),
-        state=entry.state,
-        trust=entry.trust or "",
-        session=entry.session,
-        turn=entry.source.removeprefix("turn:") if entry.source and entry.source.startswith("turn:") else None,
-        pinned=entry.pinned,
-    )
 
 
 def _written(path: str, text: str, first_line: int) -> Iterator[Passage]:
@@ -384,7 +389,8 @@ def _note(path: str, day: date | None, number: int, line: str) -> Passage | None
         return None
     filed = ", ".join(filter(None, (note.kind, *note.tags))) if note.kind or note.tags else ""
     said = note.text if note.text.strip() else ""
-    return Passage(path, number, number, said, "note", filed, (day or note.time.date()).isoformat())
+    written = _utc(note.time)[1]
+    return Passage(path, number, number, said, "note", filed, (day or note.time.date()).isoformat(), time=written)
 
 
 def _session(path: str, text: str) -> Iterator[Passage]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 APPLICATION = 0x6D62696E
 """`application_id` of our files, so that nobody else's database is ever thrown away."""
 
-VERSION = 11
+VERSION = 12
 """To be raised with the schema, and whenever the indexed words of a text change."""
 
 FIELDS = Passage._fields
