@@ -559,6 +559,18 @@ def test_no_group_is_written_when_the_id_of_an_operation_is_taken(book: Book, mo
     assert book.journal.operations() == []
 
 
+def test_an_operation_gets_another_id_where_its_own_is_taken(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = iter(["id-1", "id-1", "id-2", "id-2", "id-3", "id-3", "id-4"])
+    monkeypatch.setattr(book, "new_id", lambda now: next(ids))
+    for word in ("heron", "crane"):
+        book.apply([Add(entry=entry(word[:1] * 6, word))], actor="user", door="python")
+    together(book, [Append(path="daily/2026-02-24.md", line="one")], [Append(path="daily/2026-02-24.md", line="two")])
+    assert [one.id for one in book.journal.operations()] == ["id-4", "id-3", "id-2", "id-1"]
+    assert sorted(known.text for known in book.entries()) == ["crane", "heron"]
+    assert book.documents.read("daily/2026-02-24.md").text == "one\ntwo\n"
+    assert book.journal.pending() == []
+
+
 @pytest.mark.parametrize(
     ("step", "times"), [("begin", 2), ("write", 1), ("write", 2), ("append", 1), ("append", 2), ("done", 2)]
 )

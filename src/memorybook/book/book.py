@@ -473,23 +473,26 @@ class Book:
         return Draft(Pages(self.documents, self.transcripts, parse=self.parse, now=self.now()))
 
     def _carry_out(self, work: Callable[[Draft], list[_Planned]]) -> list[_Planned]:
-        """Work into what is on disk now, journal and write, anew for as long as a person's save comes in between."""
-        for _ in range(ATTEMPTS):
+        """Work into what is on disk now, journal and write; anew if a person saves in between or an id is taken."""
+        for left in reversed(range(ATTEMPTS)):
             with self.documents.lock():
                 self._settle_all()
                 draft = self.draft()
                 draft.unanswered = self._unanswered(draft.now)
                 planned = work(draft)
                 wanted = [each for each in planned if each.operation is not None]
-                if not wanted or self._write(wanted, draft.pages):
+                if not wanted or self._write(wanted, draft.pages, last=not left):
                     told = self._unanswered(draft.now) - draft.unanswered
                     self.settled[:] = [one for one in self.settled if told.isdisjoint(_done_by(one))]
                     self._journal_fails = ""
                     return planned
         raise Conflict("MEMORY.md kept changing while it was being written: close what is saving it and try again")
 
-    def _write(self, planned: Sequence[_Planned], pages: Pages) -> bool:
-        """Journal and write; False if a person's save came in between and nothing was written."""
+    def _write(self, planned: Sequence[_Planned], pages: Pages, *, last: bool) -> bool:
+        """Journal and write; False if nothing was written: a person saved in between, or the random id of one is taken.
+
+        In the `last` attempt an id that is taken raises Conflict.
+        """
         operations = [each.operation for each in planned if each.operation is not None]
         begun: list[Operation] = []
         try:
@@ -503,7 +506,7 @@ class Book:
                     self._settle(operation)
                 return True
             self._take_back(begun)
-            if len(begun) < len(operations):  # the id of one is taken
+            if last and len(begun) < len(operations):
                 raise
             return False
         except Exception as error:
