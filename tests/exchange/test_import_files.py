@@ -379,6 +379,21 @@ def test_an_import_of_several_sessions_that_was_killed_is_completed_by_the_next(
         assert pages(again) == pages(memory)
 
 
+@pytest.mark.parametrize("messages", [ENGLISH, CHINESE])
+def test_what_a_second_session_repeats_counts_when_the_import_was_killed_after_the_first(
+    tmp_path: Path, memory: Memory, chat: Any, messages: list[dict[str, str]]
+) -> None:
+    said = [{**each, "id": f"{each['id']}-{name}", "session": name} for name in ("s1", "s2", "s3") for each in messages]
+    root, path = str(tmp_path / "killed"), chat(said)
+    memory.import_file(path)
+    killed(root, path, "memory.book.journal.begin", 3)
+    with memorybook.open(root, config=CONFIG) as again:
+        again.import_file(path)
+        hits = [{entry.text: entry.hits for entry in each.book.entries()} for each in (memory, again)]
+        assert hits[1] == hits[0]
+        assert set(hits[0].values()) == {3}
+
+
 def test_it_makes_no_difference_how_many_sessions_are_written_together(
     tmp_path: Path, memory: Memory, chat: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

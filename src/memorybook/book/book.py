@@ -552,7 +552,9 @@ class Book:
         """Finish every intention that is not marked done; who holds the lock knows that nobody works on it."""
         for operation in self.journal.pending():
             self._settle(operation)
-            self.settled.append(operation)
+            # of turns that count as memorized nothing is asked for again: what says the same is said once more
+            if self.journal.memorized(operation.session or "", operation.id) is None:
+                self.settled.append(operation)
 
     def _settle(self, operation: Operation) -> None:
         """Carry out what is missing of an intention, but for what a person's later edit stands against."""
