@@ -36,6 +36,7 @@ with memorybook.open(root) as memory, open(log, "a", buffering=1) as acknowledge
 KILLED = """
 import sys, os, memorybook
 root, log = sys.argv[1], sys.argv[2]
+print("begins", flush=True)
 with memorybook.open(root) as memory, open(log, "a", buffering=1) as acknowledged:
     number = 0
     while True:
@@ -53,7 +54,8 @@ import random, signal, subprocess, sys, time
 root, log, kills, script = sys.argv[1:]
 rnd = random.Random(2)
 for _ in range(int(kills)):
-    victim = subprocess.Popen([sys.executable, "-c", script, root, log])
+    victim = subprocess.Popen([sys.executable, "-c", script, root, log], stdout=subprocess.PIPE)
+    victim.stdout.readline()  # it is about to open the book
     time.sleep(0.3 + rnd.random() * 0.4)
     victim.send_signal(signal.SIGKILL)
     victim.wait()

@@ -532,6 +532,7 @@ import sys, os, memorybook
 from memorybook.config.settings import Config
 root, log = sys.argv[1:]
 config = Config(timezone="UTC", vector_enabled=False)
+print("begins", flush=True)
 with memorybook.open(root, config=config) as memory, open(log, "a", buffering=1) as told:
     me, n = os.getpid(), 0
     while True:
@@ -556,7 +557,11 @@ def kills(findings: Findings, folder: str, many: int = 200) -> None:
     root, log, chance = os.path.join(folder, "book"), os.path.join(folder, "log"), random.Random(3)
     filled(root)
     for _ in range(many):
-        victim = subprocess.Popen([sys.executable, "-c", MORTAL, root, log], stderr=subprocess.PIPE, text=True)
+        victim = subprocess.Popen(
+            [sys.executable, "-c", MORTAL, root, log], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        if victim.stdout is not None:
+            victim.stdout.readline()  # it is about to open the book
         time.sleep(0.6 + chance.random() * 1.6)
         victim.send_signal(signal.SIGKILL)
         _, said = victim.communicate()
