@@ -88,7 +88,8 @@ def test_what_was_said_in_chinese_is_kept(content: str, turn: str) -> None:
         The team moved on 2026-03-21. → t3 → the date '2026-03-21'
         The team moved in November 2025. → t3 → the date 'November 2025'
         Ada meets Bruce on 10 April. → t5 → the date '10 April' ¦ John Doe works at Hooli. → t1 → the name 'Doe'
-        Martin works at Hooli. → t1 → the name 'Martin' ¦ Ada works at Initech. → t1 → the name 'Initech'
+        Martin works at Hooli. → t1 → the name 'Martin'
+        Paul leads the team. → t1 → the name 'Paul' ¦ Ada works at Initech. → t1 → the name 'Initech'
         Ada uses latin1 everywhere. → t7 → the name 'latin1'
         Ada wrote "The Mythical Man-Month". → t1 → the name 'Mythical'
     """),

@@ -17,6 +17,12 @@ TURNED = table("""
         My daughter can swim. → The user's daughter cannot swim.
         I stopped smoking in 2019. → The user has smoked since 2019. ¦ Leo can't have nuts. → Leo can have nuts.
         The tests must not run in parallel. → The tests must run in parallel.
+        I'm allergic to penicillin, so ask first. → The user has no allergy to penicillin.
+        I'm allergic to latex. → The user wears latex without an allergy. ¦ I can dive. → The user is unable to dive.
+        The landlord lets us keep a cat. → The landlord forbids keeping a cat.
+        We have a lift in the building. → The building lacks a lift.
+        房东允许我们养猫。 → 房东不允许养猫。 ¦ 房东允许我们养猫。 → 房东禁止养猫。
+        老板让我在家办公。 → 老板不让用户在家办公。
         Lamb is over, it's fish now. → The dog eats lamb. ¦ 我对青霉素过敏。 → 用户对青霉素不过敏。
         我下午不喝咖啡。 → 用户下午喝咖啡。 ¦ 周五别部署。 → 周五可以部署。 ¦ 女儿会游泳。 → 用户的女儿不会游泳。
         白酒戒了。 → 用户爱喝白酒。 ¦ 香菜我一点都吃不了。 → 用户吃香菜。

@@ -105,8 +105,8 @@ _ORDER = (
 
 _ELSEWHERE = (
     r"(?i:[\W_]*(?:(?:please|and|so|but|too|also)[,\s]+)*(?:before|after|when|while|until|till|if|for|in\s+case|once|"
-    r"as|since|too|"
-    r"please|later|thanks)\b)|[\W_]*(?:[再接继先回]|以后再|下面|下一|往下|我们|咱们?|走之前|师傅|谢谢)"
+    r"prior|as(?!\s+a\s+rule)|since|too|please|later|thanks)\b)|"
+    r"[\W_]*(?:(?:我们|咱们?)?(?:再|接着|继续|先[讲说聊看]|回头|待会|等[会下]|稍后)|以后再|下面|下一|往下|走之前|师傅|谢谢)"
 )
 """How what follows an order begins that is not what to remember: when, what for, what comes next."""
 
@@ -136,8 +136,8 @@ def ordered(text: str) -> str | None:
 
 
 _NAMED_ONLY = (
-    r"(?i:(?:my|our|your|the)\s+[a-z]+[\s.!]*$)|我们?的[\u4e00-\u9fff]{1,4}[吧啊呀。！!]*$|"
-    r"[\u4e00-\u9fff]{1,3}[。！!]*$"
+    r"(?i:(?:my|our|your|the)\s+[a-z]+[\s.!]*$)|"
+    r"(?:我们?的)?(?:(?![是叫姓在有不吃住])[\u4e00-\u9fff]){1,3}[吧啊呀。！!]*$"
 )
 """The name of a thing, of which nothing is said."""
 

@@ -586,7 +586,7 @@ def contrary(text: str, sources: Iterable[str], *, subject: str = "") -> str | N
     whole = [one.denied for one in own if len(one.denied) > 1]
     for one in said:
         plain = one.affirmed - left
-        if not one.denied and (2 * len(plain & mine) > len(plain) or any(denial <= plain for denial in whole)):
+        if not one.denied and (2 * len(plain & mine) >= len(plain) > 0 or any(denial <= plain for denial in whole)):
             turned |= refused & plain
     return min(turned - left, key=lambda word: (text.lower().find(word), word), default=None)
 
@@ -618,9 +618,10 @@ def _clause(text: str) -> Clause:
 def _words(text: str) -> set[str]:
     """Stems of Latin words, and Chinese pairs of characters: single ones stand in too many words."""
     spoken = [word for word in compiled(_LATIN).findall(text) if not word.isdigit() and not is_stop_word(word)]
-    found = {query_words(word)[0] for word in spoken if len(word) > 1 and word not in _EMPTY and word not in WORDS}
-    for run in compiled("[\u3400-\u9fff]+").findall(text):
-        found.update(one + other for one, other in pairwise(run) if "的" not in one + other)
+    telling = (word for word in spoken if len(word) > 1 and word not in _EMPTY and word not in WORDS)
+    found = {query_words(word)[0].rstrip("i") for word in telling}  # allergy, allergic
+    for run in compiled("(?:(?![的我你您他她它们])[\u3400-\u9fff])+").findall(text):
+        found.update(one + other for one, other in pairwise(run))
     return found
 
 
@@ -662,12 +663,13 @@ _MARKS: tuple[tuple[str, str], ...] = (
     ),
     (
         r"\b(?:without|forg[eo]t\w*|avoid\w*|stop(?:s|ped|ping)?(?= +[a-z])|quit(?:s|ting)?|refus\w+|cancel\w*"
+        r"|forb[ia]d\w*|prohibit\w*"
         r"|(?:gave|giv\w+) up|pack(?:s|ed|ing)? in|free of|(?:can['’]?t|cannot) stand|dislik\w+|hat(?:e|es|ed))\b"
         r"|忘了?|戒[了掉]?|避[开免]|拒绝|禁止",
         _UNDO,
     ),
     (
-        r"\b(?:no longer|not|no|never|none|neither|nor|cannot|nobody|nothing)\b|\b\w+n['’]t\b"
+        r"\b(?:no longer|not|no|never|none|neither|nor|cannot|nobody|nothing|unable|lacks?|lacked)\b|\b\w+n['’]t\b"
         rf"|{_NO}|无[法需意权]|未|停[了止用掉做更订打吃喝练]|取消|作废",
         _NOT,
     ),

@@ -495,7 +495,8 @@ _VERBS = frozenset(
     " preferred decided plans planned bought started believes thinks thought hopes hoped needs uses used agreed joined"
     " studies studied teaches taught owns enjoys enjoyed hates knows knew feels felt keeps kept wrote writes reads runs"
     " ran took made got quit left wishes owes drives drinks eats cooks plays played speaks spoke visited attended"
-    " married graduated learned practices practiced tries tried wears volunteers volunteered suggested advised".split()
+    " married leads led manages managed handles handled graduated learned practices practiced"
+    " tries tried wears volunteers volunteered suggested advised".split()
 )
 """What people do, and things hardly ever."""
 
