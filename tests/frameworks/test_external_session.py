@@ -130,6 +130,17 @@ def test_what_was_said_and_all_else_the_book_knows_is_found_but_for_orders(memor
     assert (len(found), len(ann.search("green tea", limit=1)), ann.search(" ", limit=5)) == (3, 1, [])
 
 
+def test_what_an_entry_says_for_the_user_is_found_as_it_was_said(memory: Memory) -> None:
+    ann = UserMemory(memory, "sdk", ("ann",))
+    said = HostedItem({"n": 2}, "I prefer green tea in the morning.", "user", id="e2", time=AT)
+    ann.keep("s", [said])
+    ann.session("s").end()
+    assert [known.entry.text for known in memory.entries().entries] == ["The user prefers green tea in the morning."]
+    assert ann.search("what tea in the morning?", limit=5)[0] == UserHit(
+        "e2", said.text, "user", AT.isoformat(), said.data
+    )
+
+
 def test_conversations_of_the_same_name_are_each_owner_s(memory: Memory) -> None:
     owners = [("a", "b/c"), ("a/b", "c"), ("a", "b", "c")]
     assert len({UserMemory(memory, "sdk", owner).session("s").uuid for owner in owners}) == 3

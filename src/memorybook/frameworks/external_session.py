@@ -14,6 +14,7 @@ from urllib.parse import quote
 from uuid import NAMESPACE_URL, uuid4, uuid5
 
 from memorybook.entries.read import Mask
+from memorybook.entries.same import words
 from memorybook.errors import InvalidInput, NotFound, Unavailable
 from memorybook.forget.incoming import without_forgotten_turns
 from memorybook.forget.tombstones import turn_key
@@ -27,7 +28,6 @@ from memorybook.sessions.memorize import end
 from memorybook.sessions.turns import ANSWERS, HOSTED, mask_turns
 from memorybook.text.screen import screen
 from memorybook.text.sentences import without_recalled
-from memorybook.text.tokens import tokens
 from memorybook.validate import MAX_QUERY, budget_of, words_of
 
 if TYPE_CHECKING:
@@ -263,7 +263,7 @@ class UserMemory:
             passage = hit.passage
             turns = self._memory.book.transcripts.find(passage.turn or "", passage.session)
             if passage.source != "turn":  # an entry in the words of its turn
-                turns = [turn for turn in turns if {*tokens(passage.text)} <= {*tokens(turn.text)}]
+                turns = [turn for turn in turns if words(passage.text) <= words(turn.text)]
             if turns:
                 turn, time = turns[0], turns[0].time.isoformat() if turns[0].time else None
                 item = turn.metadata.get(ITEM)
