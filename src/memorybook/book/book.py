@@ -281,11 +281,11 @@ class Book:
         today = self.now().date()
 
         def strength(passage: Passage) -> float:
-            if passage.score is None or passage.scored is None or passage.pinned:
+            if passage.score is None or passage.scored is None:
                 return passage.score or 0.0
             scored = date.fromisoformat(passage.scored)
             activated = date.fromisoformat(passage.activated) if passage.activated else scored
-            return fade.fade(passage.score, scored=scored, activated=activated, today=today)
+            return fade.fade(passage.score, scored=scored, activated=activated, today=today, pinned=passage.pinned)
 
         return strength
 

@@ -47,19 +47,18 @@ _IMPORTANCE = {
 }  # fmt: skip
 
 
-def fade(score: float, *, scored: date, activated: date, today: date) -> float:
-    """Return the strength on `today` of a score written for the day `scored`; it never grows."""
-    if today <= scored:
+def fade(score: float, *, scored: date, activated: date, today: date, pinned: bool = False) -> float:
+    """Return the strength on `today` of a score written for the day `scored`; never more, and the same if pinned."""
+    if pinned or today <= scored:
         return score
     faded_days = max(0, (today - activated).days - GRACE_DAYS) - max(0, (scored - activated).days - GRACE_DAYS)
     return score * _KEPT_PER_DAY**faded_days if faded_days else score
 
 
 def strength(entry: Entry, today: date) -> float:
-    """Return the entry's score as it reads today, 0..1; that of a pinned entry never fades."""
-    if entry.pinned:
-        return entry.score
-    return fade(entry.score, scored=entry.scored, activated=entry.last_activated, today=today)
+    """Return the entry's score as it reads today, 0..1."""
+    scored, activated = entry.scored, entry.last_activated
+    return fade(entry.score, scored=scored, activated=activated, today=today, pinned=entry.pinned)
 
 
 def reinforced(entry: Entry, today: date) -> Entry:

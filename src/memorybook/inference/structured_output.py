@@ -379,32 +379,15 @@ class Metered:
         self._record = record
         self._lock = threading.Lock()
 
-    def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        form: Form[Any] | None = None,
-        tools: Sequence[ToolSchema] = (),
-        tool_choice: str | None = None,
-        max_tokens: int | None = None,
-    ) -> Reply:
+    def complete(self, messages: Sequence[Message], **options: Any) -> Reply:
         """See `LLM.complete`; raises BudgetSpent."""
-        options: dict[str, Any] = {"form": form, "tools": tools, "tool_choice": tool_choice, "max_tokens": max_tokens}
-        with self._metered(Request(tuple(messages), form, tuple(tools), tool_choice)) as (llm, replies):
+        with self._metered(Request(tuple(messages), **options)) as (llm, replies):
             replies.append(llm.complete(messages, **options))
         return replies[0]
 
-    def stream(
-        self,
-        messages: Sequence[Message],
-        *,
-        tools: Sequence[ToolSchema] = (),
-        tool_choice: str | None = None,
-        max_tokens: int | None = None,
-    ) -> Generator[str, None, Reply]:
-        """Yield the text in pieces, or at once without `stream`; returns the Reply. Raises as `complete`."""
-        options: dict[str, Any] = {"tools": tools, "tool_choice": tool_choice, "max_tokens": max_tokens}
-        with self._metered(Request(tuple(messages), None, tuple(tools), tool_choice)) as (llm, replies):
+    def stream(self, messages: Sequence[Message], **options: Any) -> Generator[str, None, Reply]:
+        """Yield the text in pieces, or at once without `stream`; return the Reply. Raises as `complete`."""
+        with self._metered(Request(tuple(messages), **options)) as (llm, replies):
             if hasattr(llm, "stream"):
                 replies.append((yield from llm.stream(messages, **options)))
             else:
