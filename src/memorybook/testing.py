@@ -53,10 +53,7 @@ class HashEmbedder:
         rows = array("f")
         for text in (*texts, ""):  # one row more, for a view cannot be cast to a shape of no rows
             total = [0.0] * self.dimensions
-            for word in re.findall(
-                r"[\u3041-\u30fa\u3400-\u9fff\uac00-\ud7af]|[^\W_\u3041-\u30fa\u3400-\u9fff\uac00-\ud7af]+",
-                text.lower(),
-            ):
+            for word in re.findall(_WORD, text.lower()):
                 direction = shake_128(word.encode()).digest(self.dimensions)
                 total = [have + byte - 127.5 for have, byte in zip(total, direction, strict=True)]
             length = sum(value * value for value in total) ** 0.5 or 1.0

@@ -152,7 +152,7 @@ def _of_text(text: str, width: int) -> Iterator[_Piece]:
         if re.match(_BOILERPLATE, item):
             continue
         own, body = _labelled(item)
-        tags, body = _tags(body, heading, own or kind)
+        tags, body = _tags(body, heading)
         for part in [body] if item != block else _grouped(body, width):
             yield _Piece(part, own or kind, tags)
 
@@ -193,7 +193,7 @@ def _labelled(text: str) -> tuple[str | None, str]:
     return (kind, found[2]) if kind is not None else (None, text)
 
 
-def _tags(text: str, heading: str, kind: str | None) -> tuple[tuple[str, ...], str]:
+def _tags(text: str, heading: str) -> tuple[tuple[str, ...], str]:
     """Tags: hashtags at the end of the text (taken off), and the heading unless it only named the kind."""
     ending = re.search(r"(?:\s+#(?=[\w/-]{0,40}[^\W\d_])[\w/-]{1,80})+\s*$", text)
     tags = re.findall(r"#([\w/-]+)", ending[0]) if ending else []

@@ -397,12 +397,6 @@ def session(base: Component, pool: Pool, weights: Weights) -> Component:
     groups: dict[str, list[int]] = {}
     for number, passage in enumerate(pool.passages):
         groups.setdefault(passage.session or passage.path, []).append(number)
-    turns = {(p.session, p.turn) for p in pool.passages if p.source == "turn"}
-
-    def repeats(number: int) -> bool:
-        passage = pool.passages[number]
-        return passage.source == "summary" or (passage.source != "turn" and (passage.session, passage.turn) in turns)
-
     # what is no turn stands far from everything but itself
     place = [p.position if p.source == "turn" else -3 * number for number, p in enumerate(pool.passages, 1)]
     shared = [0.0] * len(base)

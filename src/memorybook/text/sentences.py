@@ -149,9 +149,9 @@ def _cut(text: str, blanked: str) -> Iterator[Sentence]:
     for found in compiled(_END_OR_DASH if dashes else _END).finditer(blanked):
         if found[0].startswith(".") and _abbreviates(blanked, found.start()):
             continue
-        yield from _sentence(text, blanked, start, found.end())
+        yield from _sentence(blanked, start, found.end())
         start = found.end()
-    yield from _sentence(text, blanked, start, len(blanked))
+    yield from _sentence(blanked, start, len(blanked))
 
 
 def _abbreviates(text: str, dot: int) -> bool:
@@ -167,7 +167,7 @@ def _abbreviates(text: str, dot: int) -> bool:
     )
 
 
-def _sentence(text: str, blanked: str, start: int, end: int) -> Iterator[Sentence]:
+def _sentence(blanked: str, start: int, end: int) -> Iterator[Sentence]:
     words = blanked[start:end]
     start, end = start + len(words) - len(words.lstrip()), end - (len(words) - len(words.rstrip()))
     if start >= end:
