@@ -230,3 +230,28 @@ def test_a_correction_of_something_else_leaves_it_alone(old: str, new: str, quot
 )
 def test_what_says_another_value_of_the_same_thing_outdates_it(old: str, new: str, is_gone: bool) -> None:
     assert bool(outdated(replace(told(new), changes=True), [known("a", old)])) is is_gone
+
+
+@pytest.mark.parametrize(
+    ("old", "another", "same"),
+    [
+        ("The rent of flat 3 is 900 euros.", "The rent of flat 5 is 1200 euros.", "The rent of flat 3 is 950 euros."),
+        ("The rent of flat 3 is 900 euros.", "The rent of flat 5 went up to 950 euros.", "The rent is now 950 euros."),
+        ("The server db1 runs on port 5432.", "The server db2 runs on port 5433 now.",
+         "The server db1 runs on port 5433 now."),
+        ("Anna's birthday is on May 3.", "Bob's birthday is on June 7.", "Anna's birthday is on May 4."),
+        ("Anna's meeting is on Monday.", "Bob's meeting was moved to Friday.", "Anna's meeting was moved to Friday."),
+        ("The dentist visit in March costs 80 euros.", "The dentist visit in May costs 120 euros.",
+         "The dentist visit in March costs 120 euros."),
+        ("The meeting in room 101 is on Monday.", "The meeting in room 204 moved to Friday.",
+         "The meeting in room 101 moved to Friday."),
+        ("3号楼的房租是900元。", "5号楼的房租涨到1200元了。", "3号楼的房租涨到950元了。"),
+        ("安娜的生日是5月3日。", "鲍勃的生日是6月7日。", "安娜的生日是5月4日。"),
+        ("用户的老婆的航班九点起飞。", "用户的弟弟的航班改到十一点了。", "用户的老婆的航班改到十一点了。"),
+    ],
+)  # fmt: skip
+def test_what_differs_in_two_ways_is_another_thing(old: str, another: str, same: str) -> None:
+    assert [bool(outdated(replace(told(new), changes=True), [known("a", old)])) for new in (another, same)] == [
+        False,
+        True,
+    ]

@@ -533,6 +533,7 @@ def outdated(candidate: Candidate, entries: Iterable[Entry]) -> list[Entry]:
     """Find the entries whose point a statement takes up, at most two: those that share its rarest words.
 
     It says that something is not as it was, or gives another measure of the same thing: 退房十一点, 退房十二点.
+    What differs in two ways is another thing: the rent of flat 3, 900 euros; the rent of flat 5, 1,200 euros.
     What leans on another statement is taken for a change only where it says so.
     """
     if not candidate.changes or candidate.category == "todo":
@@ -540,13 +541,16 @@ def outdated(candidate: Candidate, entries: Iterable[Entry]) -> list[Entry]:
     content, chinese = candidate.content, is_chinese(candidate.content)
     own = {f"turn:{id}" for id in candidate.turn_ids}
     known = [one for one in entries if one.source not in own and _may_speak_of(candidate, one)]
+    differ = {one.id: _differ(content, one.text) for one in known}
+    known = [one for one in known if len(differ[one.id]) <= 1]
     points = {one.id: subject_of(one.text) | _counts(one.text) for one in known}
     spread = Counter(word for point in points.values() for word in point)
     parts = compiled(r"[，,；;。.!！](?!\d)").split(content)
     marked = " ; ".join(part for part in parts if compiled(NOW_SO).search(part) is not None)
     tries = [(subject_of(marked) | _counts(content), 0.3, known)] if marked else []
     if not candidate.leans:
-        tries.append((subject_of(content), 0.5 if chinese else 1.0, [one for one in known if _otherwise(content, one)]))
+        measured = [one for one in known if differ[one.id] - {"", _NAME} and "#" not in "".join(differ[one.id])]
+        tries.append((subject_of(content), 0.5 if chinese else 1.0, measured))
     if marked:
         names = {word for name in names_in(content, ()) for word in query_words(name)}
         tries.append((subject_of(content) - names, 1.0, known))
@@ -567,10 +571,28 @@ def with_before(content: str, gone: Iterable[Entry]) -> str:
 _BEFORE = r"\s*(?:\(Before: .*\)|（此前：.*）)$"
 
 
-def _otherwise(content: str, entry: Entry) -> bool:
-    """Whether both give a number of the same unit, or a day, and none in common."""
-    new, old = _measures(content), _measures(entry.text)
-    return any(unit and new[unit].isdisjoint(old[unit]) for unit in new.keys() & old.keys())
+def _differ(one: str, other: str) -> set[str]:
+    """Say in what two texts differ where both name it: units by their numbers, `#` and what is numbered, name, owner."""
+    new, old = _measures(one), _measures(other)
+    both = new.keys() & old.keys()
+    found = {unit for unit in both if new[unit].isdisjoint(old[unit])}
+    counted = set().union(*(new[unit] for unit in both if unit and unit[0] != "#"))
+    found -= {unit for unit in found if unit[:1] == "#" and new[unit] <= counted}
+    if found & _TIMES:
+        found = found - _TIMES | {_DAY if found & _TIMES - {""} else ""}
+    first, second = (
+        {squeezed(name) for name in names_in(text, ())} | {str(date.month) for date in named(text) if date.day is None}
+        for text in (one, other)
+    )
+    found |= {_NAME} if first - second and second - first else set()
+    whose = [words(owner["who"]) - _USER for owner in map(compiled(_OWNER).match, (one, other)) if owner is not None]
+    return found | ({_NAME, _OWNED} if len(whose) == 2 and whose[0] != whose[1] else set())
+
+
+_DAY, _NAME, _OWNED = "day of the calendar", "name or month", "owner"
+_TIMES = {"", "am", "pm", "o'clock", "点", _DAY}
+_OWNER = r"(?P<who>[^,.;，。；]{1,40}?(?='s )|(?:(?!是)[^,.;，。；]){1,12}?(?=的))"
+_USER = words("the user user's my 用户 我")
 
 
 @lru_cache(maxsize=20_000)
@@ -584,13 +606,12 @@ def _measures(text: str) -> dict[str, set[float]]:
     for one in figures(text):
         if one.sure and not any(date.start <= one.start < date.end for date in dates):
             unit = compiled(r"\s*([a-z%€$]+|[点个天年岁元块号份次间台张人])").match(text.lower(), one.end)
-            found.setdefault(unit[1].rstrip("s") if unit and not is_stop_word(unit[1]) else "", set()).update(
-                one.values
-            )
+            counted = [unit[1].rstrip("s")] if unit and not is_stop_word(unit[1]) else []
+            before = compiled(r"([a-z]+) $").search(text[: one.start].lower())
+            counted += [f"#{before[1]}"] if before is not None and not is_stop_word(before[1]) else []
+            for key in counted or [""]:
+                found.setdefault(key, set()).update(one.values)
     return found
-
-
-_DAY = "day of the calendar"
 
 
 @lru_cache(maxsize=20_000)
@@ -604,14 +625,14 @@ def _may_speak_of(candidate: Candidate, entry: Entry) -> bool:
     """Whether one speaker, and of one person, says both: what somebody says of themselves nobody else changes."""
     for one, said in ((candidate.content, entry.text), (entry.text, candidate.content)):
         other = compiled(_OTHER).match(one)
-        if other is not None and other["who"].lower() not in said.lower():
+        if other is not None and (other["who"] or other["whose"]).lower() not in said.lower():
             return False
     return speaker_of(entry.text) == speaker_of(candidate.content) or not compiled(r"\b(?:I|my|me)\b|我").search(
         entry.text
     )
 
 
-_OTHER = r"(?:The user's (?:\w+ )?|用户的)(?P<who>[^\s，是]{1,2}[\w-]*)(?! (?:is|are) )"
+_OTHER = r"(?:The user's (?:\w+ )?(?P<who>[\w-]+)(?! (?:is|are) )|用户的(?P<whose>[^\s，是的]{1,2}[A-Za-z-]*))"
 """Who a text speaks of that is not the user: somebody or something of theirs."""
 
 

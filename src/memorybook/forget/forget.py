@@ -168,7 +168,7 @@ def _said(path: str, line: str) -> str:
 def _by_id(context: Context, id: str) -> Meant:
     entry = next((entry for entry in context.book.entries() if entry.id == id), None)
     if entry is None:
-        raise locale.error(NotFound, "problems.no_entry", name=repr(id))
+        raise locale.error(NotFound, "problems.no_entry_to_forget", name=repr(id))
     return _meant(Finder(context, [entry.text]).saying([entry.text], entries=[(entry, "")]))
 
 
