@@ -572,7 +572,7 @@ _BEFORE = r"\s*(?:\(Before: .*\)|（此前：.*）)$"
 
 
 def _differ(one: str, other: str) -> set[str]:
-    """Say in what two texts differ where both name it: units by their numbers, `#` and what is numbered, name, owner."""
+    """Say in what two texts differ where both name it: unit by its numbers, `#` and what is numbered, name, owner."""
     new, old = _measures(one), _measures(other)
     both = new.keys() & old.keys()
     found = {unit for unit in both if new[unit].isdisjoint(old[unit])}
