@@ -128,6 +128,21 @@ def test_a_harmed_index_is_made_anew_under_a_running_one(book: Book, path: str, 
             assert len(index.candidates(Query("apples")).items) > len(before.items)
 
 
+def empty_and_its_log(path: str) -> None:
+    for suffix in ("-wal", "-shm"):
+        os.unlink(path + suffix)
+    os.truncate(path, 0)
+
+
+@pytest.mark.parametrize("harm", [*HARMS, empty_and_its_log])
+def test_a_harmed_index_is_rebuilt_under_a_running_one(book: Book, path: str, harm: Callable[[str], None]) -> None:
+    running = make(path)
+    before = book.search(running, "user apples")
+    harm(path)
+    running.rebuild(book.documents, book.transcripts)
+    agree(book.search(running, "user apples"), before)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_pages_overwritten_at_random_never_give_a_wrong_answer(book: Book, path: str, seed: int) -> None:
     first = make(path)

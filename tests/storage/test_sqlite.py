@@ -195,6 +195,16 @@ def test_a_writer_that_waits_too_long_says_so(db: Connection, path: str) -> None
         other.execute("INSERT INTO t VALUES (1)")
 
 
+def test_who_cannot_turn_on_the_log_for_a_reader_says_so_after_a_while(tmp_path: Path) -> None:
+    other = apsw.Connection(str(tmp_path / "plain.sqlite"))
+    other.execute("CREATE TABLE a (x); INSERT INTO a VALUES (1); BEGIN; SELECT * FROM a").fetchall()
+    started = time.monotonic()
+    with pytest.raises(Unavailable, match="locked by another process"):
+        connect(str(tmp_path / "plain.sqlite"), durable=True, timeout=0.1)
+    assert time.monotonic() - started < 5
+    other.close()
+
+
 def test_a_writer_waits_for_its_turn(db: Connection, path: str) -> None:
     other = connect(path, durable=True)
     with immediate(db):

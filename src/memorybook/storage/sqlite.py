@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 from _thread import RLock
 from _weakref import ref
-from time import sleep
+from time import monotonic, sleep
 
 import apsw
 
@@ -188,7 +188,7 @@ class Connection:
             raw.set_busy_timeout(self.timeout_milliseconds)
             raw.execute(f"{CAREFUL}; {_DURABLE if self.durable else _DERIVED}").fetchall()
             if flags == _READ_WRITE:
-                _use_write_ahead_log(raw)
+                _use_write_ahead_log(raw, self.timeout_milliseconds / 1000)
             if self._setup is not None:
                 self._setup(raw)
         except BaseException:
@@ -506,16 +506,14 @@ def _state(path: str) -> tuple[int, int] | None:
     return found.st_mtime_ns, found.st_size
 
 
-_WAL_TRIES = 1000
-
-
-def _use_write_ahead_log(raw: apsw.Connection) -> None:
-    for tries in range(_WAL_TRIES, -1, -1):
+def _use_write_ahead_log(raw: apsw.Connection, timeout: float) -> None:
+    until = monotonic() + timeout
+    while True:
         try:
             mode = raw.execute("PRAGMA journal_mode=WAL").fetchone()
             break
         except apsw.BusyError:  # SQLite does not wait where several processes do this to a new file at once
-            if not tries:
+            if monotonic() > until:
                 raise
             sleep(0.005)
     if mode is None or mode[0] != "wal":

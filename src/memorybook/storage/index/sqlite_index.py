@@ -91,9 +91,7 @@ class SqliteIndex:
         )
         if self._blank:
             return SyncReport()
-        opened = self._opened
-        if opened is not None and schema.inode(self._path) != opened.inode:
-            self._let_go(opened)
+        self._let_go_of_replaced()
         return self._mended(lambda db: self._sync(db, documents, transcripts))
 
     def candidates(self, query: Query) -> Candidates:
@@ -131,6 +129,7 @@ class SqliteIndex:
         Vectors of texts that still exist are kept, for the model in use if one is.
         """
         self._truth = (documents, transcripts)
+        self._let_go_of_replaced()
 
         def made_anew(db: Connection) -> SyncReport:
             model = self._model(db)
@@ -190,6 +189,12 @@ class SqliteIndex:
         self._vectors.forget()
         if opened is not None:
             opened.connection.close()
+
+    def _let_go_of_replaced(self) -> None:
+        """Close a file that was deleted, or replaced by another one."""
+        opened = self._opened
+        if opened is not None and schema.inode(self._path) != opened.inode:
+            self._let_go(opened)
 
     def _mended(self, action: Callable[[Connection], T]) -> T:
         """Do it; if the file proves to be no good, make it anew from the truth and do it once more."""
@@ -540,6 +545,8 @@ def _take_over(scratch: Connection, live: str, model: str | None) -> None:
 def _copy(scratch: Connection, live: str) -> None:
     # by a connection of its own, which nothing else may use meanwhile: threads go on to search with theirs,
     # and see like any other process that somebody else has written
+    if os.path.exists(live) and not os.path.getsize(live):  # nobody can make a new one of it while ours is open
+        raise apsw.NotADBError(f"the file {live!r} was emptied")
     copier = connect(live, durable=False)
     try:
         with copier.lock, copier.raw.backup("main", scratch.raw, "main") as copying:
