@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from io import BytesIO
+from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 from hypothesis import given
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 
 from conversations import Conversation, read
 from memorybook.errors import InvalidInput, MemoryBookError
-from memorybook.exchange.importers import NAMES, Page, Statement, opened
+from memorybook.exchange.importers import NAMES, Page, Statement, opened, sources
 
 
 def conversation(*lines: dict[str, Any]) -> Conversation:
@@ -22,6 +24,22 @@ def conversation(*lines: dict[str, Any]) -> Conversation:
 
 def said(found: Conversation) -> list[tuple[str, str]]:
     return [(turn.role, turn.text) for session in found.sessions for turn in session.turns]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_prompts_beside_the_sessions_they_are_of_are_passed_over(tmp_path: Path, packed: bool) -> None:
+    for name in (".codex/history.jsonl", ".codex/sessions/2026/rollout-1.jsonl", "alone/history.jsonl"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("{}\n", encoding="utf-8")
+    path = tmp_path / ".codex"
+    if packed:
+        with ZipFile(tmp_path / "all.zip", "w") as archive:
+            for file in tmp_path.rglob("*.jsonl"):
+                archive.write(file, file.relative_to(tmp_path))
+        path = tmp_path / "all.zip"
+    with sources(str(path), print) as found:
+        names = [Path(one.name).name for one in found]
+    assert names == ["rollout-1.jsonl", *(["history.jsonl"] if packed else [])]
 
 
 # --- Codex ---------------------------------------------------------------------------------------

@@ -383,8 +383,9 @@ def _in_archive(path: str, archives: ExitStack, warn: Warn) -> Iterator[Source]:
     unpacked = 0
     folders: dict[str, set[str]] = {}
     for inside in archive.namelist():
-        folder, _, name = inside.replace("\\", "/").rpartition("/")
-        folders.setdefault(folder, set()).add(name.lower())
+        while inside:
+            inside, _, name = inside.replace("\\", "/").rpartition("/")
+            folders.setdefault(inside, set()).add(name.lower())
     for info in sorted(archive.infolist(), key=lambda one: one.filename):
         inside = info.filename.replace("\\", "/")
         folder, _, name = inside.rpartition("/")

@@ -237,9 +237,6 @@ def _claude_turns(message: Mapping[str, Any], timezone: tzinfo) -> Iterator[Said
     yield from tool_results(said, content, lambda block: {"speaker": word(block.get("name")) or "tool"})
 
 
-# --- transcripts of agent programs ---------------------------------------------------------------
-
-
 # --- Claude Code ----------------------------------------------------------------------------------
 # Session transcripts of Claude Code: `~/.claude/projects/PROJECT/SESSION.jsonl`.
 # A line is an event. Messages (`user`, `assistant`) hold a string or blocks, and what was typed while the agent worked
@@ -547,9 +544,6 @@ def _history(records: Iterable[Record], timezone: tzinfo, warn: Warn) -> Iterato
                 metadata={"project": json_safe(fields["project"])} if fields.get("project") else {},
                 line=record.line,
             )
-
-
-# --- memories ------------------------------------------------------------------------------------
 
 
 # --- mem0 -----------------------------------------------------------------------------------------
