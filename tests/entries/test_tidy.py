@@ -385,9 +385,10 @@ def test_a_heartbeat_waits_while_the_book_is_in_use(memory: Memory) -> None:
     assert (runs, stop.pauses) == ([], [1800.0])
 
 
-def test_a_heartbeat_lives_through_a_book_that_is_locked(memory: Memory) -> None:
+@pytest.mark.parametrize("error", [Conflict, NotFound])
+def test_a_heartbeat_lives_through_a_book_that_others_change(memory: Memory, error: type[Exception]) -> None:
     def locked() -> Tidied:
-        raise Conflict("somebody saves it all the while")
+        raise error("somebody saves it all the while")
 
     stop, runs = threading.Event(), list[Tidied]()
 

@@ -308,7 +308,7 @@ def heartbeat(
                 on_run(run())
             else:
                 pause = min(every, max(idle, 1.0))
-        except (Conflict, Unavailable) as error:  # the next run may find it free
+        except (Conflict, NotFound, Unavailable) as error:  # the next run may find it free
             on_run(Tidied(False, degraded=(str(error),)))
         stop.wait(pause)
 
