@@ -26,7 +26,7 @@ from memorybook._light import TYPE_CHECKING, Any, Memo, Sequence, cast, lazily, 
 from memorybook.errors import EmbedderFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from subprocess import Popen
     from types import ModuleType
 

@@ -120,7 +120,8 @@ class SqliteTranscripts(Tables):
     def remove(self, session: str, turn_ids: Iterable[str] | None = None) -> int:
         """Remove these turns (single replies too), or the whole session; return how many turns went.
 
-        The text is overwritten on disk. A chat's summary goes with any of its turns; the session's stays.
+        The text is overwritten on disk. The summaries of a chat, and of its session, go with any of the turns they were
+        made of; what was copied from a page stays.
         """
         db = self._store.existing()
         if db is None:
