@@ -32,13 +32,13 @@ else:
         from operator import itemgetter
 
         def _field(at, doc):
-            """The value at that place of a tuple, as an attribute."""
+            """Return the value at that place of a tuple, as an attribute."""
             return property(itemgetter(at), doc=doc)
 
     Any = Literal = Protocol = object
 
     def cast(_kind, value):
-        """The value, as it is."""
+        """Return the value, as it is."""
         return value
 
     class _Named(type):
@@ -89,7 +89,7 @@ else:
             return tuple(tuple.__iter__(self))
 
     def _filled(kind, values, named):
-        """One value for each field, by place, by name or its default. Raises TypeError."""
+        """Return one value for each field, by place, by name or its default. Raises TypeError."""
         fields = kind._fields
         rest = fields[len(values) :]
         known = {**kind._field_defaults, **named}
@@ -115,7 +115,7 @@ else:
 
 
 def quoted(text: str) -> str:
-    """The text as JSON, in ASCII."""
+    """Return the text as JSON, in ASCII."""
     try:
         from _json import encode_basestring_ascii  # as long as an event of a hook takes, json takes to be imported
     except ImportError:
@@ -145,7 +145,7 @@ class Memo(dict[Any, Any]):
 
 
 def lazily(pattern: str) -> re.Pattern[str]:
-    """The pattern, compiled when it is first used; flags stand in it, such as `(?i)`.
+    """Return the pattern, compiled when it is first used; flags stand in it, such as `(?i)`.
 
     Importing `re` and compiling what a module knows would cost a cold search a tenth of its time.
     """

@@ -214,7 +214,7 @@ class _Model:
 
     @classmethod
     def of(cls, llm: Any, loop: asyncio.AbstractEventLoop | None) -> Any:
-        """The model as it is, or wrapped if it is asynchronous."""
+        """Return the model as it is, or wrapped if it is asynchronous."""
         asks = getattr(llm, "complete", llm)
         called = getattr(asks, "__call__", None)  # noqa: B004 - an object with an asynchronous __call__
         return cls(llm, loop) if inspect.iscoroutinefunction(asks) or inspect.iscoroutinefunction(called) else llm

@@ -36,7 +36,7 @@ class Models:
         """Usage while memory is switched off, which is not written to the journal."""
 
     def get(self, config: Config, model: str = "") -> LLM | None:
-        """The model given to `open`, else `model` of the configured server, else the configured one; None for none.
+        """Return the model given to `open`, else `model` of the configured server, else the configured one, if any.
 
         Raises:
             ConfigError: The settings of `llm` cannot be used.
@@ -95,7 +95,7 @@ class Context(NamedTuple):
         return absence(self.root, self.project)
 
     def alone(self, work: str) -> AbstractContextManager[bool]:
-        """Whether nobody else, in any process or thread, does this work until the block ends; never waits."""
+        """Yield whether nobody else, in any process or thread, does this work until the block ends; never wait."""
         from memorybook.storage.safe_open import claimed
 
         with suppress(Unavailable):  # whoever cannot write shares the work with nobody
@@ -103,7 +103,7 @@ class Context(NamedTuple):
         return claimed(os.path.join(self.root, MACHINE, f"{work}.lock"))
 
     def metered(self, given: LLM | Function | None = None, *, model: str = "") -> Metered | None:
-        """The language model within the budgets, for one operation; None if there is none. Raises as `Models.get`.
+        """Return the language model within the budgets, for one operation; None for none. Raises as `Models.get`.
 
         Args:
             given: Asked instead of the memory's own; one that is within budgets already stays as it is.

@@ -181,7 +181,7 @@ class Memory:
         return answer
 
     def _unknown(self, session: str) -> NotFound | None:
-        """The error of a session that neither the transcripts nor an entry know; raises Conflict."""
+        """Return the error of a session that neither the transcripts nor an entry know. Raises Conflict."""
         try:
             self.book.transcripts.session(session)
         except NotFound as error:
@@ -1230,7 +1230,7 @@ def open(
     Args:
         book: Its directory; None finds it by project, see `config.project.book_root`.
         project: Key of the project; None finds it from the working directory.
-        config: Settings; None loads them, see `config.load`.
+        config: Settings; None loads them, see `config.settings.load`.
         door: Where calls come in (`python`, `cli`, `mcp`, `http`, …); stamped on every operation. What comes
             through `cli` is trusted as the user's word, the rest as an agent's.
         clock: The time now, timezone-aware; None takes the system's.
@@ -1291,7 +1291,7 @@ def _scan() -> Index:
 
 
 def _index(config: Config, machine: str, embedder: Embedder | None) -> tuple[Index, list[str]]:
-    """The configured index, and why it is less than hybrid where that was not asked for."""
+    """Return the configured index, and why it is less than hybrid where that was not asked for."""
     if config.backend == "scan" or not config.fts_enabled:
         reason = [] if config.backend == "scan" else ["fts_enabled is false: searched by scanning the documents"]
         return _scan(), reason

@@ -53,16 +53,16 @@ class Documents(Protocol):
     """Where it is, for people: a directory or a DSN without its password."""
 
     def list(self) -> Iterable[DocumentInfo]:
-        """Every `.md` document in the book, in no order. Links and machine state are passed over.
+        """Return every `.md` document in the book, in no order. Links and machine state are passed over.
 
         The same tuple as the last time says that nothing changed.
         """
 
     def read(self, path: str) -> Document:
-        """The document. Raises MissingDocument, UnsafePath."""
+        """Return the document. Raises MissingDocument, UnsafePath."""
 
     def write(self, path: str, text: str, *, expect: str | None) -> str:
-        """Replace the document atomically and durably; returns its new revision.
+        """Replace the document atomically and durably; return its new revision.
 
         `expect` is the revision it was read with, None if it must not exist. Raises Conflict if
         it is another by now, UnsafePath.
@@ -78,28 +78,28 @@ class Documents(Protocol):
         """Remove it. Raises MissingDocument, UnsafePath."""
 
     def forget_versions(self) -> int:
-        """Remove older versions and backups that are kept of documents; returns how many there were."""
+        """Remove older versions and backups that are kept of documents; return how many there were."""
 
     def change_places(self, folder: str) -> None:
         """Put a folder that is beside the book in its place; the book is there then. Raises BookLocked, Unavailable."""
 
     def lock(self) -> AbstractContextManager[None]:
-        """The book's one writer lock, between threads and processes. Raises BookLocked after a timeout."""
+        """Hold the book's one writer lock, between threads and processes. Raises BookLocked after a timeout."""
 
     def lost(self, *, settle: bool = False) -> Sequence[Loss]:
-        """What other programs took from MEMORY.md, oldest first; `settle` takes what they just did for done."""
+        """Return what other programs took from MEMORY.md, oldest first; with `settle` also what they took just now."""
 
     def forget_lost(self) -> None:
-        """Keep it no longer."""
+        """Discard what `lost` returns."""
 
     def prepare(self) -> None:
         """Make the book if there is none; Unavailable if it was moved away or cannot be made."""
 
     def unread(self) -> Sequence[str]:
-        """What looks like a document, or a folder of some, and is none, with the reason, a sentence each."""
+        """Describe what looks like a document, or a folder of some, and is none, with the reason, a sentence each."""
 
     def faults(self) -> Sequence[str]:
-        """Why the book cannot be written, one sentence each, for `status`; nothing if it can."""
+        """Say why the book cannot be written, one sentence each, for `status`; nothing if it can."""
 
     def close(self) -> None:
         """Release what is held; closing twice does nothing."""
@@ -109,22 +109,22 @@ class Index(Protocol):
     """Derived from documents and transcripts; may be deleted at any moment, even while in use."""
 
     def sync(self, documents: Documents, transcripts: Transcripts) -> SyncReport:
-        """The only road from truth to index: rebuild, hand edit, crash repair, append.
+        """Bring the index up to date, whatever changed the documents; there is no other way.
 
         Brings in the words of all that changed; vectors too where no more wait than the embedder takes `inline`.
         """
 
     def candidates(self, query: Query) -> Candidates:
-        """Words leg, vector leg and neighbours with raw scores; fusion is `recall.rank`'s."""
+        """Return words leg, vector leg and neighbours with raw scores; fusion is done by `search.search.rank`."""
 
     def turns(self, spans: Iterable[tuple[str, int, int]]) -> Sequence[Passage]:
-        """Turns of sessions (uuid) from one position to another, inclusive, as of the last sync; in no order.
+        """Return turns of sessions (uuid) from one position to another, inclusive, as of the last sync; in no order.
 
         Negative positions count from the session's end: (uuid, -3, -1) are its last three turns.
         """
 
     def embed_pending(self, *, limit: int | None = None, progress: Progress | None = None) -> int:
-        """Embed up to `limit` passages that wait for a vector; returns how many still wait.
+        """Embed up to `limit` passages that wait for a vector; return how many still wait.
 
         Raises EmbedderFailed; what was embedded before the failure stays.
         """
@@ -132,13 +132,13 @@ class Index(Protocol):
     def rebuild(
         self, documents: Documents, transcripts: Transcripts, *, progress: Progress | None = None
     ) -> SyncReport:
-        """Make it anew from the truth while searches go on with the old one."""
+        """Make the index anew from the documents and transcripts while searches go on with the old one."""
 
     def vacuum(self) -> bool:
         """Let no byte of before the last `rebuild` be left; False if another process still needs some."""
 
     def stats(self) -> Mapping[str, Any]:
-        """Counts and sizes for `status`: `backend`, `passages`, `by_source`, `vectors`, `bytes`, `embedder`."""
+        """Return counts and sizes for `status`: `backend`, `passages`, `by_source`, `vectors`, `bytes`, `embedder`."""
 
     def close(self) -> None:
         """Release what is held; closing twice does nothing."""
@@ -151,14 +151,14 @@ class Transcripts(Protocol):
     """Address of the server that keeps them; "" where they are kept on this machine."""
 
     def append(self, session: Session, turns: Sequence[Turn]) -> tuple[Turn, ...]:
-        """Store turns at the end of the session, creating it; returns those that were new, placed.
+        """Store turns at the end of the session, creating it; return those that were new, placed.
 
         A turn whose id is already in the session is left as it is. Turns of role `assistant` or
         `tool` become replies of the chat before them. Durable on return.
         """
 
     def restore(self, session: Session, turns: Sequence[Turn]) -> int:
-        """Put back turns that were removed, at their positions where these are free; returns how many.
+        """Put back turns that were removed, at their positions where these are free; return how many.
 
         A session that is gone comes back with its fields. Turns that stand are left as they are.
         """
@@ -182,13 +182,13 @@ class Transcripts(Protocol):
         """Store a summary of the chat that holds the turn; drops the vector of the old one. Raises NotFound."""
 
     def chat_summaries(self, session: str) -> Mapping[str, str]:
-        """Summaries of a session's chats, by the id of the turn each begins with; those without are left out."""
+        """Return summaries of a session's chats, by the id of the turn each begins with; those without are left out."""
 
     def set_summary_embedding(self, session: str, model: str, vector: bytes, dimensions: int) -> None:
         """Keep the vector of a session's summary, little-endian float32; a new summary drops it. Raises NotFound."""
 
     def told(self, session: str) -> SummaryState:
-        """How far the summaries of a session (uuid) tell of it. Cheap. Raises NotFound."""
+        """Return how far the summaries of a session (uuid) reach. Cheap. Raises NotFound."""
 
     def tell(self, telling: SummaryUpdate) -> bool:
         """Keep summaries of a session and its chats at once, which go with any of the turns that they were made of.
@@ -197,65 +197,65 @@ class Transcripts(Protocol):
         """
 
     def chats(self, session: str, *, after: int = -1) -> Sequence[tuple[Turn, ...]]:
-        """The turns of each chat of a session (uuid) that has one after that position, in order."""
+        """Return the turns of each chat of a session (uuid) that has one after that position, in order."""
 
     def session(self, name: str) -> Session:
-        """The session by uuid, or by name if only one has it. Raises NotFound, Conflict (several)."""
+        """Return the session by uuid, or by name if only one has it. Raises NotFound, Conflict (several)."""
 
     def sessions(self, *, limit: int | None = None, turn_ids: bool = True) -> Sequence[Session]:
-        """Newest first; without `turn_ids` cheaper."""
+        """Return sessions, newest first; without `turn_ids` cheaper."""
 
     def left_open(self, source: str, before: datetime, *, limit: int | None = None) -> Sequence[str]:
-        """Sessions (uuid) of that source that have not ended, with their last turn before that time; oldest first."""
+        """Return sessions (uuid) of that source that have not ended, last turn before that time; oldest first."""
 
     def going_on(self, source: str, channel: str, chat_id: str) -> Sequence[Session]:
-        """Sessions of that source and tenant that have not ended, newest first, without the ids of their turns."""
+        """Return open sessions of that source and tenant, newest first, without the ids of their turns."""
 
     def running(self, *, limit: int) -> Sequence[tuple[Session, SummaryEmbedding | None]]:
-        """Sessions that have not ended, newest first, whose summary stands in no document, with its vector."""
+        """Return open sessions whose summary stands in no document, with its vector, newest first."""
 
     def turns(self, session: str, *, last: int | None = None) -> Sequence[Turn]:
-        """All turns of a session (uuid) in order, or the last so many; empty if there is none."""
+        """Return all turns of a session (uuid) in order, or the last so many; empty if there is none."""
 
     def each_turn(self, session: str) -> Iterator[Turn]:
-        """As `turns`, of which never all are held; read as they are asked for."""
+        """Iterate over the turns of a session (uuid) in order, without holding them all."""
 
     def find(self, turn_id: str, session: str | None = None) -> Sequence[Turn]:
-        """Turns of that id, one per session that has one, or only that of a session (uuid)."""
+        """Return turns of that id, one per session that has one, or only that of a session (uuid)."""
 
     def shared(self, turn_ids: Iterable[str]) -> frozenset[str]:
-        """Those of these ids that turns of several sessions have."""
+        """Return those of these ids that turns of several sessions have."""
 
     def short_names(self, turns: Iterable[tuple[str, str]]) -> Sequence[str]:
-        """A name of each turn, given as (session, id), that `beginning_with` finds: `ID` or `SESSION/ID`, UUIDs cut."""
+        """Return a name for each (session, id) that `beginning_with` finds: `ID` or `SESSION/ID`, UUIDs cut."""
 
     def beginning_with(self, turn: str, session: str = "") -> Sequence[tuple[str, str]]:
-        """(session, id) of at most 6 turns whose id is `turn` or a UUID that begins so; of the session likewise.
+        """Return (session, id) of at most 6 turns whose id is `turn` or a UUID that begins so; session likewise.
 
         "" is any session.
         """
 
     def remove(self, session: str, turn_ids: Iterable[str] | None = None) -> int:
-        """Remove these turns, or the whole session; returns how many turns went."""
+        """Remove these turns, or the whole session, with summaries made of them; return how many turns went."""
 
     def rewrite(self, then: Session, old: Sequence[Turn], now: Session, new: Sequence[Turn]) -> int:
-        """Give turns of a session that are as in `old` the texts and tool calls in `new`; returns how many changed.
+        """Give turns of a session that are as in `old` the texts and tool calls in `new`; return how many changed.
 
         Its title and summary become those of `now` where they are those of `then`. Summaries of chats that told of
         the turns go. Durable on return.
         """
 
     def revision(self) -> int:
-        """Grows with every change; 0 for an empty store. Cheap."""
+        """Return a number that grows with every change; 0 for an empty store. Cheap."""
 
     def changes(self, after: int) -> TurnChanges:
-        """What changed after that revision."""
+        """Return what changed after that revision."""
 
     def counts(self) -> Mapping[str, int]:
-        """`sessions` and `turns`."""
+        """Return the numbers of `sessions` and `turns`."""
 
     def fault(self, *, thorough: bool = False) -> str:
-        """What happened to it behind the back of whoever wrote it (lost, an older copy, another one), one sentence.
+        """Describe in a sentence what happened to the file unseen: it is lost, an older copy, or another one.
 
         "" if nothing did. Cheap; `thorough` looks at more, for `status`. Raises Unavailable.
         """
@@ -285,24 +285,24 @@ class Journal(Protocol):
         """Mark the operation (id) as carried out."""
 
     def pending(self) -> Sequence[Operation]:
-        """Operations begun and not marked done, oldest first."""
+        """Return operations begun and not marked done, oldest first."""
 
     def operation(self, id: str) -> Operation:
-        """The operation of that id. Raises NotFound."""
+        """Return the operation of that id. Raises NotFound."""
 
     def operations(
         self, *, target: str | None = None, session: str | None = None, limit: int | None = None, alone: bool = False
     ) -> Sequence[Operation]:
-        """Newest first; of one entry id or path if `target` is given, of one session if that is.
+        """Return operations, newest first: those on one entry id or path (`target`), of one session, or all.
 
         With `alone` each has its changes to the target alone, and nothing of what was left out.
         """
 
     def patches(self, operation: str) -> Sequence[Patch]:
-        """How the operation (id) changed documents. Raises NotFound."""
+        """Return how the operation (id) changed documents. Raises NotFound."""
 
     def undone(self) -> Mapping[str, str]:
-        """Ids of the operations that are undone (and not redone since), with the id of what undid each."""
+        """Return ids of the operations that are undone (and not redone since), with the id of what undid each."""
 
     def discard(self, operation: str) -> None:
         """Take back an intention that wrote nothing."""
@@ -313,16 +313,16 @@ class Journal(Protocol):
     def buried(
         self, digests: Iterable[str], *, since: datetime | None = None, but: Collection[str] = ()
     ) -> frozenset[str]:
-        """Which of these digests have a tombstone, but for those of operations that are undone.
+        """Return which of these digests have a tombstone, without those of operations that are undone.
 
         With `since` only of tombstones of that time or later; none of the operations `but`.
         """
 
     def buries(self) -> bool:
-        """Whether there is any tombstone, standing or not. Cheap."""
+        """Return whether there is any tombstone, standing or not. Cheap."""
 
     def forgotten(self) -> Sequence[Sequence[Applied]]:
-        """What was forgotten by operations that are not undone, and not purged: their changes, each operation's."""
+        """Return the changes, by operation, of what was forgotten by operations neither undone nor purged."""
 
     def purge(
         self,
@@ -331,7 +331,7 @@ class Journal(Protocol):
         operations: Collection[str] = (),
         asks: Callable[[str], bool] | None = None,
     ) -> Mapping[str, int]:
-        """Erase texts: of changes to these targets, and all for which `holds` is true; returns counts by table.
+        """Erase texts: of changes to these targets, and all for which `holds` is true; return counts by table.
 
         `asks` tells which questions go; None stands for `holds`.
         """
@@ -349,7 +349,7 @@ class Journal(Protocol):
         """Let no byte of what was deleted be left in the files; False if another process still needs some."""
 
     def access_counts(self, ids: Iterable[str]) -> Mapping[str, int]:
-        """Access count by id, 0 left out."""
+        """Return access count by id, 0 left out."""
 
     def shown(self, ids: Iterable[str], *, time: datetime, session: str | None = None, query: str = "") -> None:
         """Count that a prompt took these entries in, each time an id is named, and record the prompt.
@@ -358,7 +358,7 @@ class Journal(Protocol):
         """
 
     def prompts_of(self, id: str) -> Sequence[Shown]:
-        """The last prompts that the entry entered, newest first."""
+        """Return the last prompts that the entry entered, newest first."""
 
     def park(
         self,
@@ -371,36 +371,36 @@ class Journal(Protocol):
         session: str | None = None,
         next: datetime | None = None,
     ) -> Parked:
-        """Keep work that failed, to be tried again; the same id again counts a try. Durable on return."""
+        """Park work that failed for a retry; a known id counts one more try. Durable on return."""
 
     def parked(self, *, kind: str | None = None, due: datetime | None = None) -> Sequence[Parked]:
-        """What is parked, oldest first; of one kind, and what may be tried at the time `due`, if these are given."""
+        """Return what is parked, oldest first; if given, only of one kind, and what may be tried at the time `due`."""
 
     def unpark(self, id: str) -> bool:
-        """Forget what is parked under that id; whether there was something."""
+        """Drop what is parked under that id; return whether there was something."""
 
     def propose(self, kind: str, changes: Sequence[Mapping[str, Any]], *, reason: str, time: datetime) -> str:
-        """Keep changes for a person to decide on, once while they are open; returns the id. Durable on return."""
+        """Keep changes for a person to decide on, once while they are open; return the id. Durable on return."""
 
     def proposals(
         self, *, state: str | None = "open", kind: str | None = None, limit: int | None = None
     ) -> Sequence[Proposal]:
-        """Proposals, oldest first; of one state (None: of all) and one kind."""
+        """Return proposals, oldest first; of one state (None: of all) and one kind."""
 
     def decide(self, id: str, state: str, *, time: datetime, operation: str | None = None) -> None:
         """Settle an open proposal as another `ProposalState`. Raises NotFound, Conflict if settled otherwise."""
 
     def memorized(self, session: str, digest: str) -> str | None:
-        """Id of the operation that memorized this content ("" if nothing came of it); None if it is new."""
+        """Return the id of the operation that memorized this content ("" if nothing came of it); None if it is new."""
 
     def all_memorized(self, session: str) -> frozenset[str]:
-        """Every content of the session that was memorized."""
+        """Return every content of the session that was memorized."""
 
     def mark_memorized(self, session: str, *digests: str, operation: str, time: datetime) -> None:
         """Record that this content was memorized, where no `begin` does. A loss of power may take it back."""
 
     def reached(self, session: str) -> int:
-        """Position of the turn up to which the session was memorized; -1 if nothing of it was."""
+        """Return the position of the turn up to which the session was memorized; -1 if nothing of it was."""
 
     def reach(self, session: str, position: int, *, time: datetime) -> None:
         """Record that the session was memorized up to that turn; never goes back. Durable on return."""
@@ -411,10 +411,10 @@ class Journal(Protocol):
         """Add to what LLM calls used on that day."""
 
     def spent(self, day: date) -> Spent:
-        """What LLM calls used on that day."""
+        """Return what LLM calls used on that day."""
 
     def fault(self, *, thorough: bool = False) -> str:
-        """What happened to it behind the back of whoever wrote it (lost, an older copy, another one), one sentence.
+        """Describe in a sentence what happened to the file unseen: it is lost, an older copy, or another one.
 
         "" if nothing did. Cheap; `thorough` looks at more, for `status`. Raises Unavailable.
         """
@@ -451,7 +451,7 @@ class Embedder(Protocol):
         """See above."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """A float32 array (n, dimensions), rows of unit length in the order of `texts`.
+        """Return a float32 array (n, dimensions), rows of unit length in the order of `texts`.
 
         A row of zeros says that the embedder cannot read this text. Raises EmbedderFailed.
         """
@@ -482,7 +482,7 @@ class LLM(Protocol):
         tool_choice: str | None = None,
         max_tokens: int | None = None,
     ) -> Reply:
-        """One answer; asked a second time, with what was wrong, if the first cannot be used.
+        """Return one answer; ask a second time, with what was wrong, if the first cannot be used.
 
         Args:
             messages: See `memorybook.formats.llm_messages`; at least one.
@@ -511,16 +511,16 @@ class MemoryProvider(Protocol):
     failure: str
 
     def recall(self, query: str) -> str:
-        """The block for a prompt, between markers by which it is cut out again; "" if there is nothing to say.
+        """Return the block for a prompt, between markers by which it is cut out again; "" if there is nothing to say.
 
         A recall that fails gives "" too and logs a warning, for a turn of a talk must not fail by it.
         """
 
     def recalled(self, query: str, *, max_tokens: int | None = None) -> Recalled:
-        """The block with its memories, of at most so many tokens (None: 2,000; `flat` is never cut); may raise."""
+        """Return the block with its memories, at most so many tokens (None: 2,000; `flat` is never cut); may raise."""
 
     def memorize(self, given: MemorizeInput) -> MemorizeResult:
-        """Remember the messages that have left the window, see `providers.window`. Never raises.
+        """Remember the messages that have left the window, see `window`. Never raises.
 
         Of the system's words, of what recall had put in and of secrets nothing is sent to a model or kept.
         """
@@ -537,10 +537,10 @@ class Manageable(MemoryProvider, Protocol):
         """Keep the entry from fading, and from being archived or reworded by itself. Raises NotFound."""
 
     def unpin(self, id: str) -> Known:
-        """Let it go its way again. Raises NotFound."""
+        """Let the entry fade again. Raises NotFound."""
 
     def delete(self, id: str) -> Receipt:
-        """Forget it, so that it does not come back. Raises NotFound."""
+        """Forget the entry, so that it does not come back. Raises NotFound."""
 
 
 @runtime_checkable
@@ -548,7 +548,7 @@ class Evolvable(MemoryProvider, Protocol):
     """A provider that holds a single statement against what is known."""
 
     def evolve(self, content: str) -> Evolution:
-        """What becomes of the statement. Raises InvalidInput for a blank one, and what writing raises."""
+        """Match the statement with what is known. Raises InvalidInput for a blank one, and what writing raises."""
 
 
 # --- providers ------------------------------------------------------------------------------------
@@ -638,7 +638,7 @@ class Window(NamedTuple):
 
 
 def window(given: MemorizeInput) -> Window:
-    """Which messages are to be remembered, the same for every provider.
+    """Return which messages are to be remembered, the same for every provider.
 
     `[last_consolidated : len - memory_window // 2]`, or with `archive_all` all that are left. Where that is nothing,
     the offset stays, but for `archive_all`, after which there is no history any more.

@@ -75,7 +75,7 @@ class Known(NamedTuple):
     operation: str | None = None
 
     def json(self) -> dict[str, Any]:
-        """`{"entry": …}`; after a change with `"operation"`, and `"redacted"` if secrets were masked."""
+        """Return `{"entry": …}`; after a change with `"operation"`, and `"redacted"` if secrets were masked."""
         shown: dict[str, Any] = {
             "entry": entry_json(self.entry, strength=self.strength, access_count=self.access_count)
         }
@@ -105,7 +105,7 @@ class Remembered(NamedTuple):
         return self.known.entry
 
     def json(self) -> dict[str, Any]:
-        """`{"entry": …, "action": …, "redacted": …, "operation": …}`."""
+        """Return `{"entry": …, "action": …, "redacted": …, "operation": …}`."""
         return {**self.known.json(), "action": self.action, "redacted": self.redacted, "operation": self.operation}
 
 
@@ -119,7 +119,7 @@ class Appended(NamedTuple):
     operation: str | None = None
 
     def json(self) -> dict[str, Any]:
-        """`{"path", "line", "duplicate", "redacted", "operation"}`."""
+        """Return `{"path", "line", "duplicate", "redacted", "operation"}`."""
         return self._asdict()
 
 
@@ -132,7 +132,7 @@ class Flushed(NamedTuple):
     operation: str | None = None
 
     def json(self) -> dict[str, Any]:
-        """`{"written": [{"path", "line"}], "skipped": [{"text", "reason"}], "redacted", "operation"}`."""
+        """Return `{"written": [{"path", "line"}], "skipped": [{"text", "reason"}], "redacted", "operation"}`."""
         return {
             **self._asdict(),
             "written": [{"path": path, "line": line} for path, line in self.written],
@@ -150,7 +150,7 @@ class Lines(NamedTuple):
     text: str
 
     def json(self) -> dict[str, Any]:
-        """`{"path", "from", "lines", "total_lines", "text"}`."""
+        """Return `{"path", "from", "lines", "total_lines", "text"}`."""
         names = ("path", "from", "lines", "total_lines", "text")
         return dict(zip(names, self, strict=True))
 
@@ -163,7 +163,7 @@ class Said(NamedTuple):
     session_name: str
 
     def json(self) -> dict[str, Any]:
-        """`{"turn": {…}, "path", "from", "lines", "total_lines", "text"}`: lines count the turn's own text."""
+        """Return `{"turn": {…}, "path", "from", "lines", "total_lines", "text"}`: lines count the turn's own text."""
         time = self.turn.time.isoformat().replace("+00:00", "Z") if self.turn.time else None
         turn = {**to_json(self.turn), "session_name": self.session_name, "time": time}
         text = turn.pop("text")
@@ -178,7 +178,7 @@ class Listed(NamedTuple):
     total: int
 
     def json(self) -> dict[str, Any]:
-        """`{"entries": [{…}], "total"}`."""
+        """Return `{"entries": [{…}], "total"}`."""
         return {"entries": [known.json()["entry"] for known in self.entries], "total": self.total}
 
 
@@ -220,7 +220,7 @@ class Receipt(NamedTuple):
     operation: str | None = None
 
     def json(self) -> dict[str, Any]:
-        """`{"receipt": {…}}`."""
+        """Return `{"receipt": {…}}`."""
         return {"receipt": to_json(self)}
 
 
@@ -249,7 +249,7 @@ class Undone(NamedTuple):
     remains: tuple[str, ...] = ()
 
     def json(self) -> dict[str, Any]:
-        """`{"undone", "kind", "operation", "dry_run", "changes": [{"kind", "target", …}], "told", "exact", …}`."""
+        """Return `{"undone", "kind", "operation", "dry_run", "changes": [{"kind", "target"}], "told", "exact", …}`."""
         shown: dict[str, Any] = to_json(self)
         return shown
 
@@ -268,7 +268,7 @@ class Happened(NamedTuple):
     undone_by: str | None = None
 
     def json(self) -> dict[str, Any]:
-        """`{"id", "time", "actor", "door", "kind", "session", "told", "changes", "discarded", "usage", …}`."""
+        """Return `{"id", "time", "actor", "door", "kind", "session", "told", "changes", "discarded", "usage", …}`."""
         shown = {**to_json(self.operation), "time": moment(self.operation.time)}
         del shown["done"]
         return {**shown, "told": list(self.told), "undone_by": self.undone_by}
@@ -281,7 +281,7 @@ class History(NamedTuple):
     more: bool = False
 
     def json(self) -> dict[str, Any]:
-        """`{"operations": [{…}], "more"}`."""
+        """Return `{"operations": [{…}], "more"}`."""
         return {"operations": [each.json() for each in self.operations], "more": self.more}
 
 
@@ -306,7 +306,7 @@ class Ground(NamedTuple):
     time: datetime | None = None
 
     def json(self) -> dict[str, Any]:
-        """All fields; `text` is null if it is no longer kept."""
+        """Return all fields; `text` is null if it is no longer kept."""
         return {**self._asdict(), "time": moment(self.time)}
 
 
@@ -333,7 +333,7 @@ class Why(NamedTuple):
     prompts: tuple[Shown, ...] = ()
 
     def json(self) -> dict[str, Any]:
-        """`{"id", "entry", "rests_on", "story", "supersedes": [{"id", "text"}], …, "prompts", "access_count"}`."""
+        """Return `{"id", "entry", "rests_on", "story", "supersedes": [{"id", "text"}], …, "access_count"}`."""
         replaced = self.superseded_by
         return {
             "id": self.id,
@@ -371,7 +371,7 @@ class Recalled(NamedTuple):
     has_relevant: bool = False
 
     def json(self) -> dict[str, Any]:
-        """`{"text", "tokens", "has_relevant", "memories": [{…}]}`: entries of every prompt, then hits."""
+        """Return `{"text", "tokens", "has_relevant", "memories": [{…}]}`: entries of every prompt, then hits."""
         memories: list[dict[str, Any]] = [known.json()["entry"] for known in self.hot]
         memories += [hit.json() for hit in self.cold]
         return {"text": self.text, "tokens": self.tokens, "has_relevant": self.has_relevant, "memories": memories}
@@ -425,7 +425,7 @@ class Memorized(NamedTuple):
     degraded: tuple[str, ...] = ()
 
     def json(self) -> dict[str, Any]:
-        """`{"session", "new", "updated", "archived", "removed", …, "discarded": [{"text", "reason"}], "memories"}`."""
+        """Return `{"session", "new", "updated", "removed", …, "discarded": [{"text", "reason"}], "memories"}`."""
         names = ("action", "id", "text", "reason")
         return {
             **to_json(self),
@@ -467,7 +467,7 @@ class Imported(NamedTuple):
     pending_vectors: int = 0
 
     def json(self) -> dict[str, Any]:
-        """The counts, `"skipped": [{"text", "reason"}]`, `"warnings"`, `"summaries"`, `"formats"`, `"dry_run"`."""
+        """Return the counts, `"skipped": [{"text", "reason"}]`, `"warnings"`, `"summaries"`, `"formats"`, `dry_run`."""
         return {**to_json(self), "skipped": [{"text": text, "reason": reason} for text, reason in self.skipped]}
 
 

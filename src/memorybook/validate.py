@@ -56,7 +56,7 @@ _PLACE = lazily(r"(?s)(.+\.md)(?:#L([0-9]{1,9})(?:-L?([0-9]{1,9}))?|:([0-9]{1,9}
 
 
 def text_of(text: str, name: str, *, limit: int | None = None, instead: str = "") -> str:
-    """The text `name`, which may not be blank, nor longer than `limit` characters (None: any length)."""
+    """Check a text: not blank, at most `limit` characters (None: any length)."""
     if not isinstance(text, str):
         raise InvalidInput(f"{name} must be text, not {text!r}")
     if not text.strip():
@@ -69,12 +69,12 @@ def text_of(text: str, name: str, *, limit: int | None = None, instead: str = ""
 
 
 def words_of(text: str, name: str = "query") -> str:
-    """What is looked for: a text of at most `MAX_QUERY` characters."""
+    """Check a question: a text of at most `MAX_QUERY` characters."""
     return text_of(text, name, limit=MAX_QUERY, instead="ask in fewer words")
 
 
 def read_place(text: str) -> tuple[str, int, int] | None:
-    """Path, first and last line of a place such as `PATH#L3-L5` or `PATH:3`; None for whatever else.
+    """Read path, first and last line of a place such as `PATH#L3-L5` or `PATH:3`; None for anything else.
 
     A path ends in .md, so none is taken for a place, whatever is in its name.
     """
@@ -86,7 +86,7 @@ def read_place(text: str) -> tuple[str, int, int] | None:
 
 
 def lines_of(target: str, start: int, lines: int | None) -> tuple[str, int, int | None]:
-    """What is to be opened, its first line and how many (None: all that follow), if `target` is a place from there.
+    """Return the document to open, its first line and how many (None: all), read from a place in `target` if it is one.
 
     A place of one line may be given with `lines` to go on for. A start of 1 is as good as none.
     """
@@ -103,19 +103,19 @@ def lines_of(target: str, start: int, lines: int | None) -> tuple[str, int, int 
 
 
 def session_of(session: str | None, name: str = "session_id") -> str | None:
-    """Uuid or name of a session; None for None and ""."""
+    """Check the uuid or name of a session; None for None and ""."""
     if session is not None and not isinstance(session, str):
         raise InvalidInput(f"{name} must be text, not {session!r}")
     return session or None
 
 
 def statement_of(text: str) -> str:
-    """A statement or a note: a text of at most `MAX_TEXT` characters."""
+    """Check a statement or a note: a text of at most `MAX_TEXT` characters."""
     return text_of(text, "text", limit=MAX_TEXT, instead="use flush or import for long texts")
 
 
 def _whole(number: int, name: str) -> int:
-    """A whole number, at least 1."""
+    """Check a whole number, at least 1."""
     if not isinstance(number, int) or isinstance(number, bool):
         raise InvalidInput(f"{name} must be a whole number, not {number!r}")
     if number < 1:
@@ -124,7 +124,7 @@ def _whole(number: int, name: str) -> int:
 
 
 def size_of(max_results: int | None, default: int, name: str = "max_results") -> int:
-    """How many results are wanted, 1..200."""
+    """Check how many results are wanted, 1..200."""
     size = _whole(default if max_results is None else max_results, name)
     if size > 200:
         raise InvalidInput(f"{name} {size} is not in 1..200")
@@ -132,12 +132,12 @@ def size_of(max_results: int | None, default: int, name: str = "max_results") ->
 
 
 def count_of(limit: int | None) -> int | None:
-    """At most how many are wanted, at least 1; None for all. More than any book holds is as good as that."""
+    """Check how many are wanted, at least 1; None for all. More than any book holds is as good as that."""
     return None if limit is None else min(_whole(limit, "limit"), _ALL)
 
 
 def relevance_of(min_score: float | None, default: float) -> float:
-    """The least relevance that is wanted, 0..1."""
+    """Check the least relevance that is wanted, 0..1."""
     least = default if min_score is None else min_score
     if not isinstance(least, (int, float)) or isinstance(least, bool):
         raise InvalidInput(f"min_score must be a number, not {least!r}")
@@ -147,7 +147,7 @@ def relevance_of(min_score: float | None, default: float) -> float:
 
 
 def budget_of(max_tokens: int | None) -> int:
-    """The size of a recalled block, at least 1 token."""
+    """Check the size of a recalled block, at least 1 token."""
     return _whole(PROMPT_TOKENS if max_tokens is None else max_tokens, "max_tokens")
 
 
@@ -160,7 +160,7 @@ def query_of(
     until: str | date | None,
     session: str | None,
 ) -> Query:
-    """What a search that shows `limit` hits looks for."""
+    """Make the query of a search that shows `limit` hits."""
     first, last = days_of(since, until)
     return Query(
         words_of(query),
@@ -173,7 +173,7 @@ def query_of(
 
 
 def asked_importance(instruction: str) -> tuple[str | float | None, str]:
-    """The importance that an instruction asks for, None for none, and what else it asks; "" for nothing.
+    """Read the importance an instruction asks for (None: none), and what else it asks ("": nothing).
 
     >>> asked_importance("set the importance to 0.9"), asked_importance("把重要性改成高，并写短一点")
     ((0.9, ''), ('高', '并写短一点'))
@@ -198,7 +198,7 @@ ALSO: Mapping[str, tuple[str, ...]] = {
 
 
 def renamed(own: Collection[str], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments by the verb's own names; what is given under two names keeps both, for the verb to refuse."""
+    """Rename arguments to the verb's own names; one given under two names keeps both, for the verb to refuse."""
     named: dict[str, Any] = {}
     for name in sorted(arguments, key=lambda name: name not in own):
         ours = (also for also in ALSO.get(name, ()) if also in own and arguments.get(also) is None)
@@ -228,7 +228,7 @@ def _renaming(method: Callable[..., Any], own: Sequence[str]) -> Callable[..., A
 
 
 def category_of(name: str) -> Category:
-    """The category that a name or alias stands for."""
+    """Return the category that a name or alias stands for."""
     from memorybook.model import CATEGORIES, CATEGORY_ALIASES
 
     known = CATEGORY_ALIASES.get(name, name)
@@ -238,14 +238,14 @@ def category_of(name: str) -> Category:
 
 
 def label_of(label: str, name: str) -> str:
-    """A short text such as a group or a heading: at most `MAX_LABEL` characters."""
+    """Check a short text such as a group or a heading: at most `MAX_LABEL` characters."""
     if len(label) > MAX_LABEL:
         raise InvalidInput(f"{name} has {len(label)} characters, over {MAX_LABEL}: give a few words")
     return label
 
 
 def tags_of(tags: Sequence[str]) -> tuple[str, ...]:
-    """Tags without `#` and blanks, each once, in order; at most `MAX_TEXT` characters in all."""
+    """Check tags: without `#` and blanks, each once, in order; at most `MAX_TEXT` characters in all."""
     if isinstance(tags, str):
         raise InvalidInput(f"tags must be a list, not the text {tags!r}")
     cleaned = (tag.strip().lstrip("#") for tag in tags)
@@ -256,7 +256,7 @@ def tags_of(tags: Sequence[str]) -> tuple[str, ...]:
 
 
 def day_of(day: str | date | None, name: str) -> str | None:
-    """`YYYY-MM-DD`, or None for None and ""."""
+    """Check a day `YYYY-MM-DD`; None for None and ""."""
     if day is None or day == "":
         return None
     try:
@@ -269,7 +269,7 @@ def day_of(day: str | date | None, name: str) -> str | None:
 
 
 def days_of(since: str | date | None, until: str | date | None) -> tuple[str | None, str | None]:
-    """The first and the last day of a span, which may be the same; None leaves it open."""
+    """Check the first and the last day of a span, which may be the same; None leaves it open."""
     first, last = day_of(since, "since"), day_of(until, "until")
     if first and last and first > last:
         raise InvalidInput(f"since {first} is after until {last}: no day is in between")
@@ -277,7 +277,7 @@ def days_of(since: str | date | None, until: str | date | None) -> tuple[str | N
 
 
 def metadata_of(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of the metadata as JSON holds it: an object of at most `DEEPEST` levels, without NaN and infinity.
+    """Copy metadata as JSON holds it: an object of at most `DEEPEST` levels, without NaN and infinity.
 
     As JSON it has at most `MAX_TEXT` characters.
     """

@@ -67,13 +67,13 @@ def with_id(message: Message, now: datetime) -> dict[str, Any]:
 
 
 def is_empty(message: Message) -> bool:
-    """Whether it is a user's message without content; pictures alone are content."""
+    """Return whether it is a user's message without content; pictures alone are content."""
     content = message.get("content")
     return message.get("role") == "user" and not (content.strip() if isinstance(content, str) else content)
 
 
 def is_reply(message: Message) -> bool:
-    """Whether it is a message of the model to the user."""
+    """Return whether it is a message of the model to the user."""
     return message.get("role") == "assistant" and not message.get("tool_calls")
 
 
@@ -294,7 +294,7 @@ class Conversation:
             return False
 
     def now(self) -> datetime:
-        """The book's clock."""
+        """Return the time by the book's clock."""
         return self.memory.book.now()
 
     def language(self, *texts: str) -> str:
@@ -323,7 +323,7 @@ class Conversation:
             self._revision = changes.revision
 
     def _is_edited(self, turn: Turn) -> bool:
-        """Whether a turn no longer says what its live message does, as something of it was forgotten."""
+        """Return whether a turn no longer says what its live message does, as something of it was forgotten."""
         live = next((each.message for each in self.kept if each.message["id"] == turn.id), None)
         kept = turn_of(self.memory, live, turn.session) if live is not None else None
         return kept is not None and (kept.text, kept.tool_calls) != (turn.text, turn.tool_calls)
@@ -345,7 +345,7 @@ class Conversation:
         self.kept = [StoredMessage(live.get(turn.id) or message_of(turn), turn.position) for turn in turns]
 
     def _open_sessions(self) -> list[Session]:
-        """The tenant's sessions that are not over, the newest first."""
+        """Return the tenant's sessions that are not over, the newest first."""
         found = self.memory.book.transcripts.going_on(SOURCE, self.channel, self.chat_id)
         return [each for each in found if self.memory.book.journal.reached(each.uuid) < OVER]
 
@@ -444,7 +444,7 @@ class Conversation:
         return name
 
     def _named(self, name: str) -> Session | None:
-        """The tenant's session of that name that is neither over nor the current one."""
+        """Return the tenant's session of that name that is neither over nor the current one."""
         return next((each for each in self._open_sessions() if each.name == name and each.uuid != self.uuid), None)
 
     def open(self, name: str) -> None:
@@ -556,7 +556,7 @@ class SessionMemorizer:
         self._not_before: datetime | None = None
 
     def wanted(self, talk: Conversation) -> bool:
-        """Whether more than a window of the conversation is not remembered, and it did not fail just now.
+        """Return whether more than a window of the conversation is not remembered, and it did not fail just now.
 
         A provider that asks a model once for a session is given it at the end, or once it fills a call.
         """
@@ -568,7 +568,7 @@ class SessionMemorizer:
         return sum(count_tokens(str(each.message.get("content", ""))) for each in fresh) >= MOST_TOKENS
 
     def ready(self, talk: Conversation) -> bool:
-        """Whether the next try in the background may be now."""
+        """Return whether the next try in the background may be now."""
         return self._not_before is None or talk.now() >= self._not_before
 
     def remember(

@@ -93,13 +93,13 @@ class AgentSession:
 
     @contextmanager
     def memory(self) -> Iterator[Memory]:
-        """The tenant's open memory, which stays open until the block ends."""
+        """Yield the tenant's open memory, which stays open until the block ends."""
         with self._in_use() as talk:
             yield talk.memory
 
     @contextmanager
     def _in_use(self) -> Iterator[Conversation]:
-        """The conversation, open and up to date, which is not closed before the block ends."""
+        """Yield the conversation, open and up to date, which is not closed before the block ends."""
         self._workspace.take(self)
         try:
             with self._lock:
@@ -559,7 +559,7 @@ class Workspace:
     Args:
         root: Directory of the books; None takes the setting `workspace_dir`.
         book: Directory of one book that all sessions share, instead of one per tenant under `root`.
-        config: Settings of every book; None loads them, see `config.load`.
+        config: Settings of every book; None loads them, see `config.settings.load`.
         llm: The model that remembers; None takes the configured one.
         embedder: Of every book; None takes the configured one, which they share.
         provider: Makes the policy over a memory; None takes the setting `provider`.

@@ -174,7 +174,7 @@ class Chat:
         self._screen.remark(self._screen.message("continued_from", title=title, day=day))
 
     def _past(self) -> Iterator[str]:
-        """What the user said in earlier chats, the newest last, for the history of the input."""
+        """Yield what the user said in earlier chats, the newest last, for the history of the input."""
         transcripts = self._memory.book.transcripts
         for session in reversed(transcripts.sessions(limit=10)):
             if session.channel == CHANNEL:
@@ -252,7 +252,7 @@ class Chat:
         self._finish(text, status, began)
 
     def _ids_said(self) -> set[str]:
-        """Ids of the messages of the session."""
+        """Return ids of the messages of the session."""
         with suppress(MemoryBookError):
             return {str(one["id"]) for one in self._session.messages}
         return set()
@@ -468,7 +468,7 @@ def reader(
 
 
 def lacks_editing() -> bool:
-    """Whether there is a terminal, and `prompt_toolkit` is not installed."""
+    """Return whether there is a terminal, and `prompt_toolkit` is not installed."""
     return _is_terminal() and find_spec("prompt_toolkit") is None
 
 

@@ -54,7 +54,7 @@ ALIASES = {"remember": "add", "delete": "forget"}
 
 
 def resolved(verb: str) -> str:
-    """The verb, aliases followed. Raises InvalidInput with the nearest one."""
+    """Return the verb, aliases followed. Raises InvalidInput with the nearest one."""
     verb = ALIASES.get(verb, verb)
     if verb not in VERBS:
         from difflib import get_close_matches
@@ -67,7 +67,7 @@ def resolved(verb: str) -> str:
 
 
 def overview() -> str:
-    """The page of `memorybook --help`."""
+    """Return the page of `memorybook --help`."""
     lines = ["usage: memorybook [--book DIR] [--project KEY] [--json] COMMAND …", ""]
     lines += ["Long-term memory for AI agents, in Markdown that a person can read."]
     for title, verbs in _GROUPS.items():
@@ -80,7 +80,7 @@ def overview() -> str:
 
 
 def version() -> str:
-    """What `--version` says."""
+    """Return what `--version` says."""
     from importlib import metadata
 
     return f"memorybook {metadata.version('memorybook')}"
@@ -287,7 +287,7 @@ def global_options() -> list[Argument]:
 
 
 def terminal_width(stream: Any) -> int | None:
-    """Columns of the terminal behind the stream, at least 20; None if it is not a terminal."""
+    """Return the columns of the terminal behind the stream, at least 20; None if it is not a terminal."""
     try:
         if not stream.isatty():
             return None
@@ -369,7 +369,7 @@ class Wording:
         return said.format(**values) if values else said
 
     def counted(self, number: int, one: str, many: str = "") -> str:
-        """`1 entry`, `2 entries`, `2 条记忆`."""
+        """Return `1 entry`, `2 entries`, `2 条记忆`."""
         said = self._table.get(f"{{}} {one}", "")
         return said.format(number) if said else f"{number} {one if number == 1 else many or one + 's'}"
 

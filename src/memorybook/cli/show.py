@@ -55,7 +55,7 @@ class Page:
         self.quiet = bool(options.quiet)
 
     def line(self, *parts: Part) -> None:
-        """One line of styled parts."""
+        """Print one line of styled parts."""
         shown = ""
         for part in parts:
             style, text = ("", part) if isinstance(part, str) else part
@@ -63,33 +63,33 @@ class Page:
         write(shown.rstrip() + "\n")
 
     def minute(self, time: str) -> str:
-        """`2026-02-24 18:10`, of a time as answers have it."""
+        """Return `2026-02-24 18:10`, of a time as answers have it."""
         from datetime import datetime
 
         return f"{datetime.fromisoformat(time).astimezone(self._zone):%Y-%m-%d %H:%M}"
 
     def text(self, text: str, indent: str = "") -> None:
-        """Text of any length, its lines broken at the width of a terminal."""
+        """Print text of any length, its lines broken at the width of a terminal."""
         for line in visible(text).split("\n"):
             for row in wrapped(line, self.width - len(indent)) if self.width else [line]:
                 write((indent + row).rstrip() + "\n")
 
     def clipped(self, text: str, taken: int) -> str:
-        """The first line of the text, cut to what `taken` cells leave of a terminal's width."""
+        """Return the first line of the text, cut to what `taken` cells leave of a terminal's width."""
         line = visible(text.strip()).split("\n", 1)[0]
         if self.width is None or cells(line) <= self.width - taken:
             return line
         return wrapped(line, max(self.width - taken - 1, 1))[0] + "…"
 
     def remark(self, message: str) -> None:
-        """A sentence about the answer, on stderr."""
+        """Print a sentence about the answer on stderr."""
         if not self.quiet:
             sys.stdout.flush()  # a terminal shows both, in this order
             remark(message)
 
 
 def cells(text: str) -> int:
-    """Columns that the text takes on a terminal: two for a wide character, none for a combining one."""
+    """Count the columns of a terminal that the text takes: two for a wide character, none for a combining one."""
     if text.isascii():
         return len(text)
     from unicodedata import combining, east_asian_width
@@ -98,12 +98,12 @@ def cells(text: str) -> int:
 
 
 def padded(text: str, width: int) -> str:
-    """The text with spaces behind it up to so many cells."""
+    """Return the text with spaces behind it up to so many cells."""
     return text + " " * (width - cells(text))
 
 
 def wrapped(line: str, width: int) -> list[str]:
-    """The line in rows of at most `width` cells, broken at spaces, or between any two wide characters."""
+    """Wrap the line into rows of at most `width` cells, at spaces or between any two wide characters."""
     if cells(line) <= width:
         return [line]
     pieces = [""]  # between which the line may be broken
@@ -359,7 +359,7 @@ def _trusted(shown: dict[str, Any], page: Page) -> None:
 
 
 def _fields(shown: Mapping[str, Any], page: Page, indent: str = "") -> None:
-    """Names and values, groups indented; empty ones left out."""
+    """Yield names and values, groups indented; empty ones left out."""
     for name, value in shown.items():
         label = f"{indent}{page.words(name.replace('_', ' '))}"
         if isinstance(value, dict):

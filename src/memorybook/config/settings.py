@@ -241,7 +241,7 @@ class Config(NamedTuple):
     warnings: tuple[str, ...] = ()
 
     def check_enabled(self) -> None:
-        """Raises Unavailable while memory is switched off."""
+        """Raise Unavailable while memory is switched off."""
         if not self.enabled:
             raise Unavailable(OFF)
 
@@ -383,12 +383,12 @@ def _checked(layer: list[Given], home: str) -> dict[str, tuple[Any, Given]]:
 
 
 def _plain(name: str) -> str:
-    """`llm.base_url`, `LLM__BASE_URL` and `llm-base-url` are one name."""
+    """Fold a name: `llm.base_url`, `LLM__BASE_URL` and `llm-base-url` are one."""
     return name.lower().replace("-", "_").replace(".", "_").replace("__", "_")
 
 
 def _names() -> dict[str, str]:
-    """Plain name -> setting, with the aliases; `vector_enabled` stays itself."""
+    """Map plain names to settings, aliases included; `vector_enabled` stays itself."""
     keys = list(settings(Config()))
     aliases = {_plain("vector." + key.partition(".")[2]): key for key in keys if key.startswith("embeddings.")}
     aliases |= {

@@ -78,7 +78,7 @@ class Waiting(NamedTuple):
     stale: str = ""
 
     def json(self) -> dict[str, Any]:
-        """`{"id", "kind", "reason", "time", "state", "stale", "told", "changes", "operation"}`."""
+        """Return `{"id", "kind", "reason", "time", "state", "stale", "told", "changes", "operation"}`."""
         time = moment(self.proposal.time)
         return {**to_json(self.proposal), "time": time, "stale": self.stale, "told": list(self.told)}
 
@@ -90,7 +90,7 @@ class Review(NamedTuple):
     kinds: Mapping[str, int]
 
     def json(self) -> dict[str, Any]:
-        """`{"proposals": [{…}], "total", "kinds": {kind: count}}`."""
+        """Return `{"proposals": [{…}], "total", "kinds": {kind: count}}`."""
         shown = [each.json() for each in self.proposals]
         return {"proposals": shown, "total": sum(self.kinds.values()), "kinds": dict(self.kinds)}
 
@@ -111,7 +111,7 @@ class Reviewed(NamedTuple):
     anew: tuple[str, ...] = ()
 
     def json(self) -> dict[str, Any]:
-        """`{"accepted": [{"id", "operation"}], "rejected": [id], "stale": [{"id", "reason"}], "anew": [id]}`."""
+        """Return `{"accepted": [{"id", "operation"}], "rejected": [id], "stale": [{"id", "reason"}], "anew": [id]}`."""
         return {
             "accepted": [{"id": id, "operation": operation} for id, operation in self.accepted],
             "rejected": list(self.rejected),

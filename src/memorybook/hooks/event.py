@@ -191,7 +191,7 @@ def _is_told(asked: Asked, told: Mapping[str, Any], root: str) -> bool:
 
 
 def settings(cwd: str) -> tuple[Config, bool]:
-    """Return the settings of a folder and whether they could be read; else those of `config.where`."""
+    """Return the settings of a folder and whether they could be read; else those of `config.settings.where`."""
     from memorybook.config.settings import load, where
     from memorybook.errors import MemoryBookError, MissingExtra
 

@@ -83,7 +83,7 @@ class Access:
         hosts: Names that the server may be called by, in lower case.
         caller: Whose a token is; None if nobody's.
         logins: Of browsers.
-        placeless: Takes out of a text where on this machine something is, see `config.machine_paths`.
+        placeless: Takes out of a text where on this machine something is, see `config.settings.machine_paths`.
     """
 
     def __init__(

@@ -82,7 +82,7 @@ WEIGHTS: Mapping[str, Weights] = {
 
 
 def weights_for(embedder: str | None, *, vector: float = 0.0, words: float = 0.0) -> Weights:
-    """The weights of an embedder by name; `vector` and `words`, unless both 0, replace the shares of the legs."""
+    """Return an embedder's weights by its name; `vector` and `words`, unless both 0, replace the shares of the legs."""
     kind = (embedder or "").partition("/")[0]
     weights = WEIGHTS.get(kind, WEIGHTS["remote"])
     if embedder and (vector or words):
@@ -135,7 +135,7 @@ _HAN_DIGITS = "0123456789０１２３４５６７８９〇零一二三四五六�
 
 
 def words_as_written(text: str) -> list[str]:
-    """The words in lower case, without the marks around them.
+    """Return the words in lower case, without the marks around them.
 
     >>> words_as_written("When, in May 2023?")
     ['when', 'in', 'may', '2023']
@@ -144,7 +144,7 @@ def words_as_written(text: str) -> list[str]:
 
 
 def asks_when(question: str) -> bool:
-    """Whether a question, English or Chinese, asks for a time.
+    """Return whether a question, English or Chinese, asks for a time.
 
     >>> asks_when("When did Ann move?"), asks_when("安什么时候搬的家"), asks_when("Where does Ann live?")
     (True, True, False)
@@ -158,7 +158,7 @@ def asks_when(question: str) -> bool:
 
 
 def is_about_talk(question: str) -> bool:
-    """Whether it is asked what was asked or said, so that an earlier question may be the answer.
+    """Return whether a question asks what was asked or said, so that an earlier question may be the answer.
 
     >>> [is_about_talk(text) for text in ("What did I ask about tea?", "我问过茶吗", "谁是我的法律顾问？")]
     [True, True, False]
@@ -169,7 +169,7 @@ def is_about_talk(question: str) -> bool:
 
 
 def spoken(line: str) -> tuple[str, str]:
-    """(who, text) of a line of a summary, `who` with its colon; "" if it names nobody.
+    """Split a line of a summary into (who, text), `who` with its colon; "" if it names nobody.
 
     >>> spoken("User: I leave at six."), spoken("用户：我六点走。"), spoken("I leave at six.")
     (('User: ', 'I leave at six.'), ('用户：', '我六点走。'), ('', 'I leave at six.'))
@@ -179,7 +179,7 @@ def spoken(line: str) -> tuple[str, str]:
 
 
 def says_when(text: str) -> bool:
-    """Whether a text, English or Chinese, tells a time: a year, the number of a day, yesterday, 三天前, 14:30."""
+    """Return whether a text, English or Chinese, names a time: a year, a day's number, yesterday, 三天前, 14:30."""
     hours = text.replace("：", ":").split(":")
     if any(hour[-1:].isdigit() and minute[:2].isdigit() and len(minute) > 1 for hour, minute in pairwise(hours)):
         return True
@@ -234,7 +234,7 @@ class Pool(NamedTuple):
 
 
 def pool_of(found: Candidates) -> Pool:
-    """What the index found, numbered."""
+    """Number what the index found."""
     items = [*found.items, *found.neighbours]
     passages = [c.passage for c in items]
     talks: dict[str | None, dict[int, int]] = {}
@@ -266,7 +266,7 @@ def minmax(values: Sequence[float | None], most: float = 1.0) -> Component:
 
 
 def words_leg(question: str, pool: Pool, weights: Weights) -> Component:
-    """BM25 over the candidates, 0..`weights.words`.
+    """Score the candidates by BM25, 0..`weights.words`.
 
     What is in another script than the question can have no words of it: if the embedder compares languages, a cosine
     above `weights.unrelated` counts for both legs.
@@ -284,7 +284,7 @@ def words_leg(question: str, pool: Pool, weights: Weights) -> Component:
 
 
 def vector_leg(pool: Pool, weights: Weights, waiting: bool) -> Component:
-    """The cosine over the candidates, 0..`weights.vector`.
+    """Score the candidates by cosine, 0..`weights.vector`.
 
     While some passages wait for their vectors, the words of one without a cosine count for both legs.
     """
@@ -302,7 +302,7 @@ _FIRST_PERSON_ZH = "我咱"
 
 
 def asked_person(question: str, speakers: frozenset[str]) -> frozenset[str]:
-    """Names among `speakers` that the question names, as whole words; `user` if it says I, 我 or 咱."""
+    """Return the speakers whose names are whole words of the question, and `user` if it says I, 我 or 咱."""
     lowered = question.lower()
     named = {name for name in speakers if name and _named(name, lowered)}
     if not _FIRST_PERSON.isdisjoint(words_as_written(question)) or any(i in question for i in _FIRST_PERSON_ZH):
@@ -316,7 +316,7 @@ def _named(name: str, lowered: str) -> bool:
 
 
 def _stands_in(name: str, text: str) -> bool:
-    """Whether the name is there and, if it is in ASCII, no part of a word; Chinese may stand right beside it."""
+    """Return whether the text has the name, if it is in ASCII as a word; Chinese may stand right beside it."""
     if name not in text or not name.isascii():
         return name in text
 
@@ -331,7 +331,7 @@ def _stands_in(name: str, text: str) -> bool:
 
 
 def speaker(question: str, pool: Pool, weights: Weights) -> Component:
-    """For what the person said whom the question names; half for what else may be about that person.
+    """Add a bonus for what the person said whom the question names; half for what else may be about that person.
 
     A book is about its user: an entry that rests on no turn counts as said by the user, any other entry, note or
     document as what may be about the user, unless it rests on a turn in the pool that another said, or of an imported
@@ -363,7 +363,7 @@ def speaker(question: str, pool: Pool, weights: Weights) -> Component:
 
 
 def answer(base: Component, pool: Pool, weights: Weights) -> Component:
-    """A turn that follows a question inherits from it: the answer seldom repeats the question's words."""
+    """Let a turn after a question inherit its legs: an answer seldom repeats the question's words."""
     inherited = [0.0] * len(base)
     for talk in pool.talks.values():
         for position, number in talk.items() if len(talk) > 1 else ():
@@ -374,7 +374,7 @@ def answer(base: Component, pool: Pool, weights: Weights) -> Component:
 
 
 def neighbour(base: Component, pool: Pool, weights: Weights) -> Component:
-    """What was said just before and after is often about the same."""
+    """Give each turn a share of the turns before and after it: they are often about the same."""
     smoothed = [0.0] * len(base)
     for talk in pool.talks.values():
         if len(talk) > 1:
@@ -390,7 +390,7 @@ def neighbour(base: Component, pool: Pool, weights: Weights) -> Component:
 
 
 def session(base: Component, pool: Pool, weights: Weights) -> Component:
-    """A session or document of which others match too is more likely the one that is meant.
+    """Add a share of the best other matches of the same session or document.
 
     Turns next to each other do not count: what they share is the neighbour's part.
     """
@@ -416,17 +416,17 @@ def session(base: Component, pool: Pool, weights: Weights) -> Component:
 
 
 def asking(pool: Pool, weights: Weights) -> Component:
-    """A question is seldom what somebody looks for, though it has the words."""
+    """Discount turns that only ask: they have the words, and seldom the answer."""
     return [-weights.asking if p.asks else 0.0 for p in pool.passages]
 
 
 def summary(pool: Pool, weights: Weights) -> Component:
-    """A summary repeats its turns."""
+    """Discount summaries, which repeat their turns."""
     return [-weights.summary if p.source == "summary" else 0.0 for p in pool.passages]
 
 
 def moment(pool: Pool, ranked: Sequence[int], weights: Weights) -> Component:
-    """For the best candidates, whether they say when; of use only if the question asks that. 0 for the rest."""
+    """Add a bonus to the best candidates that name a time; of use only if the question asks for one."""
     worth = [0.0] * len(pool.items)
     for number in ranked[:TIMED]:
         if says_when(pool.passages[number].text):
@@ -435,13 +435,13 @@ def moment(pool: Pool, ranked: Sequence[int], weights: Weights) -> Component:
 
 
 def coverage(pool: Pool, idf: Mapping[str, float], weights: Weights) -> Component:
-    """The share of the question's words that stand in the passage, by idf, each counted once."""
+    """Score the share of the question's words that a passage has, by idf, each counted once."""
     most, held, total = weights.coverage, Sums(idf.values()), sum(idf.values()) or 1.0
     return [most * held[c.holds] / total for c in pool.items]
 
 
 def recency(pool: Pool, weights: Weights) -> Component:
-    """The newer the better, bounded; what people said to each other does not age as notes do."""
+    """Add a bounded bonus for newer passages; half of it for what people said to each other."""
     days = [_ordinal[p.date] for p in pool.passages]
     known = {day for day in days if day is not None}
     if len(known) < 2:
@@ -455,7 +455,7 @@ def recency(pool: Pool, weights: Weights) -> Component:
 
 
 def dated(question: str, pool: Pool, weights: Weights, today: date | None) -> Component:
-    """For what is dated within, or soon after, the days that the question names."""
+    """Add a bonus for what is dated within, or soon after, the days that the question names."""
     if not may_name_days(question):
         return [0.0] * len(pool.items)
     from memorybook.text.days.readers import closeness, spans
@@ -467,7 +467,7 @@ def dated(question: str, pool: Pool, weights: Weights, today: date | None) -> Co
 
 
 def _day(day: str | None) -> int | None:
-    """None for what is no day too: an index may hold what the calendar does not have."""
+    """Return a day as a number; None for what is no day, as an index may hold what the calendar does not have."""
     try:
         return date.fromisoformat(day).toordinal() if day else None
     except ValueError:
@@ -514,7 +514,7 @@ class Sums(dict[int, float]):
 
 
 def relevance(idf: Mapping[str, float], weights: Weights) -> Callable[[Candidate], float]:
-    """A judge of candidates, before any fusion, age or score.
+    """Return a judge of candidates, before any fusion, age or score.
 
     It answers 0..1: the larger of the calibrated cosine and the idf share of the question's words that the
     passage holds. The share is of the sum of the question's idf, t; of a long question (t over `LONG_QUESTION`,
@@ -589,7 +589,7 @@ _CHANGE_ZH = "改 换 转 不再 现在 如今 变成 变了 取消 定了 定�
 def newer_first(
     pool: Pool, ranked: Sequence[int], scores: Sequence[float], idf: Mapping[str, float]
 ) -> tuple[list[int], Component]:
-    """The ranking in which what says that something changed stands before what was said of it until then.
+    """Rank what says that something changed before what was said of it until then.
 
     The newer comes right before the older if both are what one person said, or was written down, on different days,
     they are on one point, and the newer speaks of a change. Turns of which it is not known that the user said them
@@ -645,7 +645,7 @@ def newer_first(
 
 
 def speaks_of_change(text: str) -> bool:
-    """Whether a text, English or Chinese, has a word for a change, for its outcome, or for how things are by now.
+    """Return whether a text, English or Chinese, has a word for a change, its outcome, or the present state.
 
     >>> [speaks_of_change(text) for text in ("The rent went up.", "I've switched to decaf.", "The rent is high.")]
     [True, True, False]
@@ -661,7 +661,7 @@ def speaks_of_change(text: str) -> bool:
 
 
 def _is_told(passage: Passage, users: AbstractSet[tuple[str | None, str | None]]) -> bool:
-    """Whether it is dated, and the user's word or written down; a question tells nothing."""
+    """Return whether a passage is dated, and the user's word or written down; a question states nothing."""
     if not passage.date or passage.asks == 2:
         return False
     if passage.source == "turn" or (passage.turn and passage.trust == "import"):
@@ -670,14 +670,14 @@ def _is_told(passage: Passage, users: AbstractSet[tuple[str | None, str | None]]
 
 
 def _is_later(passage: Passage, than: Passage) -> bool:
-    """Whether it is from a later day and not known to be somebody else's word."""
+    """Return whether a passage is from a later day and not known to be somebody else's word."""
     if (passage.date or "") <= (than.date or ""):
         return False
     return passage.speaker == than.speaker or "turn" not in (passage.source, than.source) or not than.speaker
 
 
 def _words(text: str) -> AbstractSet[str]:
-    """The words a text begins with; of a Chinese one its pairs of characters, and its Latin words as written."""
+    """Return the words a text begins with; of a Chinese one pairs of characters, and Latin words as written."""
     if not _is_spaceless(text):
         return frozenset(tokens(text[:LONGEST]))
     text = text[:LONGEST]
@@ -686,7 +686,7 @@ def _words(text: str) -> AbstractSet[str]:
 
 
 def _is_spaceless(text: str) -> bool:
-    """Whether there is Chinese, or another script without spaces, in a text."""
+    """Return whether a text has Chinese, or another script without spaces."""
     return not text.isascii() and max(text) >= "\u2e80"
 
 

@@ -64,7 +64,7 @@ def find(
     keep: Callable[[Passage], bool] | None = None,
     explain: bool = False,
 ) -> Found:
-    """The `limit` best hits; `min_score` (0..1) applies to relevance alone, never to age or score.
+    """Return the `limit` best hits; `min_score` (0..1) applies to relevance alone, never to age or score.
 
     Args:
         question: As asked.
@@ -104,7 +104,7 @@ def find(
 
 
 def _only_related_first(ranked: Iterator[Ranked], judge: Callable[[Ranked], float]) -> Iterator[Ranked]:
-    """The ranking, with the only one of the best that is about the question first: no bonus outweighs that.
+    """Put the only one of the best that is about the question first: no bonus outweighs that.
 
     A turn that asks stays where it is, for what follows it may be the answer.
     """
@@ -118,7 +118,7 @@ def _only_related_first(ranked: Iterator[Ranked], judge: Callable[[Ranked], floa
 
 
 def _own(item: Candidate, words: Sequence[str]) -> Candidate:
-    """With what it says itself and the machine it is from: a section is not about what only its page's title says."""
+    """Return a summary's candidate judged by its own words and machine, not by words of its page's title alone."""
     if item.passage.source != "summary" or " > " not in item.passage.heading:
         return item
     said = frozenset(tokens(" ".join((item.passage.text, *item.passage.path.split("/")[1:-1]))))
@@ -127,7 +127,7 @@ def _own(item: Candidate, words: Sequence[str]) -> Candidate:
 
 
 def once(ranked: Iterable[Ranked], enough: int | None = None, *, shown: int | None = None) -> list[Ranked]:
-    """Each piece of evidence once: a turn, and what was written down from it in other places, are the same.
+    """Keep each piece of evidence once: a turn, and what was written down from it elsewhere, are the same.
 
     The better ranked of the two stays; of a turn and an entry that was made of it, the entry, or the turn if the entry
     leaves out much of it. Either carries the id of the other: what is shown can be opened, corrected and forgotten.
@@ -161,7 +161,7 @@ def once(ranked: Iterable[Ranked], enough: int | None = None, *, shown: int | No
 
 
 def _quoted(passage: Passage, number: int, texts: dict[str, list[tuple[int, str]]]) -> int | None:
-    """Number of the text from another source that holds this one or is held by it; if there is none, it is `number`."""
+    """Return the number of a text of another source that holds this one or is held by it; if none does, note it."""
     text = _said(passage)
     size = len(text)
     if size < QUOTED:
@@ -176,7 +176,7 @@ def _quoted(passage: Passage, number: int, texts: dict[str, list[tuple[int, str]
 
 
 def _said(passage: Passage) -> str:
-    """The statement to compare; what was written down from a talk between people begins with a name."""
+    """Return the statement to compare, without the name that one from a talk between people begins with."""
     text = passage.text.lower()
     if not text.isprintable() or "  " in text:  # white space other than single spaces
         text = " ".join(text.split())
@@ -186,12 +186,12 @@ def _said(passage: Passage) -> str:
 
 
 def _is_unplaced(passage: Passage, turn: Passage) -> bool:
-    """Whether a passage rests on that turn, or on none, and its position is not known yet."""
+    """Return whether a passage rests on that turn, or on none, and its position is not known yet."""
     return passage.position < 0 and passage.turn in (None, turn.turn)
 
 
 def _resting_on(item: Ranked, turn: Passage) -> Ranked:
-    """The item with the place of the turn that it rests on, and with its id and speaker where it did not know it."""
+    """Give the item the place of the turn that it rests on, and id and speaker where it had none."""
     passage = item.candidate.passage._replace(session=turn.session, position=turn.position, time=turn.time)
     if passage.turn is None:
         passage = passage._replace(turn=turn.turn, speaker=turn.speaker)
@@ -199,7 +199,7 @@ def _resting_on(item: Ranked, turn: Passage) -> Ranked:
 
 
 def _whole(entry: Ranked, turn: Ranked, first: Ranked) -> Ranked:
-    """What to show of an entry and the turn that it was made of, in the place of the first of them."""
+    """Return what to show of an entry and the turn it was made of, in the place of the first of them."""
     shown, passage, other = entry, entry.candidate.passage, turn.candidate
     if passage.entry and len(passage.text) < WHOLE * len(other.passage.text):
         told = other.passage._replace(entry=passage.entry, category=passage.category, state=passage.state)
@@ -242,7 +242,7 @@ def rank(
     today: date | None = None,
     explain: bool = False,
 ) -> Iterator[Ranked]:
-    """Every candidate (and neighbour that earned a score), best first; on a tie the newer first.
+    """Rank every candidate (and neighbour that earned a score), best first; on a tie the newer first.
 
     `today` is what yesterday and the like in the question are counted from; without it they count for nothing.
     """
@@ -307,7 +307,7 @@ SHARE = 0.75
 
 
 def repeated(pool: Pool, ranked: Sequence[int], weights: Weights) -> Component:
-    """For the best candidates, the discount of what a later one of them says again; 0 for the rest.
+    """Discount each of the best candidates that a later one of them says again; 0 for the rest.
 
     Plans are drafted, corrected and agreed in nearly the same words, and only the last time counts. A later
     passage says one again if it is in the same session, or on the same page of notes, from the same speaker, has
@@ -332,7 +332,7 @@ def repeated(pool: Pool, ranked: Sequence[int], weights: Weights) -> Component:
 
 
 def _said_again(pool: Pool, run: list[int]) -> list[int]:
-    """Those of a run that another of them, which came later, says again."""
+    """Return those of a run that another of them, which came later, says again."""
     words = {number: frozenset(words_as_written(pool.passages[number].text)) for number in run}
     run.sort(key=lambda number: (pool.passages[number].position, pool.passages[number].start_line))
     return [
@@ -373,25 +373,25 @@ class Echoes(NamedTuple):
     answered: Mapping[int, int]
 
     def lent(self, base: Component) -> Component:
-        """What the legs are worth to what stands around: of an echo that was not answered next to nothing."""
+        """Return the legs that neighbours may inherit: of an echo that was not answered next to nothing."""
         if not self.asks:
             return base
         unanswered = self.asks.keys() - self.answered.values()
         return [value * LEFT if number in unanswered else value for number, value in enumerate(base)]
 
     def discount(self, speaker: Component, weights: Weights) -> Component:
-        """What asks the question comes last; what merely has its text, behind all that has its words."""
+        """Discount echoes: what asks the question comes last, a mere copy behind all that has its words."""
         copy = -weights.coverage
         discounts = {n: -weights.echo if asks else copy - speaker[n] for n, asks in self.asks.items()}
         return [discounts.get(number, 0.0) for number in range(len(speaker))]
 
     def about(self, number: int, items: Sequence[Candidate]) -> Candidate | None:
-        """By what a candidate's relevance is judged; see `Ranked.about`."""
+        """Return by what a candidate's relevance is judged; see `Ranked.about`."""
         return None if self.asks.get(number) else items[self.answered.get(number, number)]
 
 
 def echoes(question: str, pool: Pool, idf: Mapping[str, float]) -> Echoes:
-    """What of the pool only says what the question says.
+    """Find what in the pool only says what the question says.
 
     A turn that only asks does, if of the words of both that tell something both have `ALIKE`; so does a turn of the
     very same text, one of a word or two out of it, and a summary if every line of it does that has any of its words.
@@ -490,7 +490,7 @@ _LEAD, _NOT_KNOWN, _ALONG, _NOT_KNOWN_AT_END = (
 
 
 def says_nothing(answer: str) -> bool:
-    """Whether an assistant's answer only says that it does not know, or that it will look.
+    """Return whether an assistant's answer only says that it does not know, or that it will look.
 
     In English, Chinese, Japanese, Korean or Russian.
 
@@ -521,7 +521,7 @@ _ENDS = ".!?。！？；"
 
 
 def snippet(text: str, words: AbstractSet[str], *, width: int = SNIPPET) -> str:
-    """`text`, or the stretch of at most `width` characters that holds most of `words`, with … where it is cut."""
+    """Return `text`, or the stretch of at most `width` characters with most of `words`, with … where it is cut."""
     if len(text) <= width:
         return text
     pieces = sentences(text)
@@ -541,7 +541,7 @@ def snippet(text: str, words: AbstractSet[str], *, width: int = SNIPPET) -> str:
 
 
 def sentences(text: str) -> list[str]:
-    """The text cut after each sentence and line, without a pattern: what makes those costs a cold start more."""
+    """Cut the text after each sentence and line, without a pattern: what makes those costs a cold start more."""
     pieces = [text]
     for end in (*_ENDS, "\n"):
         if end in text:

@@ -61,7 +61,7 @@ def search_for_model(
 
 
 def select(answer: Answer, query: str, limit: int, transcripts: Transcripts) -> dict[str, Any]:
-    """The answer as JSON with at most `limit` hits, in their order.
+    """Return the answer as JSON with at most `limit` hits, in their order.
 
     - Relevance must be above 0, to two decimals. If it is for none, the nearest two are given, with `"nearest": True`.
     - Turns without text and turns that only call a tool are dropped.
@@ -83,7 +83,7 @@ def select(answer: Answer, query: str, limit: int, transcripts: Transcripts) -> 
 
 
 def _first(hits: Iterable[Hit], count: int, transcripts: Transcripts) -> list[Hit]:
-    """The first hits that say something; the turns of the others only call a tool."""
+    """Return the first hits that say something; the turns of the others only call a tool."""
     return [*islice((hit for hit in hits if not _only_calls(hit.passage, transcripts)), count)]
 
 
@@ -92,7 +92,7 @@ def _is_relevant(hit: Hit) -> bool:
 
 
 def _only_calls(passage: Passage, transcripts: Transcripts) -> bool:
-    """Whether it is an assistant's turn that is nothing but a call of a tool; some formats keep that as its text."""
+    """Return whether it is an assistant's turn with nothing but a call of a tool, which some formats keep as text."""
     if passage.source != "turn" or passage.role != "assistant" or passage.turn is None:
         return False
     turns = transcripts.find(passage.turn, passage.session)
@@ -103,7 +103,7 @@ def _only_calls(passage: Passage, transcripts: Transcripts) -> bool:
 
 
 def _is_call(text: str) -> bool:
-    """Whether a text is a call of a tool, as models without calls of their own write it."""
+    """Return whether a text is a call of a tool, as models without calls of their own write it."""
     if text.startswith("<tool_call>"):
         return text.endswith("</tool_call>") and text.count("<tool_call>") == 1
     if not text.startswith("{") or '"arguments"' not in text:
@@ -118,7 +118,7 @@ def _is_call(text: str) -> bool:
 
 
 def asks_for_output(query: str, tool: str) -> bool:
-    """Whether a query asks for the output of the tool: by its name as it is written, or by a word such as output, 输出.
+    """Return whether a query asks for the tool's output: by its name as written, or by a word such as output, 输出.
 
     >>> [asks_for_output(query, "Read") for query in ("what did Read return?", "the books I read", "工具的输出")]
     [True, False, True]
@@ -143,7 +143,7 @@ def _trust_of(passage: Passage) -> dict[str, str]:
 
 
 def result_lines(answer: Mapping[str, Any]) -> list[str]:
-    """An answer of a search as lines: one for each hit, with a first one if none is relevant.
+    """Print an answer of a search: a line for each hit, with a first one if none is relevant.
 
     A hit: rank, relevance, the place to open, what is known of it (what is missing, or stands in the place, is not
     named), its text.
@@ -172,7 +172,7 @@ def _line(rank: int, hit: Mapping[str, Any]) -> str:
 
 
 def answer_text(answer: Mapping[str, Any]) -> str:
-    """The answer of a tool as text for a model: a search as `result_lines`, anything else as JSON."""
+    """Print the answer of a tool for a model: a search as `result_lines`, anything else as JSON."""
     if "results" in answer and not answer["disabled"]:
         return "\n".join([*result_lines(answer), *(f"({sentence})" for sentence in answer.get("left_out", ()))])
     import json
@@ -181,10 +181,10 @@ def answer_text(answer: Mapping[str, Any]) -> str:
 
 
 def fenced(text: str) -> str:
-    """A text on one line, unable to close the markers around it."""
+    """Return a text on one line, unable to close the markers around it."""
     return " ".join(text.split()).replace("<!--", "<! --").replace("-->", "-- >")
 
 
 def marked(text: str) -> str:
-    """A text between the markers, unable to close them."""
+    """Put a text between the markers, unable to close them."""
     return f"{OPEN}\n{text.replace(CLOSE, '<!-- /memorybook:recalled -- >')}\n{CLOSE}"

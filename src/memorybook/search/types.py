@@ -88,14 +88,14 @@ class Passage(NamedTuple):
 
 
 def place_of(passage: Passage) -> str:
-    """Where it stands, as `get` takes it: `PATH#L3-L5`, `turn:ID`."""
+    """Return where a passage stands, as `get` takes it: `PATH#L3-L5`, `turn:ID`."""
     if passage.source == "turn":
         return f"turn:{passage.turn}"
     return f"{passage.path}#L{passage.start_line}-L{passage.end_line}"
 
 
 def when_of(passage: Passage) -> tuple[str, str]:
-    """Its day and time, to be compared: undated before all days, a day without a time before its times."""
+    """Sort key by day and time: undated before all days, a day without a time before its times."""
     return passage.date or "", passage.time
 
 
@@ -104,7 +104,7 @@ class Candidate(NamedTuple):
 
     Attributes:
         passage: The passage.
-        words: BM25 (`storage.bm25`), higher is better; None if the words leg did not bring it.
+        words: BM25 (`storage.index.bm25`), higher is better; None if the words leg did not bring it.
         cosine: -1..1; None if the vector leg did not bring it.
         holds: Which of the question's words it holds: bit i for the i-th word of `Candidates.idf`.
     """
@@ -157,7 +157,7 @@ class SyncReport(NamedTuple):
     warnings: tuple[str, ...] = ()
 
     def json(self) -> dict[str, Any]:
-        """The counts, `"degraded"` and `"warnings"`."""
+        """Return the counts, `"degraded"` and `"warnings"`."""
         return {**self._asdict(), "degraded": list(self.degraded), "warnings": list(self.warnings)}
 
 
@@ -179,7 +179,7 @@ class Hit(NamedTuple):
     why: Mapping[str, float] = {}
 
     def json(self) -> dict[str, Any]:
-        """The hit as every door shows it; `state` only of an entry that is archived or superseded."""
+        """Return the hit as every door shows it; `state` only of an entry that is archived or superseded."""
         p = self.passage
         shown: dict[str, Any] = {
             "path": p.path,
@@ -239,7 +239,7 @@ class Answer(NamedTuple):
         return bool(self.hits)
 
     def json(self) -> dict[str, Any]:
-        """The answer as every door shows it; `cut` only where a threshold left something out."""
+        """Return the answer as every door shows it; `cut` only where a threshold left something out."""
         return {
             "results": [hit.json() for hit in self.hits],
             "has_relevant": self.has_relevant,

@@ -89,7 +89,7 @@ class Recall(NamedTuple):
 
 
 def detect(text: str, keywords: Sequence[str] = (), *, today: date | None = None) -> Recall | None:
-    """Which recall an input asks for; None if it asks for none.
+    """Return which recall an input asks for; None if it asks for none.
 
     What stands in quotes or code is passed over: it is spoken about, not said. Any text is taken, none raises.
 
@@ -130,7 +130,7 @@ def detect(text: str, keywords: Sequence[str] = (), *, today: date | None = None
 
 
 def resembles(best: float, threshold: float, text: str, *, today: date | None = None) -> Recall | None:
-    """A recall by topic for an input that asks for none, but is that much like a past session.
+    """Return a recall by topic for an input that asks for none, but is that much like a past session.
 
     Args:
         best: The greatest relevance, 0..1, of a past session or turn for the input.
@@ -149,7 +149,7 @@ def resembles(best: float, threshold: float, text: str, *, today: date | None = 
 
 
 def subject(text: str) -> str:
-    """The text without days and the words that ask for a recall, of both languages; "" if nothing else is there."""
+    """Return the text without days and words that ask for a recall, of both languages; "" if nothing is left."""
     text = without_days(text, _ANY_DAY)
     for language in _languages(text):
         text = rules(language).subject(rules(language).plain(text))
@@ -157,12 +157,12 @@ def subject(text: str) -> str:
 
 
 def _languages(text: str) -> tuple[Language, ...]:
-    """In which a text may ask; in Chinese with English words among it, in both."""
+    """Return the languages a text may ask in; both for Chinese with English words in it."""
     return ("zh", "en") if _HAN.search(text) else ("en",)
 
 
 def _cued(said: str, language: Language) -> tuple[Scene, str, float] | None:
-    """The recall of which a cue is there, as what is learned has it."""
+    """Return the recall whose cue is in the text, by the learned table."""
     words = rules(language).plain(said)
     cue = rules(language).heard(words)
     if cue is None:
@@ -176,7 +176,7 @@ def _cued(said: str, language: Language) -> tuple[Scene, str, float] | None:
 
 
 def _said(text: str) -> str:
-    """What of a text is said by its writer: no code, nothing quoted, and of a long one only its two ends."""
+    """Return what the writer says: no code, nothing quoted, and of a long text only both ends."""
     text = _CODE.sub(" ▢ ", text.strip())
     if len(text) > 2 * READ:
         text = f"{text[:READ]}\n{text[-READ:]}"
@@ -184,12 +184,12 @@ def _said(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """In letters and digits of the usual width."""
+    """Fold letters and digits to the usual width."""
     return normalize("NFKC", text).replace("’", "'")
 
 
 def _without(said: str, keywords: Sequence[str]) -> str:
-    """The text without the keywords: they ask for a recall, and are not what is looked for."""
+    """Return the text without the keywords: they ask for a recall, and are not what is looked for."""
     for word in filter(None, (_plain(word).strip().casefold() for word in keywords)):
         low = said.casefold()
         at = low.find(word) if len(low) == len(said) else -1
@@ -200,7 +200,7 @@ def _without(said: str, keywords: Sequence[str]) -> str:
 
 
 def _keyword(text: str, keywords: Sequence[str]) -> str | None:
-    """The first of the keywords that is said; None if none is."""
+    """Return the first of the keywords that is said; None if none is."""
     said = _QUOTED.sub(" ▢ ", _plain(_CODE.sub(" ▢ ", text))).casefold() if keywords else ""
     return next((word for word in keywords if word.strip() and _plain(word).casefold() in said), None)
 
@@ -232,7 +232,7 @@ class Cue(NamedTuple):
     bare: bool
 
     def words(self, text: str) -> str:
-        """Those of a plain text by which it asks."""
+        """Return the words of a plain text by which it asks."""
         found = self.pattern.search(text)
         return found[0].strip() if found else ""
 
@@ -260,7 +260,7 @@ class Rules:
         )
 
     def heard(self, text: str) -> Cue | None:
-        """The first cue that a plain text holds; None if it holds none, or what never asks."""
+        """Return the first cue that a plain text holds; None if it holds none, or what never asks."""
         for cue in () if self.never(text) else self._cues:
             if not cue.pattern.search(text) or (cue.beside and not cue.beside.search(text)):
                 continue
@@ -269,23 +269,23 @@ class Rules:
         return None
 
     def never(self, text: str) -> bool:
-        """Whether it asks for no recall, whatever stands in it: an order, a reminder, a text to write, a parked car."""
+        """Return whether a text asks for no recall in any case: an order, a reminder, a text to write, a parked car."""
         return self._never.search(text) is not None
 
     def subject(self, text: str) -> str:
-        """A plain text without words that ask, point at a time or mean nothing by themselves."""
+        """Return a plain text without words that ask, point at a time or mean nothing by themselves."""
         left = " ".join(self._empty.sub(" ", text).split())
         return left if self._filler.sub("", left) else ""
 
     def plain(self, text: str) -> str:
-        """With single spaces, and words that mean the same read as one."""
+        """Fold to single spaces, and words that mean the same to one."""
         return self._said.sub(lambda word: self._same.get(word[0].lower(), ""), " ".join(text.split()))
 
     def _any(self, patterns: Iterable[str]) -> re.Pattern[str]:
         return lazily("(?i)" + self._whole("|".join(patterns)))
 
     def _whole(self, pattern: str) -> str:
-        """With the parts and lists of words that it names."""
+        """Put in the parts and lists of words that a pattern names."""
         named = _PART.sub(lambda part: self._whole(self._parts[part[1]]), pattern)
         spelled = _WORDS.sub(lambda words: f"(?:{'|'.join(words[1].split())})".replace("_", r"\s+"), named)
         return _BREAK.sub("", spelled)
@@ -293,7 +293,7 @@ class Rules:
 
 @cache
 def rules(language: Language) -> Rules:
-    """The table of a language, read when it is first asked for."""
+    """Return the table of a language, read on first use."""
     return Rules(language)
 
 
@@ -321,7 +321,7 @@ _CHINESE = lazily(r"[a-z]+(?:'[a-z]+)?|\d+|[\u3400-\u9fff?!,.]")
 
 
 def runs(text: str, language: Language) -> set[str]:
-    """The runs of up to three words of an English text or four characters of a Chinese one, its ends as words.
+    """Return runs of up to three words of an English text or four characters of a Chinese one, its ends as words.
 
     Figures are `0`, Latin words in Chinese `a`.
 
@@ -340,7 +340,7 @@ def runs(text: str, language: Language) -> set[str]:
 
 
 def odds_of(text: str, language: Language) -> dict[Scene, float]:
-    """How probable each scene is for a plain text; empty for one that is too long or like none that was learned."""
+    """Return how probable each scene is for a plain text; empty for one that is too long or like none learned."""
     if len(text) > MOST[language]:
         return {}
     weights = _weights()[language]
@@ -353,7 +353,7 @@ def odds_of(text: str, language: Language) -> dict[Scene, float]:
 
 
 def points(text: str) -> bool:
-    """Whether a text points at a person, a talk or something said; without that none asks, whatever it is like.
+    """Return whether a text points at a person, a talk or something said; without that none asks for a recall.
 
     A time alone is of the world: "the score of last night".
     """

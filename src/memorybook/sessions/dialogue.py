@@ -94,7 +94,7 @@ class Talk(NamedTuple):
 
 
 def talk_of(turns: Iterable[Turn]) -> Talk:
-    """What of these turns a model may see: no system or boot texts, no recalled blocks, no instructions to it.
+    """Return what a model may see of these turns: no system or boot texts, recalled blocks or instructions to it.
 
     Long turns are cut in the middle, a tool's most. Texts are taken as redacted already.
     """
@@ -110,7 +110,7 @@ def talk_of(turns: Iterable[Turn]) -> Talk:
 
 
 def stretches(turns: tuple[Turn, ...]) -> Iterator[tuple[Turn, ...]]:
-    """The turns in as few stretches as a model can be shown one at a time, each at most 8,000 tokens."""
+    """Yield the turns in as few stretches of at most 8,000 tokens as possible, each for one call of a model."""
     start, size = 0, 0
     for place, turn in enumerate(turns):
         text = own_words(turn)
@@ -127,7 +127,7 @@ _OVERHEAD = 12
 
 
 def spoken(turns: Iterable[Turn]) -> Iterator[Turn]:
-    """The turns with what their speakers said, without those in which nobody said anything."""
+    """Yield the turns with what their speakers said, without those in which nobody said anything."""
     for turn in turns:
         text = own_words(turn)
         if text:
@@ -135,7 +135,7 @@ def spoken(turns: Iterable[Turn]) -> Iterator[Turn]:
 
 
 def own_words(turn: Turn) -> str:
-    """What of a turn its speaker said; "" for the system, for boot texts and for what recall had put in."""
+    """Return what a turn's speaker said; "" for the system, boot texts and what recall had put in."""
     if turn.role == "system" or any(turn.metadata.get(flag) for flag in _BOOT_FLAGS):
         return ""
     text = without_recalled(turn.text)
@@ -149,12 +149,12 @@ def own_words(turn: Turn) -> str:
 
 
 def echo_key(sentence: str) -> str:
-    """What a sentence is known by in the metadata of its turn, which thereby holds no words of it."""
+    """Return the key of a sentence in its turn's metadata, which thereby holds no words of it."""
     return f"{crc32(normalise(sentence).encode('utf-8', 'surrogatepass')):08x}"
 
 
 def is_echo(turn: Turn, sentence: str) -> bool:
-    """Whether a sentence of the turn only says again what recall had given."""
+    """Return whether a sentence of the turn only says again what recall had given."""
     echoes = turn.metadata.get(ECHOES)
     return isinstance(echoes, list | tuple) and echo_key(sentence) in echoes
 
@@ -163,12 +163,12 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 def is_small(text: str) -> bool:
-    """Whether it is nothing but greetings, thanks and the like."""
+    """Return whether a text is nothing but greetings, thanks and the like."""
     return compiled(_SMALL).match(text) is not None
 
 
 def asks_of_talks(text: str) -> bool:
-    """Whether a sentence asks for earlier talk as such, on no subject.
+    """Return whether a sentence asks for earlier talk as such, on no subject.
 
     >>> [asks_of_talks(text) for text in ("What did I ask last time?", "我上次问了什么", "What did we say about tea?")]
     [True, True, False]
@@ -177,7 +177,7 @@ def asks_of_talks(text: str) -> bool:
 
 
 def asks_of_own_words(text: str) -> bool:
-    """Whether it is such a question about what its writer said or asked.
+    """Return whether a sentence asks for earlier talk, namely what its writer said or asked.
 
     >>> [asks_of_own_words(text) for text in ("What did I ask last time?", "我昨天问了什么？", "Where were we?")]
     [True, True, False]
@@ -187,7 +187,7 @@ def asks_of_own_words(text: str) -> bool:
 
 
 def is_worded(text: str) -> bool:
-    """Whether a text shows which language its speaker speaks: a single word, `ok` or `Kafka?`, does not in English."""
+    """Return whether a text shows its speaker's language: one English word, `ok` or `Kafka?`, does not."""
     return is_chinese(text) or len(_WORD.findall(text)) > 1
 
 
@@ -195,7 +195,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 
 def is_tiny(pieces: Iterable[Piece]) -> bool:
-    """Whether people said next to nothing: greetings and thanks, or fewer than four words."""
+    """Return whether people said next to nothing: greetings and thanks, or fewer than four words."""
     size = 0
     for piece in pieces:
         if piece.turns[0].role in ("user", "") and not is_small(piece.text):
@@ -204,7 +204,7 @@ def is_tiny(pieces: Iterable[Piece]) -> bool:
 
 
 def language_of(pieces: Iterable[Piece]) -> Literal["en", "zh"]:
-    """The main language of what people said, English or Chinese."""
+    """Return the main language of what people said, English or Chinese."""
     said = " ".join(piece.text for piece in pieces if piece.turns[0].role in ("user", ""))
     return "zh" if is_chinese(said[:20_000]) else "en"
 
@@ -213,7 +213,7 @@ _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Su
 
 
 def shown(pieces: Sequence[Piece], *, now: datetime, chinese: bool, imported: bool = False) -> str:
-    """The pieces between markers, the first as `t1`: a line for each day, then alias, time and speaker before each.
+    """Print the pieces between markers: a line for each day, then alias (from `t1` on), time and speaker before each.
 
     Days are counted in the timezone of `now`, which also dates turns without a time; of an import, the day of such a
     turn is unknown. Further lines of a text are indented and markers in it broken, so that no text can pass for
@@ -237,7 +237,7 @@ def shown(pieces: Sequence[Piece], *, now: datetime, chinese: bool, imported: bo
 
 
 def speaker_of(turn: Turn) -> str:
-    """Who speaks, in one line: the name, with the role where there is one and it says more."""
+    """Return who speaks, in one line: the name, with the role where there is one and it says more."""
     name = " ".join(turn.speaker.split())[:60]
     if not turn.role:
         return name or "?"
@@ -245,7 +245,7 @@ def speaker_of(turn: Turn) -> str:
 
 
 def _middle_out(text: str, width: int) -> str:
-    """`text`, or its beginning and end with a mark between them, `width` characters in all."""
+    """Return `text`, or its beginning and end with a mark between them, `width` characters in all."""
     if len(text) <= width:
         return text
     head = width * 2 // 3

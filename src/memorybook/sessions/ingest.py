@@ -68,7 +68,7 @@ class Ingested(NamedTuple):
     waiting: str = ""
 
     def json(self) -> dict[str, Any]:
-        """`{"events", "sessions", "turns", "memorized": [{…}], "aside": […], "waiting"}`."""
+        """Return `{"events", "sessions", "turns", "memorized": [{…}], "aside": […], "waiting"}`."""
         return {
             **self._asdict(),
             "memorized": [each.json() for each in self.memorized],
@@ -153,7 +153,7 @@ def _set_aside(context: Context, events: Sequence[_Event], reason: str) -> str:
 
 
 def set_aside(context: Context) -> list[str]:
-    """Why events were set aside or wait, with how many and where they are: for the status of a book."""
+    """Say why events were set aside or wait, how many and where, for the status of a book."""
     machine = _machine(context)
     unsettled = event_queue.names(machine, part=event_queue.UNSETTLED)
     read = [
@@ -170,7 +170,7 @@ def set_aside(context: Context) -> list[str]:
 
 
 def waits(count: int) -> str:
-    """Why so many unsettled events wait."""
+    """Say why so many unsettled events wait."""
     return (
         f"{several(count, 'event')} of agent hosts came while the settings could not be read: "
         "once they can, the next event takes them in, or: memorybook hook ingest"
@@ -181,7 +181,7 @@ def waits(count: int) -> str:
 
 
 def _taken(context: Context, events: Sequence[_Event]) -> tuple[int, list[Memorized]]:
-    """How many turns of a session were new, and what memorizing it brought.
+    """Return how many turns of a session were new, and what memorizing it brought.
 
     A session that had ended, and was taken up again by its host, has not.
     """
@@ -213,7 +213,7 @@ def _taken(context: Context, events: Sequence[_Event]) -> tuple[int, list[Memori
 
 
 def _transcript(context: Context, events: Sequence[_Event]) -> Sequence[tuple[Session, Sequence[Turn]]]:
-    """What stands in the transcript of a session. Raises NotFound, InvalidInput."""
+    """Return what stands in the transcript of a session. Raises NotFound, InvalidInput."""
     last = next((event for event in reversed(events) if event.transcript_path), None)
     path = os.path.join(last.cwd, os.path.expanduser(last.transcript_path)) if last is not None else ""
     if not os.path.exists(path):
@@ -235,7 +235,7 @@ def _transcript(context: Context, events: Sequence[_Event]) -> Sequence[tuple[Se
 
 
 def _told(context: Context, events: Sequence[_Event]) -> Sequence[tuple[Session, Sequence[Turn]]]:
-    """What the events themselves tell of a session."""
+    """Return what the events themselves say of a session."""
     messages = []
     for event in events:
         for role, field in (("user", "prompt"), ("assistant", "prompt_response")) if event.kind == "said" else ():
@@ -247,7 +247,7 @@ def _told(context: Context, events: Sequence[_Event]) -> Sequence[tuple[Session,
 
 
 def _captured(context: Context, name: str) -> Sequence[tuple[Session, Sequence[Turn]]]:
-    """The session as it was captured before; nothing if it is not known."""
+    """Return the session as it was captured before; nothing if it is not known."""
     try:
         known = context.book.transcripts.session(name)
     except NotFound:
@@ -310,7 +310,7 @@ def _check(context: Context) -> None:
 
 
 def _check_open(context: Context, session: Session) -> None:
-    """Raises Conflict for a session that is over, or that somebody else holds."""
+    """Raise Conflict for a session that is over, or that somebody else holds."""
     shown = session.name or session.uuid
     if session.ended is not None or context.book.journal.reached(session.uuid) == OVER:
         raise Conflict(f"session {shown!r} is over: open another one")

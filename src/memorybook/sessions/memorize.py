@@ -134,7 +134,7 @@ class Written(NamedTuple):
     summary: str
 
     def applied(self, kind: str) -> list[Outcome]:
-        """The outcomes of one kind of change that did something."""
+        """Return the outcomes of one kind of change that did something."""
         outcomes = self.submitted.result.outcomes
         return [one for one in outcomes if one.applied is not None and one.applied.kind == kind]
 
@@ -251,7 +251,7 @@ def end(context: Context, session: str, time: datetime) -> None:
 
 
 def left_open(context: Context, *, limit: int | None = None) -> Sequence[str]:
-    """The sessions (uuid) in which nothing was said for longer than `idle_timeout`, oldest of a source first. Cheap."""
+    """Return sessions (uuid) idle for longer than `idle_timeout`, oldest of a source first. Cheap."""
     config = context.config
     if not (config.enabled and config.transcripts.enabled and config.idle_timeout):
         return ()
@@ -278,7 +278,7 @@ def _as_stored(context: Context, session: str) -> Stored:
 
 
 def _is_blank(message: Mapping[str, Any]) -> bool:
-    """Whether it is a message of somebody that says nothing and calls no tool."""
+    """Return whether a message of somebody says nothing and calls no tool."""
     if not isinstance(message, Mapping) or not ("role" in message or "speaker" in message):
         return False
     said = [message[name] for name in ("content", "text", "tool_calls") if name in message]
@@ -317,7 +317,7 @@ def _memorize(context: Context, stored: Stored, how: How) -> Memorized:
 
 
 def _report(work: Work, brought: Written) -> Memorized:
-    """What a session brought, counted by what was carried out."""
+    """Count what was carried out for a session."""
     plan, submitted = brought.plan, brought.submitted
     added = [one.entry for one in brought.applied("add") if one.entry is not None]
     ids = {entry.id for entry in added}
@@ -352,7 +352,7 @@ _ADDED = (
 
 
 def _joined(parts: Sequence[Memorized]) -> Memorized:
-    """What the stretches of a session brought together; what waits is told by the last."""
+    """Add up the reports of a session's stretches; what waits is as the last one says."""
     whole = parts[0]
     for part in parts[1:]:
         both = {name: getattr(whole, name) + getattr(part, name) for name in _ADDED}
@@ -366,13 +366,13 @@ def _joined(parts: Sequence[Memorized]) -> Memorized:
 
 
 def taken(context: Context, stored: Stored) -> Work:
-    """The work that a stored session is: its turns that were not memorized yet."""
+    """Return the work of a stored session: its turns that were not memorized yet."""
     last = last_page(context, stored.session)
     return Work(stored, last, stored.turns[_memorized(context, stored, last) :])
 
 
 def _memorized(context: Context, stored: Stored, last: Page) -> int:
-    """How many of the turns, from the first on, were memorized by an operation that stands.
+    """Count the leading turns that were memorized by an operation that stands.
 
     All of an operation are marked, and it itself, so that what is forgotten of them takes no others along. Where marks
     are missing, as the journal is or what was accepted was taken back, the count in the summary makes up for them.
@@ -391,7 +391,7 @@ def _memorized(context: Context, stored: Stored, last: Page) -> int:
 
 
 def looked_through(context: Context, work: Work, llm: LLM | None = None) -> Work:
-    """The work with what is in its turns: by the model, held against what was said, or by rules.
+    """Extract what is in the turns of a work: by the model, grounded in the turns, or by rules.
 
     Raises:
         LLMFailed: The model gave nothing that can be used.
@@ -436,7 +436,7 @@ class _Sure:
 
 
 def sure(llm: LLM | None) -> Any:
-    """The model, with every failure of it an LLMFailed; None if there is none."""
+    """Wrap a model so that every failure is an LLMFailed; None for none."""
     return None if llm is None else _Sure(llm)
 
 
@@ -452,7 +452,7 @@ def planned(
     summary: bool = True,
     step: Step = lambda: None,
 ) -> list[Plan]:
-    """What the works do to the book as it stands now, each after those before it; `summary` if theirs is made anew.
+    """Plan what the works do to the book as it stands, each after those before it; `summary` if theirs is made anew.
 
     Candidates are matched by rules, or if `evolving` by the model where there is one.
     """
@@ -509,7 +509,7 @@ def planned(
 def _unforgotten(
     context: Context, found: Extraction, turns: Sequence[Turn], orders: Orders, *, now: datetime | None
 ) -> tuple[Extraction, list[Discarded]]:
-    """What was found without what a person wants forgotten, unless they asked to remember it since; and that."""
+    """Leave out what a person wants forgotten, unless asked to remember it since; return the rest and what went."""
     kept = remembered(context, [*(each.content for each in found.candidates), *(each.text for each in found.notes)])
 
     def wanted(one: Candidate) -> bool:
@@ -530,7 +530,7 @@ def _unforgotten(
 
 
 def heard(context: Context, session: str) -> set[str]:
-    """Ids of the entries that a session reinforced before, or added at a user's word, by operations that stand."""
+    """Return ids of entries that standing operations of a session reinforced, or added at a user's word."""
     journal = context.book.journal
     undone = journal.undone()
     return {
@@ -543,7 +543,7 @@ def heard(context: Context, session: str) -> set[str]:
 
 
 def _standing(context: Context, work: Work) -> Extraction:
-    """What was found, without what rests on turns alone whose order was taken back."""
+    """Return what was found, without what rests only on turns whose order was taken back."""
     found = cast("Extraction", work.found)
     back = taken_back(context, work.stored.session.uuid)
     if not back:
@@ -574,7 +574,7 @@ def written(
 
 
 def foreseen(context: Context, works: Sequence[Work], draft: Draft) -> list[Written]:
-    """What `written` would do for an import, worked into a draft alone."""
+    """Return what `written` would do for an import, worked into a draft alone."""
     plans = planned(context, works, door=BY_IMPORT)
     groups = [_group(context, work, plan) for work, plan in zip(works, plans, strict=True)]
     results = [Result(None, tuple(map(draft.do, group.changes))) for group in groups]
@@ -606,7 +606,7 @@ def _written(
 
 
 def _group(context: Context, work: Work, plan: Plan) -> Group:
-    """The operation of a work: its changes, and its summary without what was asked to be forgotten, now or before."""
+    """Make the operation of a work: its changes, and its summary without what was asked to be forgotten."""
     found, stored = _standing(context, work), work.stored
     session = untold(context, stored.session)
     new = {turn.id for turn in work.fresh}
@@ -633,7 +633,7 @@ def _group(context: Context, work: Work, plan: Plan) -> Group:
 
 
 def _keys(work: Work) -> list[str]:
-    """Under which the journal has it that the new turns of a session are memorized."""
+    """Return the keys by which the journal knows the new turns of a session as memorized."""
     return [turn_key(work.stored.session.uuid, turn.id) for turn in work.fresh]
 
 
@@ -656,12 +656,12 @@ def _settled(context: Context, work: Work, plan: Plan, submitted: Submitted, ste
 
 
 def parked(context: Context) -> Sequence[Parked]:
-    """The sessions that wait to be remembered, oldest first."""
+    """Return the sessions that wait to be remembered, oldest first."""
     return context.book.journal.parked(kind=KIND)
 
 
 def waiting(context: Context) -> str:
-    """What waits to be remembered, in a sentence; "" if nothing does."""
+    """Describe in a sentence what waits to be remembered; "" if nothing does."""
     found = parked(context)
     if not found:
         return ""
@@ -700,7 +700,7 @@ def _work_off(context: Context, limit: int | None, how: How, *, due: bool = True
 
 
 def _item(session: Session) -> str:
-    """The id of the session's item in the queue."""
+    """Return the id of the session's item in the queue."""
     return f"{KIND}:{session.uuid}"
 
 
@@ -754,7 +754,7 @@ def _park(context: Context, work: Work, reason: str, how: How, again: datetime) 
 
 
 def with_kept(context: Context, stored: Stored) -> Stored:
-    """The session with the turns that wait in the queue, which nothing else keeps if there are no transcripts."""
+    """Add the turns that only the queue keeps, as there are no transcripts."""
     waits = waits_for(context, stored.session)
     if waits is None or "kept" not in waits.payload:
         return stored
@@ -763,7 +763,7 @@ def with_kept(context: Context, stored: Stored) -> Stored:
 
 
 def kept(context: Context, waits: Parked) -> Stored:
-    """The session that is parked, with its turns as they are by now."""
+    """Return the session that is parked, with its turns as they are by now."""
     session = waits.session or ""
     if "kept" not in waits.payload:
         return _as_stored(context, session)
@@ -775,7 +775,7 @@ def kept(context: Context, waits: Parked) -> Stored:
 
 
 def kept_in_queue(context: Context, name: str) -> Stored | None:
-    """A session, by uuid or name, of which turns are kept in the queue alone; None if there is none."""
+    """Return a session, by uuid or name, of which only the queue keeps turns; None if there is none."""
     for waits in parked(context):
         if "kept" in waits.payload:
             known, turns, _ = changes_json.parse_turns(waits.payload["kept"])
@@ -792,7 +792,7 @@ def drop_empty(context: Context) -> None:
 
 
 def forgotten_in_queue(context: Context) -> Iterator[Turn]:
-    """The turns that the queue alone keeps, and that were forgotten."""
+    """Yield the turns that only the queue keeps, and that were forgotten."""
     for waits in parked(context):
         if "kept" in waits.payload:
             left = kept(context, waits).turns

@@ -101,7 +101,7 @@ def block(
     unsure: bool = False,
     elsewhen: bool = False,
 ) -> Block:
-    """The sessions with what was said in them, as much as fits into `max_tokens`; "" if nothing does.
+    """Print the sessions with what was said in them, as much as fits into `max_tokens`; "" if nothing does.
 
     Turns go first, those that are wanted most before others, then the lines of the summaries, session by session.
     What is left out of a block that tells one session `in_order` is counted.
@@ -165,7 +165,7 @@ class _Lines:
         self._suspect = suspect
 
     def add(self, key: tuple[int, int, int], line: str, head: str, full: str) -> bool:
-        """Whether there is room for the line, and for the head above it where that is missing."""
+        """Return whether there is room for the line, and for the head above it where that is missing."""
         if self._suspect(full):
             self.suspects += 1
             return True
@@ -186,7 +186,7 @@ class _Lines:
 
 
 def _cost(line: str) -> int:
-    """Tokens of a line with what ends it, no less than it adds to the whole."""
+    """Count the tokens of a line with what ends it, no less than it adds to the whole."""
     return count_tokens(line) + 2
 
 
@@ -228,7 +228,7 @@ def _summaries(lines: _Lines, told: Sequence[Told], heads: Sequence[str], *, who
 
 
 def _cut(texts: Sequence[str]) -> list[str]:
-    """The first lines, as long together as one line may be."""
+    """Return the first lines, as long together as one line may be."""
     kept: list[str] = []
     left = SUMMARY
     for text in texts:
@@ -272,7 +272,7 @@ class FoundSession(NamedTuple):
     open: bool = False
 
     def json(self) -> dict[str, Any]:
-        """All fields; times in UTC."""
+        """Return all fields; times in UTC."""
         return {
             **self._asdict(),
             "started": moment(self.started),
@@ -309,7 +309,7 @@ class FoundTurn(NamedTuple):
     place: str = ""
 
     def json(self) -> dict[str, Any]:
-        """All fields; the time in UTC."""
+        """Return all fields; the time in UTC."""
         return {**self._asdict(), "time": moment(self.time), "score": round(self.score, 4)}
 
 
@@ -341,7 +341,7 @@ class Recollection(NamedTuple):
     disabled: bool = False
 
     def json(self) -> dict[str, Any]:
-        """The recollection as every door shows it."""
+        """Return the recollection as every door shows it."""
         return {
             "scene": self.scene,
             "sessions": [session.json() for session in self.sessions],
@@ -376,7 +376,7 @@ class Held(NamedTuple):
     skipped: tuple[tuple[str, str], ...] = ()
 
     def json(self) -> dict[str, Any]:
-        """All fields; `"skipped": [{"text", "reason"}]`."""
+        """Return all fields; `"skipped": [{"text", "reason"}]`."""
         skipped = [{"text": text, "reason": reason} for text, reason in self.skipped]
         return {**self._asdict(), "turns": list(self.turns), "skipped": skipped}
 
@@ -389,7 +389,7 @@ class Talks(NamedTuple):
     disabled: bool = False
 
     def json(self) -> dict[str, Any]:
-        """`{"sessions": […], "more"}`; `disabled` only while memory is switched off."""
+        """Return `{"sessions": […], "more"}`; `disabled` only while memory is switched off."""
         shown = {"sessions": [session.json() for session in self.sessions], "more": self.more}
         return {**shown, "disabled": True} if self.disabled else shown
 
@@ -404,7 +404,7 @@ def short(uuid: str) -> str:
 
 
 def moment(time: datetime | None) -> str | None:
-    """The time in UTC as it stands in answers, `2026-02-24T10:12:33Z`."""
+    """Return the time in UTC as it stands in answers, `2026-02-24T10:12:33Z`."""
     if time is None:
         return None
     from memorybook._light import UTC

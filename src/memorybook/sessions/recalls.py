@@ -146,7 +146,7 @@ class _Topic(NamedTuple):
 
 
 def _topic(context: Context, asked: _Topic) -> Recollection:
-    """Of the days that the question names, unless something about it was said at other times alone.
+    """Recall by topic, within the days that the question names unless only other days have something about it.
 
     For a question may speak of what happened in these days, and was told of later. Where nothing is clearly about it,
     the words of the days are left out of it: they weigh against what says nothing of them.
@@ -199,7 +199,7 @@ def _of_days(context: Context, asked: _Topic) -> Recollection:
 
 
 def _told_of(context: Context, asked: _Topic, known: Sequence[Spoken]) -> list[Spoken]:
-    """Sessions that go on whose summaries, which no index has, are about the question; with what else speaks for them.
+    """Find open sessions whose summaries, which no index has, are about the question; with other evidence for them.
 
     A summary counts as much of what speaks for the first of those known as it is about the question.
     """
@@ -251,7 +251,7 @@ def recall_within(
 
 
 def _within(context: Context, name: str, text: str, top: int, *, echo: str = "") -> Recollection:
-    """The turns of a session that are about the text, then those beside them, but for the one that says `echo`.
+    """Return the turns of a session about the text, then those beside them, except the one that says `echo`.
 
     Of a text that says at which end something was said: those that are about it, half as many if none clearly is, then
     those at that end.
@@ -285,7 +285,7 @@ def _within(context: Context, name: str, text: str, top: int, *, echo: str = "")
 def earlier(
     context: Context, session: str, text: str, among: AbstractSet[str], *, max_tokens: int
 ) -> Recollection | None:
-    """What was said about a text in these turns (ids) of a session (uuid); None if nothing in them is about it."""
+    """Recall what these turns (ids) of a session (uuid) say about a text; None if nothing in them is about it."""
     top = context.config.recall.max_search_results
     query = Query(text, pool=max(LOOKED_AT, 2 * top), session=session, sources=frozenset({"turn"}))
     echo = normalise(text)
@@ -324,12 +324,12 @@ def recollect(context: Context, text: str, *, current: str | None, max_tokens: i
 
 
 def of_talks(context: Context, text: str, *, current: str | None, max_tokens: int) -> Recollection | None:
-    """The same, of a text that asks for earlier talks as such, on no subject; None for any other."""
+    """Recall earlier talks for a text that asks for them as such, on no subject; None for any other."""
     return recollect(context, text, current=current, max_tokens=max_tokens) if asks_of_talks(text) else None
 
 
 def _carried_out(context: Context, text: str, asked: Recall, current: str | None) -> Recollection:
-    """What the text asks for; by its topic, or the newest sessions, where the one that it means cannot be made out."""
+    """Recall what the text asks for; by topic, or the newest sessions, where the meant one cannot be made out."""
     top = context.config.recall.max_search_results
     about = asked.query if _tells(asked.query) else ""
     days = session_list.days_in(context, text)
@@ -360,7 +360,7 @@ def _carried_out(context: Context, text: str, asked: Recall, current: str | None
 
 
 def _own_words(context: Context, text: str, days: Sequence[Span], current: str | None) -> Recollection | None:
-    """What the user said on these days, else last time, if the text asks for just that; None if not, or for nothing.
+    """Recall what the user said on these days, else last time, if the text asks for just that; else None.
 
     Questions about earlier talks are no answer to another.
     """
@@ -387,7 +387,7 @@ def _own_words(context: Context, text: str, days: Sequence[Span], current: str |
 
 
 def _period(context: Context, named: Sequence[Span], current: str | None, *, reason: str = "") -> Recollection:
-    """The sessions of these days, newest first; none, and why, if nothing was said then."""
+    """Recall the sessions of these days, newest first; none, and why, if nothing was said then."""
     days = session_list.around(named)
     found = _history(context, OF_DAYS, days, current)
     if found.sessions:
@@ -396,7 +396,7 @@ def _period(context: Context, named: Sequence[Span], current: str | None, *, rea
 
 
 def _sessions(context: Context, text: str, about: str, current: str | None) -> Recollection | None:
-    """The session that the words mean, or all that they do; None if they name days of several or none, and a subject.
+    """Recall the session or sessions that the words mean; None if they name days of several or none, and a subject.
 
     Raises NotFound: None is meant. Conflict: one is, and several are called so.
     """
@@ -414,12 +414,12 @@ def _sessions(context: Context, text: str, about: str, current: str | None) -> R
 
 
 def _tells(words: str) -> bool:
-    """Whether the words name a subject: more than what is left of a day."""
+    """Return whether the words name a subject: more than what is left of a day."""
     return any(len(word) > 1 and not word.isdecimal() for word in query_words(words))
 
 
 def _alike(context: Context, text: str, without: str | None) -> Recollection | None:
-    """What was said before that is like the text, if so much likeness is to be recalled without being asked for."""
+    """Recall what was said before that is like the text, if so much likeness is to be recalled unasked."""
     least = context.config.recall.similarity_threshold
     if least <= 0:
         return None
@@ -438,7 +438,7 @@ def _alike(context: Context, text: str, without: str | None) -> Recollection | N
 
 
 def _shown(context: Context, found: Recollection, text: str, max_tokens: int) -> Recollection:
-    """The recollection with places of its turns, and its block, in the language of the question or of what was said."""
+    """Make the recollection: places of its turns, and its block, in the language of the question or the turns."""
     shared = context.book.transcripts.shared({turn.id for turn in found.turns})
     places = (f"turn:{one.session}/{one.id}" if one.id in shared else f"turn:{one.id}" for one in found.turns)
     found = found._replace(turns=tuple(one._replace(place=at) for one, at in zip(found.turns, places, strict=True)))
@@ -513,7 +513,7 @@ class Spoken(NamedTuple):
 
 
 def gathered(hits: Sequence[Hit]) -> list[Spoken]:
-    """The sessions that any of the hits belongs to, the one that most speaks for first; on a tie in the hits' order.
+    """Return the sessions of the hits, the one with the most evidence first; on a tie in the hits' order.
 
     Of the ways to sum up a session (best find, sum of all or the best, power means), a geometric sum was best or
     within noise of it on every set that was measured, see docs/benchmarks.md.
@@ -536,7 +536,7 @@ def gathered(hits: Sequence[Hit]) -> list[Spoken]:
 
 
 def about(found: Sequence[Spoken], least: float) -> list[Spoken]:
-    """Those with a hit of at least that relevance, or with no less than `POOR` of the evidence of the first.
+    """Keep those with a hit of at least that relevance, or with no less than `POOR` of the evidence of the first.
 
     Of the latter those in which nothing has any relevance are left out, where a find is clearly about the question.
     """
@@ -551,7 +551,7 @@ def about(found: Sequence[Spoken], least: float) -> list[Spoken]:
 
 
 def best_turns(found: Sequence[Spoken], most: int) -> list[tuple[str, str, float]]:
-    """(session, turn, score) of at most so many turns of these sessions, best first, each once.
+    """Return (session, turn, score) of at most `most` turns of these sessions, best first, each once.
 
     Of those that have nothing in common with the question none where a find is clearly about it, and else none that
     says next to nothing.
@@ -579,9 +579,9 @@ MOST = 50
 
 
 def alike(context: Context, text: str, *, without: str | None) -> list[tuple[Session, float]]:
-    """The sessions that go on, each with how much its summary is about the text, 0..1, by words and by its vector.
+    """Return open sessions, each with how much its summary is about the text, 0..1, by words and by its vector.
 
-    As `recall.relevance` has it, but every word counts the same. The session of the uuid `without` is left out.
+    As `search.evidence.relevance`, but every word counts the same. The session of the uuid `without` is left out.
     """
     told = [each for each in context.book.transcripts.running(limit=MOST) if each[0].uuid != without]
     if not told:
@@ -601,7 +601,7 @@ def alike(context: Context, text: str, *, without: str | None) -> list[tuple[Ses
 
 
 def _cosine(one: SummaryEmbedding | None, other: SummaryEmbedding | None) -> float | None:
-    """Of two vectors of unit length; None unless both are there, and of one embedder."""
+    """Return the cosine of two unit vectors; None unless both are there, and of one embedder."""
     if one is None or other is None or one[:2] != other[:2]:
         return None
     return float(sum(map(mul, *(unpack(f"<{each.dimensions}f", each.vector) for each in (one, other)))))

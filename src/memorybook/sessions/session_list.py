@@ -48,7 +48,7 @@ Days = tuple[str | None, str | None]
 
 
 def known_session(context: Context, uuid: str, path: str = "") -> Session | None:
-    """The session by uuid, else what the summary at `path` tells of it; None if neither is there any more."""
+    """Return the session by uuid, else what the summary at `path` says of it; None if both are gone."""
     try:
         return context.book.transcripts.session(uuid)
     except NotFound:
@@ -57,7 +57,7 @@ def known_session(context: Context, uuid: str, path: str = "") -> Session | None
 
 
 def _only_told(path: str, page: SessionSummary) -> Session:
-    """A session that only a summary tells of: another book's, or one whose turns are not kept."""
+    """Make a session from its summary alone: it is another book's, or its turns are not kept."""
     ended = page.ended or page.started
     return Session(
         uuid=page.session or path, name=page.name, path=path, created=page.started, updated=ended, ended=ended
@@ -65,7 +65,7 @@ def _only_told(path: str, page: SessionSummary) -> Session:
 
 
 def _page(context: Context, path: str) -> SessionSummary | None:
-    """The summary document as it stands; None if there is none."""
+    """Return the summary document at the path; None if there is none."""
     try:
         return session_md.parse(context.book.documents.read(path).text)
     except MissingDocument:
@@ -73,7 +73,7 @@ def _page(context: Context, path: str) -> SessionSummary | None:
 
 
 def found(context: Context, session: Session, score: float = 0.0) -> FoundSession:
-    """A session as recalls show it; its summary is the page that stands in the book, else made of what was said.
+    """Return a session as recalls show it, with the summary in the book, else one made from its turns.
 
     What was decided stands below it, each once.
     """
@@ -107,12 +107,12 @@ def found(context: Context, session: Session, score: float = 0.0) -> FoundSessio
 
 
 def _goes_on(session: Session) -> bool:
-    """Whether it goes on by itself: a talk with an agent or a chat that nobody ended."""
+    """Return whether a session is still open: a talk with an agent or a chat that nobody ended."""
     return session.ended is None and session.source in GOING_ON
 
 
 def said(turn: Turn, score: float = 0.0) -> FoundTurn:
-    """A turn as recalls show it."""
+    """Return a turn as recalls show it."""
     speaker = turn.speaker or turn.role
     return FoundTurn(turn.id, turn.session, turn.role, speaker, turn.text, turn.time, turn.position, score)
 
@@ -121,7 +121,7 @@ def said(turn: Turn, score: float = 0.0) -> FoundTurn:
 
 
 def newest(context: Context, days: Days = (None, None), *, without: str | None = None) -> Iterator[Session]:
-    """Sessions that were talked in within these days (the book's), newest first, but for the one of that uuid.
+    """Yield sessions with turns in these days (the book's), newest first, except that of the uuid `without`.
 
     Those that only a summary tells of stand among them by their days.
     """
@@ -130,7 +130,7 @@ def newest(context: Context, days: Days = (None, None), *, without: str | None =
 
 
 def talked_in(context: Context, days: Days = (None, None), *, without: str | None = None) -> Iterator[Session]:
-    """Those of `newest` in which something was said.
+    """Yield those of `newest` in which something was said.
 
     One that was only opened is no earlier conversation, nor one in which nothing was said but what asks for those.
     """
@@ -144,7 +144,7 @@ def talked_in(context: Context, days: Days = (None, None), *, without: str | Non
 
 
 def _merged(context: Context, since: str | None) -> Iterator[Session]:
-    """What the transcripts have and what only a summary tells of, newest first, read as far as it is asked for."""
+    """Yield the sessions of transcripts and of summaries alone, newest first; read only as far as is asked for."""
     paths = sorted(_pages(context), key=_file)
     known: set[str] = set()
     told: list[Session] = []
@@ -164,7 +164,7 @@ def _merged(context: Context, since: str | None) -> Iterator[Session]:
 
 
 def _pages(context: Context) -> list[str]:
-    """The paths of the summaries."""
+    """Return the paths of the summaries."""
     return [info.path for info in context.book.documents.list() if info.path.startswith(FOLDER)]
 
 
@@ -181,17 +181,17 @@ def _told_only(context: Context, paths: list[str], known: set[str], since: str) 
 
 
 def _file(path: str) -> str:
-    """The name of a page, which begins with its day, whether it is of this book or of another machine's folder."""
+    """Return the file name of a page, which begins with its day in this book and in folders of other machines."""
     return path.rpartition("/")[2]
 
 
 def _time(session: Session) -> float:
-    """When it was last talked in; what has no time comes last."""
+    """Sort key: when a session was last talked in; one without times comes last."""
     return float("-inf") if session.updated is None else session.updated.timestamp()
 
 
 def within(context: Context, session: Session, days: Days) -> bool:
-    """Whether a session was going on within the days; one without times only if all days are open."""
+    """Return whether a session overlaps the days; one without times does only if all days are open."""
     first, last = days
     if first is None and last is None:
         return True
@@ -206,7 +206,7 @@ def _day(context: Context, time: datetime) -> str:
 
 
 def uuid_of(context: Context, session: str | None) -> str | None:
-    """The uuid of the current session; as it is given, if no turn of it is stored yet."""
+    """Return the uuid of the current session; the given text if no turn of it is stored yet."""
     if not session:
         return None
     known = known_session(context, session)
@@ -214,13 +214,13 @@ def uuid_of(context: Context, session: str | None) -> str | None:
 
 
 def turns_at(context: Context, places: Sequence[tuple[str, str, float]]) -> tuple[FoundTurn, ...]:
-    """The turns at (session, id, score), in that order; what is gone is left out."""
+    """Return the turns at (session, id, score), in that order; missing ones are left out."""
     find = context.book.transcripts.find
     return tuple(said(turn, score) for session, id, score in places for turn in find(id, session))
 
 
 def beside(context: Context, found: Sequence[FoundTurn], most: int, *, without: str = "") -> list[FoundTurn]:
-    """At most so many turns that stand near those that were found in their session, the nearest to the best first."""
+    """Return at most `most` turns next to the found ones in their session, the nearest to the best first."""
     session = found[0].session
     turns = {turn.position: turn for turn in context.book.transcripts.turns(session) if turn.text.strip() != without}
     known = {turn.position for turn in found}
@@ -232,7 +232,7 @@ def beside(context: Context, found: Sequence[FoundTurn], most: int, *, without: 
 def at_end(
     context: Context, session: str, end: str, most: int, known: Sequence[FoundTurn], *, without: str = ""
 ) -> list[FoundTurn]:
-    """At most so many turns at the `start` or the `end` of a session, in their order, but for those that are known."""
+    """Return at most `most` turns from the `start` or `end` of a session, in order, without the known ones."""
     places = {turn.position for turn in known}
     turns = [turn for turn in context.book.transcripts.turns(session) if turn.text.strip() != without]
     turns = [turn for turn in turns if turn.position not in places]
@@ -255,7 +255,7 @@ _DATE = lazily(r"\d{4}-\d\d?-\d\d?")
 
 
 def chosen(context: Context, words: str, *, without: str | None = None, asked: bool = False) -> tuple[Session, str]:
-    """The session that the words mean, and how they were read ("" for a uuid or a name).
+    """Return the session that the words mean, and how they were read ("" for a uuid or a name).
 
     In this order: the path of its summary, a uuid or a name, the beginning of a uuid, words of order and time ("last
     time", 第二次, a day), what a summary in the book calls it, its title or how that begins.
@@ -294,7 +294,7 @@ def chosen(context: Context, words: str, *, without: str | None = None, asked: b
 
 
 def _by_beginning(context: Context, words: str) -> Session | None:
-    """The session whose uuid begins so. Raises Conflict if several do."""
+    """Return the session whose uuid begins so, if any. Raises Conflict if several do."""
     wanted = words.lower()
     if len(wanted) < SHORTEST or not set(wanted) <= _OF_UUIDS or _DATE.fullmatch(wanted):
         return None
@@ -306,7 +306,7 @@ def _by_beginning(context: Context, words: str) -> Session | None:
 
 
 def _by_name(context: Context, words: str) -> Session | None:
-    """The session of that uuid, name or title, else of the only title that begins so; None if none or several do.
+    """Return the session of that uuid, name or title, else of the only title that begins so; None if not exactly one.
 
     A title on a page, which a person may have edited, counts before the session's own. Raises Conflict if several
     summaries are of sessions of that name.
@@ -327,7 +327,7 @@ def _by_name(context: Context, words: str) -> Session | None:
 
 
 def told_without(context: Context, days: Days, without: str | None) -> str:
-    """Days in words; and, if it goes on in these days, that the session of the uuid `without` is not looked into."""
+    """Describe days; add "in other sessions" if the session of the uuid `without` overlaps them."""
     book, (first, last) = context.book, days
     told = f"on {first}" if first == last else f"from {first} to {last}"
     began = None
@@ -338,7 +338,7 @@ def told_without(context: Context, days: Days, without: str | None) -> str:
 
 
 def those(context: Context, words: str, *, without: str | None) -> tuple[list[Session], Days]:
-    """All sessions of the days that the words name, and of the part of the day, newest first, and these days.
+    """Return all sessions of the days and the part of the day that the words name, newest first, and these days.
 
     None and all days if they name none. Arguments are those of `chosen`.
     """
@@ -350,7 +350,7 @@ def those(context: Context, words: str, *, without: str | None) -> tuple[list[Se
 
 
 def _listed(context: Context, words: str, without: str | None) -> Iterator[Session]:
-    """The sessions of the days that the words name, of all where they name none, newest first, by the book's clock."""
+    """Yield the sessions of the days that the words name (of all if they name none), newest first, in book time."""
     meant = days_of(words, _today(context))
     current = None if without is None or meant is not None else known_session(context, without)
     first = current.created if current is not None else None
@@ -370,7 +370,7 @@ def _today(context: Context) -> date:
 
 
 def days_given(context: Context, since: str | date | None, until: str | date | None) -> Days:
-    """The first and the last day of a span, each as a day or in words: "last week" begins or ends it; None is open.
+    """Return first and last day of a span, each a day or words: "last week" begins or ends it. None is open.
 
     Raises InvalidInput for what names no day.
     """
@@ -386,15 +386,15 @@ def days_given(context: Context, since: str | date | None, until: str | date | N
 
 
 def days_in(context: Context, question: str) -> tuple[Span, ...]:
-    """The spans of days that a question names, none that begins after today; without its year a day is the newest such.
+    """Return the spans of days that a question names, none after today; a day without a year is the newest such.
 
-    None if it is so long that it tells something more likely than it asks.
+    Empty for a text so long that it states something rather than asks.
     """
     return () if len(question) > LONGEST_QUESTION else spans_in(question, _today(context))
 
 
 def without_days(context: Context, question: str) -> str:
-    """The question without the words that `days_in` reads."""
+    """Return the question without the words that `days_in` reads."""
     return readers.without_days(question, _today(context))
 
 
@@ -403,12 +403,12 @@ def _iso(span: Span) -> tuple[str, str]:
 
 
 def around(wanted: Sequence[Span]) -> Days:
-    """From the first to the last day of the spans, at least one."""
+    """Return the first and the last day of at least one span."""
     return _iso((min(first for first, _ in wanted), max(last for _, last in wanted)))
 
 
 def widened(days: Days) -> Days:
-    """A day more at each end: passages are dated by days of UTC, the book's may begin up to a day before or after."""
+    """Add a day at each end: passages are dated in UTC, the book's days may begin or end up to a day apart."""
 
     def moved(day: str | None, by: int) -> str | None:
         try:
@@ -420,7 +420,7 @@ def widened(days: Days) -> Days:
 
 
 def said_within(context: Context, days: Days, wanted: Iterable[Span] = ()) -> Callable[[Passage], bool]:
-    """Whether a passage that `widened` lets through is of these days, and of one of the spans, by the book's time.
+    """Return a filter for passages that `widened` lets through: in these days and in a span, in book time.
 
     A turn is of the day that it was said on, if it has a time; all else as it is dated.
     """
@@ -493,7 +493,7 @@ _PARTS = (
 
 
 def pick(words: str, sessions: Iterable[Session], today: date) -> tuple[Session | None, str]:
-    """The session that words of order or time mean, and why; None and "" if they name none.
+    """Return the session that words of order or time mean, and why; (None, "") if they name none.
 
     Args:
         words: In English or Chinese, a phrase or a whole question.
@@ -522,12 +522,12 @@ def pick(words: str, sessions: Iterable[Session], today: date) -> tuple[Session 
 
 
 def names_place(words: str) -> bool:
-    """Whether words say which session by its place: the last, 上上次, the first, to go on with where it ended."""
+    """Return whether words name a session by its place: the last, 上上次, the first, where we left off."""
     return _place(words) is not None
 
 
 def end_of(words: str) -> str:
-    """The end of a talk at which the words say something was said, `start` or `end`; "" if they say neither.
+    """Return at which end of a talk the words say something was said, `start` or `end`; "" if at neither.
 
     >>> [end_of(words) for words in ("my first message", "我刚才说了什么", "the budget")]
     ['start', 'end', '']
@@ -538,12 +538,12 @@ def end_of(words: str) -> str:
 
 
 def without_end(words: str) -> str:
-    """The words without those by which `end_of` knows the end."""
+    """Return the words without those that `end_of` reads."""
     return _END.sub(" ", _START.sub(" ", words))
 
 
 def _place(words: str) -> tuple[int, str] | None:
-    """Its place, 0 for the newest and -1 for the oldest, and its words; None if none is told."""
+    """Return the place, 0 for the newest and -1 for the oldest, in words too; None if none is named."""
     if match := _BACK.search(words):  # `back` is 1 for the last
         if match["two"] or match["but"] or match["up"] or match["up2"]:
             back = len(match["up"] or match["up2"] or "上上") + ((match["but"] or "").lower() == "two")
@@ -570,7 +570,7 @@ def _overlaps(one: Session, first: int, last: int) -> bool:
 
 
 def _at_hours(words: str, listed: list[Session]) -> list[Session]:
-    """Those of the part of the day that the words name, if there are any."""
+    """Keep the sessions of the part of the day that the words name, if there are any."""
     for pattern, hours in _PARTS:
         if pattern.search(words):
             listed = [one for one in listed if one.created and one.created.hour in hours] or listed

@@ -64,7 +64,7 @@ class _Line(NamedTuple):
 def summarize(
     turns: Sequence[Turn], *, session: Session, language: Literal["auto", "en", "zh"] = "auto"
 ) -> SessionSummary:
-    """A title (at most 60 characters), 2 to 6 sentences that stand for the session, its decisions and open questions.
+    """Make a title (at most 60 characters), 2 to 6 sentences for the session, its decisions and open questions.
 
     Sentences are the talk's own, each under its speaker, one a line, in the order in which they
     were said. `language` is that of the words for a speaker without a name; `auto` takes the
@@ -94,7 +94,7 @@ def summarize(
 
 
 def _lines(turns: Iterable[Turn]) -> list[_Line]:
-    """The sentences that say something, of everybody but tools and the system; none that recall had given a reply."""
+    """Return sentences that say something, of all but tools and the system; none that recall had given a reply."""
     found: list[_Line] = []
     for turn in turns:
         if turn.role in ("tool", "system") or (turn.role == "assistant" and turn.tool_calls):
@@ -110,17 +110,17 @@ def _lines(turns: Iterable[Turn]) -> list[_Line]:
 
 
 def titles(turns: Iterable[Turn]) -> set[str]:
-    """Every title that these turns may give to a session."""
+    """Return every title that these turns may give to a session."""
     return {title_of(line.text) for line in _lines(turns)}
 
 
 def says_nothing(text: str) -> bool:
-    """Whether a sentence is a greeting, thanks, an apology or the refusal of an assistant."""
+    """Return whether a sentence is a greeting, thanks, an apology or the refusal of an assistant."""
     return compiled(_EMPTY_TALK).match(text) is not None
 
 
 def refuses(text: str) -> bool:
-    """Whether a model says that it will not or cannot do what it was asked to do with a talk."""
+    """Return whether a model says that it will not or cannot do what it was asked to do with a talk."""
     return compiled(_REFUSAL).match(text) is not None
 
 
@@ -138,12 +138,12 @@ def _is_filler(turn: Turn, text: str) -> bool:
 
 
 def _is_topic(line: _Line) -> bool:
-    """Whether a question is about something: no small talk, nothing about earlier talks, no instructions."""
+    """Return whether a question has a subject: no small talk, nothing about earlier talks, no instructions."""
     return not is_small(line.text) and not asks_of_talks(line.text) and screen(line.turn.text) is None
 
 
 def _last(turns: Sequence[Turn]) -> str | None:
-    """The id of the last turn that asks or answers, be it by what recall had given."""
+    """Return the id of the last turn that asks or answers, be it by what recall had given."""
     for turn in reversed(turns):
         if turn.role in ("tool", "system") or (turn.role == "assistant" and turn.tool_calls):
             continue
@@ -154,7 +154,7 @@ def _last(turns: Sequence[Turn]) -> str | None:
 
 
 def _scores(lines: Sequence[_Line]) -> dict[int, float]:
-    """Worth of each line by place: mean weight of its words, raised or lowered by what it looks like."""
+    """Score each line by place: mean weight of its words, raised or lowered by what it looks like."""
     spread = Counter(word for _, word in {(line.turn.id, word) for line in lines for word in line.words})
     turns = len({line.turn.id for line in lines}) or 1
     weights = {word: log(1 + count) for word, count in spread.items() if count < 0.6 * turns or turns < 20}
@@ -167,7 +167,7 @@ def _scores(lines: Sequence[_Line]) -> dict[int, float]:
 
 
 def _look(line: _Line) -> float:
-    """How much like a statement a line looks: names and numbers, not too short or long, no exclamation."""
+    """Score how much like a statement a line looks: names and numbers, not too short or long, no exclamation."""
     worth = 1.0 if 6 <= line.size <= 40 else 0.7
     if _TELLING.search(line.text):
         worth *= 1.2
@@ -190,7 +190,7 @@ _ENCOURAGING = r"[yYlL](?:(?<=\b[yY])(?i:our?)\b|(?<=\b[lL])(?i:et's)\b|(?<=[yY]
 
 
 def _marked(line: _Line) -> float:
-    """What a cue or an event adds; asked of the best lines only, for it costs most."""
+    """Return what a cue or an event adds; asked of the best lines only, for it costs most."""
     if line.turn.role == "assistant":
         return 1.0
     talk: Audience = "agent" if line.turn.role else "people"
@@ -201,7 +201,7 @@ def _marked(line: _Line) -> float:
 
 
 def _choose(lines: Sequence[_Line], scores: dict[int, float], count: int) -> list[_Line]:
-    """The best lines that do not repeat each other, in the order of the talk; nothing that was to be forgotten."""
+    """Choose the best lines that do not repeat each other, in their order; nothing that was to be forgotten."""
     best = sorted(lines, key=lambda line: (-scores[line.place], line.place))[: count * 8]
     for line in best:
         scores[line.place] *= _marked(line)
@@ -224,7 +224,7 @@ def _spoken(line: _Line, chinese: bool) -> str:
 
 
 def _decisions(lines: Iterable[_Line]) -> list[str]:
-    """What was decided, at most 8, by anyone but the assistant."""
+    """Return what was decided, at most 8, by anyone but the assistant."""
     found: dict[str, None] = {}
     for line in lines:
         if line.turn.role != "assistant" and compiled(DECIDED).search(line.text):
@@ -236,7 +236,7 @@ def _decisions(lines: Iterable[_Line]) -> list[str]:
 
 
 def _open_questions(lines: Sequence[_Line], last: str | None) -> list[str]:
-    """What was left open, at most 5: said so, or asked in the last turn that says anything and not told before."""
+    """Return open questions, at most 5: called so, or asked in the last turn with words and not stated before."""
     told = [line.words for line in lines if not line.question and line.turn.role != "assistant"]
 
     def is_open(line: _Line) -> bool:
@@ -259,7 +259,7 @@ _ORDER = (
 
 
 def title_of(text: str) -> str:
-    """A sentence as a title: its first clauses or words that fit into 60 characters, no full stop, no order to keep it.
+    """Shorten a sentence to a title: first clauses or words in 60 characters, no full stop, no order to keep it.
 
     >>> [title_of(text) for text in ("Remember that my bike is red.", "记住：我下周二去上海。")]
     ['My bike is red', '我下周二去上海']
@@ -279,7 +279,7 @@ def title_of(text: str) -> str:
 
 
 def cut_at_sentence(text: str, limit: int) -> str:
-    """`text`, or as many of its sentences (else clauses, else words) as fit into `limit` characters with "…"."""
+    """Return `text`, or as many of its sentences (else clauses, else words) as fit into `limit` characters with "…"."""
     if len(text) <= limit:
         return text
     head = text[: limit - 1]

@@ -56,7 +56,7 @@ class Page(NamedTuple):
 
 
 def last_page(context: Context, session: Session) -> Page:
-    """What the journal says was last written; without a journal, what stands there, as a person's words.
+    """Return the page as the journal says it was last written; without a journal, as it stands, as a person's words.
 
     Without transcripts, which know the path, the journal tells where it was written before.
     """
@@ -69,7 +69,7 @@ def last_page(context: Context, session: Session) -> Page:
 
 
 def page_at(context: Context, path: str) -> Page:
-    """The same of the document at that path."""
+    """Return the page at that path as the journal says it was last written."""
     now = standing(context, path)
     mine = session_md.parse(now or "").session
     page: Page | None = None
@@ -90,7 +90,7 @@ def page_at(context: Context, path: str) -> Page:
 
 
 def standing(context: Context, path: str) -> str | None:
-    """The document as it stands now; None if there is none."""
+    """Return the document as it stands now; None if there is none."""
     try:
         return context.book.documents.read(path).text
     except MissingDocument:
@@ -100,7 +100,7 @@ def standing(context: Context, path: str) -> str | None:
 def made(
     context: Context, session: Session, turns: Sequence[Turn], fresh: Sequence[Turn], found: Extraction, last: Page
 ) -> tuple[SessionSummary, str]:
-    """The summary of a session that has grown by `fresh` turns, and the reason to write it with.
+    """Make the summary of a session that has grown by `fresh` turns, and the reason to write it with.
 
     A model is told of what is new alone, so that what it or rules wrote before stays above it; rules tell all anew.
     Where no transcripts are kept rules tell nothing, for all they have is what was said.
@@ -142,7 +142,7 @@ def _by_rules(context: Context, turns: Sequence[Turn], session: Session) -> Sess
 
 
 def page_change(context: Context, last: Page, summary: SessionSummary, reason: str) -> Put:
-    """The change of a session's summary document.
+    """Make the change of a session's summary document.
 
     A summary that a person edited stays as they want it and is only told how many turns there are.
     """
@@ -169,7 +169,7 @@ def mirror(context: Context, session: Session, path: str) -> None:
 
 
 def embedded(context: Context, texts: Sequence[str]) -> tuple[list[SummaryEmbedding | None], str]:
-    """The vector of each text, None for an empty one and where there is none; and why the embedder gave none."""
+    """Return the vector of each text, None for an empty one and where there is none; and why the embedder gave none."""
     embedder = context.embedder
     telling = list(filter(None, texts))
     if embedder is None or not telling:
@@ -229,7 +229,7 @@ def refresh(context: Context, session: str, *, over: bool = False) -> str:
 
 
 def _chats(context: Context, session: str, chats: Sequence[Sequence[Turn]]) -> list[str]:
-    """The summaries of these chats of a session, in some of their own sentences."""
+    """Summarize these chats of a session, each in some of its own sentences."""
     kept = worth_telling(context, session, [turn for chat in chats for turn in chat])
     bare, language = Session(uuid=session), context.config.language
     found = [summarize(turns_without(chat, kept), session=bare, language=language).summary for chat in chats]
@@ -238,7 +238,7 @@ def _chats(context: Context, session: str, chats: Sequence[Sequence[Turn]]) -> l
 
 
 def _retold(context: Context, told: SummaryState) -> SummaryUpdate:
-    """Some of the session's sentences; after better words those of what was said since, as long as all of them fit."""
+    """Return some of the session's sentences; after better words those said since, as long as all of them fit."""
     standing = told.session.summary if told.by != RULES else ""
     after = told.through if standing else -1
     found = context.book.transcripts.chats(told.session.uuid, after=after)

@@ -34,21 +34,21 @@ GOING_ON = (SOURCE, HOSTED)
 
 
 def zone_of(context: Context) -> tzinfo:
-    """The book's timezone; the machine's, with its summer time, when the setting is `local`."""
+    """Return the book's timezone; the machine's, with its summer time, when the setting is `local`."""
     from dateutil import tz
 
     return context.book.zone or tz.tzlocal()
 
 
 def turns_of(context: Context, messages: Sequence[Mapping[str, Any]]) -> tuple[Turn, ...]:
-    """Messages of a caller as turns; raises InvalidInput if none can be read."""
+    """Read messages of a caller as turns. Raises InvalidInput if none can be read."""
     return tuple(turn for each in read_messages(messages, timezone=zone_of(context)) for turn in each.turns)
 
 
 def talk_of(
     context: Context, messages: Sequence[Mapping[str, Any]], session: str | None
 ) -> tuple[Session, tuple[Turn, ...]]:
-    """The messages of one session: the session as it is known, or a new one, and their turns.
+    """Read the messages of one session: the session as it is known, or a new one, and their turns.
 
     Args:
         memory: Where it is to be known.
@@ -88,7 +88,7 @@ ANSWERS = re.compile(
 
 
 def own(turns: Sequence[Turn]) -> tuple[Turn, ...]:
-    """What was said, without what came out of a book: blocks of a recall, what memory's tools answered."""
+    """Return what was said, without what came out of a book: recalled blocks, answers of memory's tools."""
     found = []
     for turn in turns:
         if turn.role == "tool" and ANSWERS.search(turn.speaker):
@@ -105,7 +105,7 @@ def own(turns: Sequence[Turn]) -> tuple[Turn, ...]:
 
 
 def mask_turns(mask: Mask, turns: Sequence[Turn]) -> tuple[Turn, ...]:
-    """The turns with secrets masked, in speakers, tool calls and metadata too."""
+    """Mask secrets in the turns, in speakers, tool calls and metadata too."""
     speakers = {name: mask.text(name) for name in dict.fromkeys(turn.speaker for turn in turns)}
     return tuple(
         replace(
@@ -186,7 +186,7 @@ _MADE = re.compile(r"[0-9a-f]{12}")
 
 
 def as_known(turns: Sequence[Turn], known: Sequence[Turn]) -> tuple[Turn, ...]:
-    """The turns by the ids under which they are known, where they came without ids of their own.
+    """Give turns that came without ids of their own the ids under which they are known.
 
     What the two have in common is what is known up to its end, so that a session told from its beginning and one told
     in parts come to the same.

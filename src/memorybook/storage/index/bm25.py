@@ -198,7 +198,7 @@ def _joined(rows: list[Row], term: Term) -> tuple[bytes, bytes]:
 
 
 def gain(times: Any, length: Any, mean: float) -> Any:
-    """What a posting gives of its word's idf: tf (k1 + 1) / (tf + k1 (1 - b + b length / mean)), below k1 + 1."""
+    """Return a posting's share of its word's idf: tf (k1 + 1) / (tf + k1 (1 - b + b length / mean)), below k1 + 1."""
     return times * (K1 + 1) / (times + K1 * (1 - B + B * length / mean))
 
 

@@ -1,6 +1,6 @@
 """From truth to index: what changed is read, split and tokenised first, then brought in by short transactions.
 
-Nothing here is imported by a search that finds everything as it was, and `text.passages` only to split
+Nothing here is imported by a search that finds everything as it was, and `text.splitting` only to split
 anew, not when a document was merely touched. Several processes may do this at
 once: a transaction only carries out what was worked out from the very row that it still finds, and
 otherwise leaves that document to another round.
