@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memorybook.memory import Memory
-from memorybook.model import Archive, Supersede
+from memorybook.model import Archive, Supersede, Update
 from memorybook.prompt.block import WORDING, words_of
 from memorybook.prompt.recall import recall, tell_hits
 from memorybook.prompt.select import FOLLOWING, PLACED, Selection, _outdated
@@ -111,6 +111,28 @@ def test_what_was_replaced_is_told_behind_what_is_true_now(
     text = memory.recall(asked).text
     assert f"{new}{' ' if printed[0] == '(' else ''}{printed.format(old)}" in text
     assert text.count(old) == text.count(new) == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "latest", "asked", "hidden"),
+    [
+        ("The user can't eat lactose, and Tom hates mushrooms.", "Tom likes mushrooms after all.",
+         "Tom and mushrooms: only porcini now.", "What can the user not eat?", "previously"),
+        ("用户乳糖不耐，小童讨厌蘑菇。", "小童还是喜欢蘑菇的。",
+         "小童现在只吃牛肝菌这种蘑菇。", "用户乳糖不耐吗？", "此前"),
+    ],
+)  # fmt: skip
+def test_what_was_perhaps_replaced_is_told_with_its_day_below_what_may_be_true_now(
+    memory: Memory, old: str, new: str, latest: str, asked: str, hidden: str
+) -> None:
+    one, two, three = (memory.remember(text).entry for text in (old, new, latest))
+    replaced = [Supersede(id=one.id, by=two.id), Supersede(id=two.id, by=three.id)]
+    linked = Update(id=two.id, fields={"links": [one.id]})
+    memory.book.apply([linked, *replaced], actor="user", door="python")
+    text = memory.recall(asked).text
+    lines = {each: number(text, each) for each in (old, latest)}
+    assert lines[latest] < lines[old]
+    assert hidden not in told(text)[lines[old]]
 
 
 def test_a_merged_entry_is_not_told_as_a_change(memory: Memory) -> None:

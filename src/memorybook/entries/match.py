@@ -257,11 +257,18 @@ class Ledger:
         return self.entries[target.id]
 
     def replace(
-        self, candidate: Candidate, targets: Iterable[Entry], reason: str, *, links: Iterable[str] = ()
+        self,
+        candidate: Candidate,
+        targets: Iterable[Entry],
+        reason: str,
+        *,
+        links: Iterable[str] = (),
+        plain: bool = True,
     ) -> None:
         """Let the candidate supersede the targets, by the strategy of this book.
 
-        Pinned targets, and trusted ones where the candidate is suspect, wait for a person.
+        Where that is not plain, it is linked with them: a prompt tells both, with their days. Pinned targets, and
+        trusted ones where the candidate is suspect, wait for a person.
         """
         known = self.saying(candidate.content)
         standing = [one for target in targets if (one := self.current(target.id)) is not None and one != known]
@@ -271,7 +278,7 @@ class Ledger:
         if not standing and known is not None:
             return
         ids = [one.id for one in standing]
-        made = known or replace(self.entry_of(candidate), links=_joined(links, ()))
+        made = known or replace(self.entry_of(candidate), links=_joined(links, () if plain else ids))
         made = replace(made, contradicts=_joined(made.contradicts, ids))
         adding = [Add(entry=made, reason=f"said: {candidate.quote}")] if known is None else []
         asked = self._to_ask(candidate, standing)
@@ -497,12 +504,14 @@ def match(
         if known is not None:
             known += leaning
             changed = {one.id: why for one in known if (why := replaces(candidate, one)) is not None}
-            changed = changed or {one.id: "says what is so now" for one in outdated(candidate, known)}
-            if changed:
-                gone = [one for one in known if one.id in changed]
+            gone, plain = [one for one in known if one.id in changed], True
+            if not gone:
+                gone, plain = outdated(candidate, known)
+            if gone:
+                reason = changed.get(gone[0].id, "says what is so now")
                 if candidate.leans or any(one in leaning for one in gone):
                     candidate = replace(candidate, content=with_before(candidate.content, gone))
-                ledger.replace(candidate, [one for one in gone if one not in leaning], next(iter(changed.values())))
+                ledger.replace(candidate, [one for one in gone if one not in leaning], reason, plain=plain)
             elif candidate.leans:
                 leaning.append(ledger.entry_of(candidate))
             else:

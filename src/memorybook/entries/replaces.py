@@ -529,15 +529,17 @@ NOW_SO = rf"{CHANGED}|了(?=[，,。！!；;\s]|$)"
 """The same, with what says in Chinese no more than that it is so by now."""
 
 
-def outdated(candidate: Candidate, entries: Iterable[Entry]) -> list[Entry]:
-    """Find the entries whose point a statement takes up, at most two: those that share its rarest words.
+def outdated(candidate: Candidate, entries: Iterable[Entry]) -> tuple[list[Entry], bool]:
+    """Find the entries whose point a statement takes up, at most two, and whether it plainly takes their place.
 
-    It says that something is not as it was, or gives another measure of the same thing: 退房十一点, 退房十二点.
-    What differs in two ways is another thing: the rent of flat 3, 900 euros; the rent of flat 5, 1,200 euros.
+    It says that something is not as it was, or gives another measure of the same thing: 退房十一点, 退房十二点. They
+    share its rarest words. What differs in two ways is another thing: the rent of flat 3, 900 euros; the rent of flat
+    5, 1,200 euros. Plain is only what says in one clause that something changed, with a third of the words of that
+    clause or of the entry, where the entry is one sentence: of others both may be true in part.
     What leans on another statement is taken for a change only where it says so.
     """
     if not candidate.changes or candidate.category == "todo":
-        return []
+        return [], False
     content, chinese = candidate.content, is_chinese(candidate.content)
     own = {f"turn:{id}" for id in candidate.turn_ids}
     known = [one for one in entries if one.source not in own and _may_speak_of(candidate, one)]
@@ -552,14 +554,27 @@ def outdated(candidate: Candidate, entries: Iterable[Entry]) -> list[Entry]:
         measured = [one for one in known if differ[one.id] - {"", _NAME} and "#" not in "".join(differ[one.id])]
         tries.append((subject_of(content), 0.5 if chinese else 1.0, measured))
     if marked:
-        names = {word for name in names_in(content, ()) for word in query_words(name)}
-        tries.append((subject_of(content) - names, 1.0, known))
-    for point, least, among in tries:
+        tries.append((subject_of(content), 1.0, known))
+    for number, (point, least, among) in enumerate(tries):
         scores = {one.id: sum(1 / spread[word] for word in point & points[one.id]) for one in among}
         best = max(scores.values(), default=0.0)
         if best >= least:
-            return [one for one in among if scores[one.id] >= 0.9 * best][:2]
-    return []
+            found = [one for one in among if scores[one.id] >= 0.9 * best][:2]
+            said = subject_of(marked)
+            plain = bool(marked) and not number and all(_is_plain(said, points[one.id], one.text) for one in found)
+            return found, plain
+    return [], False
+
+
+def _is_plain(said: frozenset[str], point: frozenset[str], known: str) -> bool:
+    """Whether a clause shares a third of its words with a statement of one sentence, or of the statement's."""
+    if compiled(_SECOND).search(known.rstrip(" .。!！")):
+        return False
+    return len(said & point) * 3 >= min(len(said), len(point)) > 0
+
+
+_SECOND = r"[.!?;]\s|[。！？；]|, (?:and|but) "
+"""Where a second statement begins."""
 
 
 def with_before(content: str, gone: Iterable[Entry]) -> str:
@@ -652,7 +667,7 @@ _NO_TOPIC = (
     r"(?i)\b(?:the user|user|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|\d{1,2}(?:st|nd|rd|th)?|one|two|three|four|"
     r"five|six|seven|eight|nine|ten|"
     r"days?|weeks?|months?|years?|times?|mornings?|afternoons?|evenings?|nights?|any|more|only|still|again|all|much|"
-    r"half|this|last|next|first|both|"
+    r"half|this|last|next|first|both|changes?|plans?|"
     r"work|works|goes|go|gets?|got|makes?|takes?|puts?|comes?|wants?|needs?|things?|people|please|correction|january|"
     r"february|march|april|may|june|"
     r"july|august|september|october|november|december)\b|用户的?|更正|"

@@ -410,11 +410,12 @@ class _Lines:
         for number in sorted(self.told):
             first.setdefault(self._hits[number].passage.session, number)
 
-        def place(number: int) -> tuple[str, bool, str, int, int, bool, int]:
+        def place(number: int) -> tuple[str, bool, str, bool, int, int, bool, int]:
             p = self._hits[number].passage
             at = p.position if p.position >= 0 or p.source != "entry" else LATEST
             said = p.role != "assistant" and p.source != "summary"
-            return (p.date or "", said, p.time, -first[p.session], at, p.source == "entry", -number)
+            now = p.state != "superseded"
+            return (p.date or "", said, p.time, now, -first[p.session], at, p.source == "entry", -number)
 
         return [self.told[number] for number in sorted(self.told, key=place, reverse=True)]
 

@@ -259,15 +259,17 @@ def _asked_lines(
 def _outdated(entries: Iterable[Entry]) -> AbstractSet[tuple[frozenset[str], bool]]:
     """What superseded entries say that no other one says: their words, and whether they negate."""
     said: dict[bool, set[tuple[frozenset[str], bool]]] = {True: set(), False: set()}
-    for entry in entries:
+    known = {entry.id: entry for entry in entries}
+    for entry in known.values():
         text = undated(entry.text)[0]
-        said[entry.superseded_by is not None].add((words_of(text), negates(text)))
+        said[entry.superseded_by is not None and not _is_doubtful(entry, known)].add((words_of(text), negates(text)))
     return {each for each in said[True] - said[False] if each[0]}
 
 
 def current(hits: Sequence[Hit], entries: Mapping[str, Entry], wording: Wording) -> list[Hit]:
     """The hits with what is true now in the place of entries that it replaced, which are told behind it.
 
+    Where it is not plain that it replaced them, they are told as they are, to stand below it with their day.
     Where that is gone, they are told as no longer so. An entry that was merged into another is not told as something
     that changed, and neither is one that was known to be wrong when it was said.
     """
@@ -278,8 +280,8 @@ def current(hits: Sequence[Hit], entries: Mapping[str, Entry], wording: Wording)
         if entry is None:
             order.append(hit)
             continue
-        now = latest(entry, entries)
-        if now.superseded_by:
+        now = latest(entry, entries, plain=True)
+        if now.superseded_by and not _is_doubtful(now, entries):
             order.append(hit._replace(snippet=wording.outdated.format(hit.snippet)))
             continue
         known, before = best.get(now.id, (hit, ""))
@@ -293,13 +295,24 @@ def current(hits: Sequence[Hit], entries: Mapping[str, Entry], wording: Wording)
     return [one if isinstance(one, Hit) else _as_now(*best[one], entries[one], wording.previously) for one in order]
 
 
-def latest(entry: Entry, entries: Mapping[str, Entry]) -> Entry:
-    """What is true in the place of an entry; the entry itself if nothing replaced it, or what did is gone."""
+def latest(entry: Entry, entries: Mapping[str, Entry], *, plain: bool = False) -> Entry:
+    """What is true in the place of an entry; the entry itself if nothing replaced it, or what did is gone.
+
+    With `plain` what plainly replaced it alone.
+    """
     seen = {entry.id}
     while (then := entries.get(entry.superseded_by or "")) is not None and then.id not in seen:
+        if plain and _is_doubtful(entry, entries):
+            break
         seen.add(then.id)
         entry = then
     return entry
+
+
+def _is_doubtful(entry: Entry, entries: Mapping[str, Entry]) -> bool:
+    """Whether it is not plain that an entry was replaced: what did is there and linked with it."""
+    now = entries.get(entry.superseded_by or "")
+    return now is not None and entry.id in now.links
 
 
 def _was_true(entry: Entry, now: Entry) -> bool:
@@ -320,7 +333,8 @@ def _as_now(hit: Hit, before: str, now: Entry, previously: str) -> Hit:
     passage = hit.passage
     if passage.entry != now.id:
         passage = _passage_of(now)
-    text = passage.text if not before else previously.format(passage.text, " ".join(before.split()))
+    before = "" if normalise(before) in normalise(passage.text) else " ".join(before.split())
+    text = passage.text if not before else previously.format(passage.text, before)
     return hit._replace(passage=passage, snippet=text if before or passage is not hit.passage else hit.snippet)
 
 
@@ -329,13 +343,13 @@ def _passage_of(entry: Entry) -> Passage:
 
 
 def _newer(hit: Hit, replaced: Replaced, entries: Mapping[str, Entry]) -> Iterator[Hit]:
-    """What is true now in the place of all that was remembered from a turn."""
+    """What is true now in the place of an entry, or of all that was remembered from a turn."""
     passage = hit.passage
-    if passage.source == "turn" and passage.turn is not None:
-        for entry in replaced.get((passage.session, passage.turn), ()):
-            now = latest(entry, entries)
-            if now is not entry and may_be_told(newer := _passage_of(now)):
-                yield Hit(newer, hit.score, hit.relevance, now.text)
+    told = [entries[id] for id in (passage.entry or "",) if id in entries]
+    told += replaced.get((passage.session, passage.turn or ""), ()) if passage.source == "turn" else ()
+    for now in [latest(entry, entries) for entry in told]:
+        if now.id != passage.entry and now not in told and may_be_told(newer := _passage_of(now)):
+            yield Hit(newer, hit.score, hit.relevance, now.text)
 
 
 # --- what stands around it -----------------------------------------------------------------------

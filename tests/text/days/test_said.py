@@ -49,7 +49,7 @@ def test_the_newest_such_days_are_meant(words: str, expected: str) -> None:
     [
         *table("""
         hello ¦ next Wednesday ¦ 下周三 ¦ tomorrow ¦ 明天 ¦ the 3rd session ¦ every Friday ¦ 每周一到周五 ¦ 30/30/2023
-        saturn ¦ 3号线 ¦ 第二次
+        saturn ¦ 3号线 ¦ 柜子是23号 ¦ 5号场 ¦ 座位是15号 ¦ 7号窗口 ¦ 第二次
     """),
         "",
     ],

@@ -108,7 +108,8 @@ WORDS = {
     "day of it": "([二三四五六日末]|天(?![气天下])|一(?![起些直]))",
     "part of it": "([初底末]旬?|中旬?(?![国间])|[上下]旬)",
     "part of year": "([初底末]|中(?![国间秋学]))",
-    "no day": "线楼院门机码方馆店房车位",
+    "no day": "线楼院门机码方馆店房车位场窗柜桌台座室",
+    "not numbered": "".join(f"(?<!{thing}是)" for thing in "柜子 座位 球衣 门牌 工位 编号 房间 楼号".split()),
     "not ago": "(?<![从以之目年月天周期拜然今每])",  # 三天前天气很好 speaks of no 前天
     "no number": r"(?<![\d.十百千第])",
     "not evening": "(?<![上下晚早马网线楼地以一])",
@@ -304,7 +305,7 @@ christmas xmas boxing easter halloween thanksgiving valentine valentines year fe
 CHINESE = _rules(r"""
 月  sure  (?<![个\d十{=han}]){month:n}\s*月(?!一?[次回遍])(份|\s*{day:n}\s*[日号](?![{=no day}])
     |\s*{day:figure}(?![\d个点条次])|的?{part:part of it})?
-号 日  alone  (?<![\d.第十{=han}])(?<![^个上下这本每当次]月)(?<![^个上下这本每当次]月\s){day:n}\s*(号|日(?!之?[前内]))
+号 日  alone  (?<![\d.第十{=han}]){=not numbered}(?<![^个上下这本每当次]月)(?<![^个上下这本每当次]月\s){day:n}\s*(号|日(?!之?[前内]))
     (?![{=no day}])
 月  sure  ({=not evening}{months:上+|下+}|{months:[这本]})个?月(?![亮球经饼光薪])份?(的?{part:part of it})?
 月  sure open=month  (?<![个\d十{=han}上这本下\s])月{part:part of year}
