@@ -305,8 +305,8 @@ christmas xmas boxing easter halloween thanksgiving valentine valentines year fe
 CHINESE = _rules(r"""
 月  sure  (?<![个\d十{=han}]){month:n}\s*月(?!一?[次回遍])(份|\s*{day:n}\s*[日号](?![{=no day}])
     |\s*{day:figure}(?![\d个点条次])|的?{part:part of it})?
-号 日  alone  (?<![\d.第十{=han}]){=not numbered}(?<![^个上下这本每当次]月)(?<![^个上下这本每当次]月\s){day:n}\s*(号|日(?!之?[前内]))
-    (?![{=no day}])
+号 日  alone  (?<![\d.第十{=han}]){=not numbered}(?<![^个上下这本每当次]月)(?<![^个上下这本每当次]月\s)
+    {day:n}\s*(号|日(?!之?[前内]))(?![{=no day}])
 月  sure  ({=not evening}{months:上+|下+}|{months:[这本]})个?月(?![亮球经饼光薪])份?(的?{part:part of it})?
 月  sure open=month  (?<![个\d十{=han}上这本下\s])月{part:part of year}
 年  sure  ({years:[今去明]}|{=not ago}{years:大?前|后})年(?![轻龄纪级])(年?{part:part of year})?
