@@ -44,6 +44,7 @@ from memorybook.errors import Conflict, InvalidInput, LLMFailed, NotFound
 from memorybook.forget.tombstones import remembered, unnamed
 from memorybook.model import CATEGORIES, TRUST_ORDER, Add, Category, Change, Discarded, Trust, Turn
 from memorybook.results import Known, to_json
+from memorybook.sessions.dialogue import middle_out
 from memorybook.sessions.memorize import heard
 from memorybook.sessions.summarize import cut_at_sentence, title_of
 from memorybook.sessions.turns import zone_of
@@ -559,7 +560,7 @@ def shown(task: Task, language: Language) -> str:
     """The task as data between markers that no text in it can write."""
     names = {"en": ("Goal", "Log", "Result", "Error"), "zh": ("目标", "日志", "结果", "错误")}[language]
     log = "\n".join(_telling_lines(task.log, LOG_TOKENS))
-    parts = [_middle_out(task.goal, _PART), log, _middle_out(task.result, _PART), _middle_out(task.error, _PART)]
+    parts = [middle_out(task.goal, _PART), log, middle_out(task.result, _PART), middle_out(task.error, _PART)]
     lines = [
         "\n".join([f"{name}:", *(f"  {line.rstrip()}" for line in unfenced(part).splitlines() if line.strip())])
         for name, part in zip(names, parts, strict=True)
@@ -570,7 +571,7 @@ def shown(task: Task, language: Language) -> str:
 
 def _telling_lines(log: Sequence[str], limit: int) -> Iterator[str]:
     """The lines of a log, each cut; of a long one those that tell of errors first, then its end, then its beginning."""
-    lines = [_middle_out(" ".join(line.split()), _LINE) for line in log]
+    lines = [middle_out(" ".join(line.split()), _LINE) for line in log]
     order = sorted(
         range(len(lines)), key=lambda place: (not is_trouble(lines[place]), min(len(lines) - place, place + 1))
     )
@@ -583,13 +584,6 @@ def _telling_lines(log: Sequence[str], limit: int) -> Iterator[str]:
     for is_kept, run in groupby(range(len(lines)), kept.__contains__):
         places = list(run)
         yield from [lines[place] for place in places] if is_kept else [f"[… {len(places)} …]"]
-
-
-def _middle_out(text: str, width: int) -> str:
-    if len(text) <= width:
-        return text
-    head = width * 2 // 3
-    return f"{text[:head].rstrip()} […] {text[head - width :].lstrip()}"
 
 
 def read_verdict(value: Any, turns: Sequence[Turn]) -> Verdict:

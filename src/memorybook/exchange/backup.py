@@ -24,9 +24,10 @@ from stat import S_IMODE
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound, Unavailable, UnsafePath
-from memorybook.exchange.export import alone_in, put_in_place, refusals, remove, sync
+from memorybook.exchange.export import alone_in, put_in_place, remove, sync
 from memorybook.exchange.peer_folders import book_id
 from memorybook.formats.document import IGNORED, MAX_BYTES, gitignore_of
+from memorybook.storage.directory import refusals
 from memorybook.storage.safe_open import flaw
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from memorybook.forget.tombstones import turn_key
 from memorybook.formats import sessions_json
 from memorybook.formats.sessions_json import Exported
 from memorybook.model import Session, Turn
+from memorybook.storage.directory import refusals
 
 if TYPE_CHECKING:
     from memorybook.context import Context
@@ -92,15 +93,6 @@ def alone_in(folder: str) -> Iterator[bool]:
         yield alone
     finally:
         os.close(descriptor)
-
-
-@contextmanager
-def refusals(what: str) -> Iterator[None]:
-    """Raise Unavailable for what the system refuses; `what` says which thing failed."""
-    try:
-        yield
-    except OSError as error:
-        raise Unavailable(f"{what} ({error.strerror or error}); check its rights and the free space") from error
 
 
 def sync(path: str) -> None:

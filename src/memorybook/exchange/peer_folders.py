@@ -18,7 +18,7 @@ from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound,
 from memorybook.formats import session_md
 from memorybook.model import Entry, SessionSummary
 from memorybook.storage.safe_open import discard, is_safe_name, load, load_if_any, open_folder, own_folder
-from memorybook.storage.target import temporary, write_aside, write_plain
+from memorybook.storage.target import write_plain
 from memorybook.text.tokens import text_digest
 
 if TYPE_CHECKING:
@@ -323,12 +323,7 @@ def _write(root: str, node: str, files: Mapping[str, bytes], stale: list[str]) -
                     if path not in files:
                         discard(folder, name)
                         continue
-                    os.close(write_aside(folder, temporary(name), files[path], None))
-                    try:
-                        os.rename(temporary(name), name, src_dir_fd=folder, dst_dir_fd=folder)
-                    except OSError:
-                        discard(folder, temporary(name))
-                        raise
+                    write_plain(folder, name, files[path], None, sync=True)
                 os.fsync(folder)
             finally:
                 os.close(folder)

@@ -22,10 +22,7 @@ from memorybook.errors import ConfigError, EmbedderFailed
 from memorybook.inference.static import readable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import numpy as np
     import numpy.typing as npt

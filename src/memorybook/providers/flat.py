@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook.book import fade
-from memorybook.book.book import ATTEMPTS
+from memorybook.book.book import retried
 from memorybook.entries.match import Proposed
 from memorybook.entries.read import Mask, known
 from memorybook.entries.review import propose_or_apply
@@ -124,10 +123,7 @@ class Flat(OverBook):
         trust = min((line.trust for line in lines), key=TRUST_ORDER.index)
         rewrite = _PageRewrite(context, saved, page, shown, trust, given.session)
         usage = {**llm.usage.json(), "model": given.model or llm.name}
-        for _ in range(ATTEMPTS - 1):
-            with suppress(NotFound):  # an entry goes meanwhile
-                return rewrite.apply(usage)
-        return rewrite.apply(usage)
+        return retried(lambda: rewrite.apply(usage), NotFound)  # an entry goes meanwhile
 
 
 # --- the call --------------------------------------------------------------------------------------

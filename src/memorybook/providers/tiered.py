@@ -7,11 +7,10 @@ neighbours, and one call decides.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from memorybook import validate
-from memorybook.book.book import ATTEMPTS
+from memorybook.book.book import retried
 from memorybook.entries.evolve import evolve
 from memorybook.entries.match import Alike, Ledger, Matched, Near, Talk
 from memorybook.entries.read import Mask
@@ -101,10 +100,7 @@ class Agentic(Tiered):
             left = unnamed(candidate.content)
             book.apply([], actor=context.actor, door=context.door, kind="evolve", discarded=[left])
             return Evolution("discarded", None, left.reason)
-        for _ in range(ATTEMPTS - 1):
-            with suppress(NotFound):  # an entry went while the model was thinking
-                return self._evolved(candidate)
-        return self._evolved(candidate)
+        return retried(lambda: self._evolved(candidate), NotFound)  # an entry went while the model was thinking
 
     def _candidate(self, content: str) -> Candidate:
         """Return the statement, filed as rules would file it."""

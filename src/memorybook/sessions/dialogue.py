@@ -103,7 +103,7 @@ def talk_of(turns: Iterable[Turn]) -> Talk:
     for turn in spoken(turns):
         reason = screen(turn.text)
         if reason is None:
-            pieces.append(Piece((turn,), _middle_out(turn.text, _WIDTHS[turn.role])))
+            pieces.append(Piece((turn,), middle_out(turn.text, _WIDTHS[turn.role])))
         else:
             skipped.append(Skipped(turn.text[:200], reason))
     return Talk(tuple(pieces), tuple(skipped))
@@ -114,7 +114,7 @@ def stretches(turns: tuple[Turn, ...]) -> Iterator[tuple[Turn, ...]]:
     start, size = 0, 0
     for place, turn in enumerate(turns):
         text = own_words(turn)
-        cost = _OVERHEAD + count_tokens(_middle_out(text, _WIDTHS[turn.role])) if text else 0
+        cost = _OVERHEAD + count_tokens(middle_out(text, _WIDTHS[turn.role])) if text else 0
         if size and size + cost > MOST_TOKENS:
             yield turns[start:place]
             start, size = place, 0
@@ -244,7 +244,7 @@ def speaker_of(turn: Turn) -> str:
     return turn.role if name.lower() in ("", turn.role) else f"{name} ({turn.role})"
 
 
-def _middle_out(text: str, width: int) -> str:
+def middle_out(text: str, width: int) -> str:
     """Return `text`, or its beginning and end with a mark between them, `width` characters in all."""
     if len(text) <= width:
         return text

@@ -77,7 +77,7 @@ class DirectoryDocuments:
         first. Unchanged documents are the same objects as in the last listing. A process that lists often watches the
         folders (`Watched`) and looks only where something changed.
         """
-        with _refusals(f"the book {self.root!r} cannot be read"):
+        with refusals(f"the book {self.root!r} cannot be read"):
             if (told := self._watched) is not None and told.process != os.getpid():
                 self.close()  # a forked child's copy, of which it would take events from its parent
                 told = None
@@ -94,7 +94,7 @@ class DirectoryDocuments:
 
     def unread(self) -> Sequence[str]:
         """Return what looks like a document, or a folder of some, and is none, with the reason, a sentence each."""
-        with _refusals(f"the book {self.root!r} cannot be read"):
+        with refusals(f"the book {self.root!r} cannot be read"):
             walk = Walk({}, time.time_ns())
             walk.all(self.root)
         return sorted(walk.unread)
@@ -138,7 +138,7 @@ class DirectoryDocuments:
         if settle:
             self.reconcile("MEMORY.md")
         folder = self._versions_of("MEMORY.md")
-        with _refusals("what MEMORY.md lost cannot be read"), suppress(FileNotFoundError):
+        with refusals("what MEMORY.md lost cannot be read"), suppress(FileNotFoundError):
             names = [name for name in os.listdir(folder) if name.startswith("lost-")]
             files = sorted((os.path.join(folder, name) for name in names), key=os.path.getmtime)
             return [Loss(file, _text_in(file), _text_in(file.replace("/lost-", "/left-"))) for file in files]
@@ -204,7 +204,7 @@ class DirectoryDocuments:
 
     def forget_versions(self) -> int:
         """Remove all versions and the backup; return how many there were. Raises BookLocked."""
-        with _refusals(f"the old versions in the book {self.root!r} cannot be removed"), self.lock():
+        with refusals(f"the old versions in the book {self.root!r} cannot be removed"), self.lock():
             import shutil
 
             self.reconcile_all()
@@ -220,7 +220,7 @@ class DirectoryDocuments:
         """Put a folder that is beside the book in its place; the book is there then. Raises BookLocked, Unavailable."""
         from memorybook.storage.target import exchange
 
-        with _refusals(f"the book {self.root!r} cannot be replaced"), self.lock():
+        with refusals(f"the book {self.root!r} cannot be replaced"), self.lock():
             exchange(os.path.dirname(self.root), os.path.basename(self.root), folder)
         self.close()
 
@@ -321,7 +321,7 @@ class DirectoryDocuments:
         return [info.path for info in self.list() if self.needs_reconcile(info) and self.reconcile(info.path)]
 
     def _named_refusals(self, path: str, verb: str) -> AbstractContextManager[None]:
-        return _refusals(f"document {path!r} of the book {self.root!r} cannot be {verb}")
+        return refusals(f"document {path!r} of the book {self.root!r} cannot be {verb}")
 
     def _versions_of(self, path: str) -> str:
         return os.path.join(self.root, STATE, "versions", path)
@@ -330,7 +330,7 @@ class DirectoryDocuments:
 
     def prepare(self) -> None:
         """Make the book's folder, and that of machine state in it, if need be. Raises Unavailable."""
-        with _refusals(f"the book {self.root!r} cannot be made"), self._state():
+        with refusals(f"the book {self.root!r} cannot be made"), self._state():
             pass
 
     def faults(self) -> Sequence[str]:
@@ -419,7 +419,7 @@ def _text_in(file: str) -> str:
 
 
 @contextmanager
-def _refusals(what: str) -> Iterator[None]:
+def refusals(what: str) -> Iterator[None]:
     """Raise Unavailable for what the system refuses; `what` says which thing failed."""
     try:
         yield

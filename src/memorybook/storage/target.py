@@ -558,9 +558,9 @@ def write_aside(folder: int, name: str, data: bytes, mode: int | None, *, sync: 
     return descriptor
 
 
-def write_plain(folder: int, name: str, data: bytes, mode: int) -> None:
-    """Replace `name` atomically, without a sync of its own: for copies that only comfort."""
-    os.close(write_aside(folder, temporary(name), data, mode, sync=False))
+def write_plain(folder: int, name: str, data: bytes, mode: int | None, *, sync: bool = False) -> None:
+    """Replace `name` atomically, without a sync of its own unless `sync`; `mode` as in `write_aside`."""
+    os.close(write_aside(folder, temporary(name), data, mode, sync=sync))
     try:
         os.rename(temporary(name), name, src_dir_fd=folder, dst_dir_fd=folder)
     except OSError:
