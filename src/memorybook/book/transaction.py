@@ -1,4 +1,4 @@
-"""Changes worked into copies of the documents they touch; nothing is written before `Draft.write`.
+"""Changes worked into copies of the documents they touch; nothing is written before `Pages.write`.
 
 `Book.apply` makes a draft under the book's lock from what is on disk now, so a person's edit made in
 the meantime is part of it.

@@ -1,7 +1,7 @@
 """Whether an input asks for something that was said before, and which recall it asks for: no language model.
 
-Cues hear it (`cues`), and what is learned from labelled inputs (`likeness`) hears what they miss; where both do, which
-recall is meant is decided by the two together.
+Cues (`asking_en.toml`, `asking_zh.toml`) find it, and what is learned from labelled inputs (`likeness.tsv`) finds what
+they miss; where both do, the two together decide which recall is meant.
 """
 
 from __future__ import annotations
