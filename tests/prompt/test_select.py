@@ -127,7 +127,7 @@ def test_what_was_perhaps_replaced_is_told_with_its_day_below_what_may_be_true_n
 ) -> None:
     one, two, three = (memory.remember(text).entry for text in (old, new, latest))
     replaced = [Supersede(id=one.id, by=two.id), Supersede(id=two.id, by=three.id)]
-    linked = Update(id=two.id, fields={"links": [one.id]})
+    linked = Update(id=one.id, fields={"links": [two.id]})
     memory.book.apply([linked, *replaced], actor="user", door="python")
     text = memory.recall(asked).text
     lines = {each: number(text, each) for each in (old, latest)}

@@ -27,8 +27,8 @@ from memorybook.sessions.dialogue import MOST_TOKENS, is_worded
 from memorybook.sessions.memorize import OVER, end, put_off
 from memorybook.sessions.summarize import summarize
 from memorybook.sessions.turns import SOURCE, mask_turns, turns_of
-from memorybook.text.sentences import is_chinese, without_recalled
-from memorybook.text.tokens import count_tokens, language_of
+from memorybook.text.sentences import without_recalled
+from memorybook.text.tokens import count_tokens, is_chinese, language_of
 
 if TYPE_CHECKING:
     from memorybook.formats.llm_messages import Message

@@ -13,7 +13,8 @@ from memorybook.entries.read_reply import Audience, Importance
 from memorybook.entries.replaces import CHANGED
 from memorybook.forget.order_patterns import FORGET, LEFT_OUT, PRIVATE, SHORT
 from memorybook.model import Category
-from memorybook.text.sentences import compiled, content_size, is_chinese, is_question
+from memorybook.text.sentences import compiled, content_size, is_question
+from memorybook.text.tokens import is_chinese
 
 Kind = Category | Literal["explicit", "forget"]
 """A category; or told to remember (filed by what is said), or told to forget."""

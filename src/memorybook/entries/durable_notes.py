@@ -15,8 +15,8 @@ from memorybook.forget.order_text import ASKED
 from memorybook.model import Note, Turn
 from memorybook.sessions.summarize import cut_at_sentence
 from memorybook.text.screen import screen
-from memorybook.text.sentences import compiled, is_chinese, is_question, without_recalled
-from memorybook.text.tokens import normalise
+from memorybook.text.sentences import compiled, is_question, without_recalled
+from memorybook.text.tokens import is_chinese, normalise
 
 KINDS = {
     "preference": "pref",

@@ -34,8 +34,8 @@ from memorybook.model import TRUST_ORDER, Entry, Trust, Turn
 from memorybook.sessions.dialogue import is_worded
 from memorybook.text.days.readers import Named, Span, among, meant, named
 from memorybook.text.screen import screen
-from memorybook.text.sentences import compiled, is_chinese, prose, sentences
-from memorybook.text.tokens import WORDS, Figure, figures, han_number, is_stop_word, normalise, query_words
+from memorybook.text.sentences import compiled, prose, sentences
+from memorybook.text.tokens import WORDS, Figure, figures, han_number, is_chinese, is_stop_word, normalise, query_words
 
 ALIKE = 0.75
 """Share of a quote's words that a sentence must have to be what was quoted."""

@@ -267,7 +267,7 @@ class Ledger:
     ) -> None:
         """Let the candidate supersede the targets, by the strategy of this book.
 
-        Where that is not plain, it is linked with them: a prompt tells both, with their days. Pinned targets, and
+        Where that is not plain, they are linked with it: a prompt tells both, with their days. Pinned targets, and
         trusted ones where the candidate is suspect, wait for a person.
         """
         known = self.saying(candidate.content)
@@ -288,6 +288,8 @@ class Ledger:
             self._propose(kind, candidate, (*adding, *replacing), asked)
         elif self.conflicts != "keep_both":
             self._supersede(candidate, made, standing, reason, new=known is None)
+            for one in standing if not plain else ():
+                self.update(one.id, {"links": _joined(one.links, [made.id])}, reason)
         elif known is None:
             made = self._add(candidate, replace(made, links=_joined(made.links, ids)))
             self._decide("created", made.id, candidate, reason, "both kept")

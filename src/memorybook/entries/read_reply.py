@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast
 from memorybook.book.fade import importance_score
 from memorybook.formats.llm_messages import Form
 from memorybook.model import CATEGORIES, CATEGORY_ALIASES, TRUST_ORDER, Category, Discarded, Entry, Trust, Turn
-from memorybook.text.sentences import compiled, is_chinese
-from memorybook.text.tokens import normalise
+from memorybook.text.sentences import compiled
+from memorybook.text.tokens import is_chinese, normalise
 
 if TYPE_CHECKING:
     from memorybook.formats.llm_messages import Usage

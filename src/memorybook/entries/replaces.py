@@ -19,8 +19,17 @@ from memorybook.entries.read_reply import Candidate
 from memorybook.entries.same import arrivals, denies, names_in, sequence, speaker_of, squeezed, weekdays, words
 from memorybook.model import Entry
 from memorybook.text.days.readers import named
-from memorybook.text.sentences import compiled, is_chinese
-from memorybook.text.tokens import correction, figures, is_question, is_stop_word, is_telling, query_words, undated
+from memorybook.text.sentences import compiled
+from memorybook.text.tokens import (
+    correction,
+    figures,
+    is_chinese,
+    is_question,
+    is_stop_word,
+    is_telling,
+    query_words,
+    undated,
+)
 
 
 class Claim(NamedTuple):
@@ -580,7 +589,7 @@ _SECOND = r"[.!?;]\s|[。！？；]|, (?:and|but) "
 def with_before(content: str, gone: Iterable[Entry]) -> str:
     """Put behind a statement what it takes the place of, so that it can be read by itself."""
     before = " ".join(undated(compiled(_BEFORE).sub("", one.text).rstrip())[0] for one in gone)
-    return f"{content}（此前：{before}）" if is_chinese(content) else f"{content} (Before: {before})"
+    return f"{content}（此前：{before}）" if is_chinese(content + before) else f"{content} (Before: {before})"
 
 
 _BEFORE = r"\s*(?:\(Before: .*\)|（此前：.*）)$"

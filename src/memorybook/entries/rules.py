@@ -53,13 +53,12 @@ from memorybook.text.sentences import (
     clauses,
     compiled,
     content_size,
-    is_chinese,
     is_question,
     quotations,
     sentences,
     statement_in,
 )
-from memorybook.text.tokens import correction, normalise, query_words, undated
+from memorybook.text.tokens import correction, is_chinese, normalise, query_words, undated
 
 _Found = Candidate | NoteCandidate | ForgetRequest
 
@@ -711,7 +710,7 @@ _CALLED = (
 
 def _english(text: str) -> str:
     if not _first_person().search(text):
-        return text[:1].upper() + text[1:]
+        return _begun(text)
     text = text.replace("’", "'")
     opening = re.match(rf"I('\w+)?((?:\s+(?:{_ADVERBS}))*)\s*([\w']*)", text)
     if opening is not None:
@@ -720,7 +719,13 @@ def _english(text: str) -> str:
             return f"The user{verb}{_they(text[opening.end() :])}"
     elif text[:3].lower() == "my ":
         return f"The user's {_they(text[3:])}"
-    return f"User: {text[:1].upper()}{text[1:]}"
+    return f"User: {_begun(text)}"
+
+
+def _begun(text: str) -> str:
+    """Begin a text with a capital, but for an identifier."""
+    first = text.split(maxsplit=1)[0] if text.strip() else ""
+    return text if any(mark in first for mark in "_/()=") else text[:1].upper() + text[1:]
 
 
 def _third_person(contracted: str, adverbs: str, verb: str) -> str | None:

@@ -17,8 +17,8 @@ from unicodedata import normalize
 from memorybook.entries.read_reply import Candidate
 from memorybook.model import TRUST_ORDER, Entry, Trust
 from memorybook.text.days.readers import named
-from memorybook.text.sentences import compiled, is_chinese
-from memorybook.text.tokens import figures, is_telling, query_words, tokens
+from memorybook.text.sentences import compiled
+from memorybook.text.tokens import figures, is_chinese, is_telling, query_words, tokens
 
 SAME = 0.95
 """Cosine from which two texts are the same statement, if nothing differs."""

@@ -49,8 +49,8 @@ from memorybook.sessions.memorize import heard
 from memorybook.sessions.summarize import cut_at_sentence, title_of
 from memorybook.sessions.turns import zone_of
 from memorybook.text.screen import screen
-from memorybook.text.sentences import MAX_LENGTH, compiled, content_size, is_chinese, sentences, without_recalled
-from memorybook.text.tokens import count_tokens
+from memorybook.text.sentences import MAX_LENGTH, compiled, content_size, sentences, without_recalled
+from memorybook.text.tokens import count_tokens, is_chinese
 
 if TYPE_CHECKING:
     from memorybook.context import Context

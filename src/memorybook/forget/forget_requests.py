@@ -26,8 +26,8 @@ from memorybook.forget.order_text import (
 from memorybook.forget.tombstones import sifted
 from memorybook.forget.units import Found, TurnKey, queries, sentences_in, together, topic_of, words_of
 from memorybook.model import Change, Discarded, Entry, SessionSummary, Turn
-from memorybook.text.sentences import is_chinese, sentences
-from memorybook.text.tokens import PLACEHOLDERS
+from memorybook.text.sentences import sentences
+from memorybook.text.tokens import PLACEHOLDERS, is_chinese
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -310,9 +310,8 @@ def latest(entry: Entry, entries: Mapping[str, Entry], *, plain: bool = False) -
 
 
 def _is_doubtful(entry: Entry, entries: Mapping[str, Entry]) -> bool:
-    """Whether it is not plain that an entry was replaced: what did is there and linked with it."""
-    now = entries.get(entry.superseded_by or "")
-    return now is not None and entry.id in now.links
+    """Whether it is not plain that an entry was replaced: it is linked with what did, which is there."""
+    return entry.superseded_by in entries and entry.superseded_by in entry.links
 
 
 def _was_true(entry: Entry, now: Entry) -> bool:

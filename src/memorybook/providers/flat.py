@@ -48,9 +48,8 @@ from memorybook.sessions.dialogue import CLOSE as TALK_END
 from memorybook.sessions.dialogue import OPEN as TALK
 from memorybook.sessions.turns import zone_of
 from memorybook.text.screen import screen
-from memorybook.text.sentences import is_chinese
 from memorybook.text.splitting import blocks
-from memorybook.text.tokens import count_tokens, digest, language_of, normalise
+from memorybook.text.tokens import count_tokens, digest, is_chinese, language_of, normalise
 
 if TYPE_CHECKING:
     from memorybook.context import Context

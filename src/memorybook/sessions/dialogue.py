@@ -17,8 +17,8 @@ from zlib import crc32
 from memorybook.entries.read_reply import Skipped
 from memorybook.model import Turn
 from memorybook.text.screen import screen
-from memorybook.text.sentences import compiled, content_size, is_chinese, prose, sentences, without_recalled
-from memorybook.text.tokens import count_tokens, normalise
+from memorybook.text.sentences import compiled, content_size, prose, sentences, without_recalled
+from memorybook.text.tokens import count_tokens, is_chinese, normalise
 
 OPEN, CLOSE = "<talk>", "</talk>"
 """Around the conversation; a text cannot write them itself, see `shown`."""

@@ -18,8 +18,8 @@ from memorybook.entries.read_reply import Audience
 from memorybook.model import Session, SessionSummary, Turn
 from memorybook.sessions.dialogue import asks_of_talks, is_echo, is_small
 from memorybook.text.screen import screen
-from memorybook.text.sentences import MAX_LENGTH, compiled, content_size, is_chinese, sentences
-from memorybook.text.tokens import query_words, says_something
+from memorybook.text.sentences import MAX_LENGTH, compiled, content_size, sentences
+from memorybook.text.tokens import is_chinese, query_words, says_something
 
 TITLE_LENGTH = 60
 SENTENCE_LENGTH = 300

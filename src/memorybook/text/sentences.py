@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import NamedTuple
 
+from memorybook.text.tokens import is_chinese
+
 
 @cache
 def compiled(pattern: str) -> re.Pattern[str]:
@@ -42,24 +44,6 @@ def without_recalled(text: str) -> str:
     if RECALLED not in text:
         return text
     return re.sub(f"(?s){re.escape(RECALLED)}.*?(?:{re.escape(RECALLED_END)}|$)", "", text)
-
-
-def is_chinese(text: str) -> bool:
-    """Return whether a text is rather Chinese: a Han character weighs as much as two Latin letters or half a kana."""
-    if text.isascii():
-        return False
-    han = _size(_HAN, text)
-    return han > 0 and han * 2 >= max(_size(_LATIN, text) * 0.6, _size(_KANA, text) * 4)
-
-
-_HAN = re.compile(r"[\u3400-\u9fff]+")
-_LATIN = re.compile(r"[A-Za-z]+")
-_KANA = re.compile(r"[\u3041-\u30ff]+")
-
-
-def _size(runs: re.Pattern[str], text: str) -> int:
-    """Return how many characters are in such runs."""
-    return sum(map(len, runs.findall(text)))
 
 
 @lru_cache(maxsize=256)  # a turn's are asked for twice, by extraction and summary
@@ -233,7 +217,8 @@ def statement_in(sentence: Sentence) -> str:
 def content_size(text: str) -> int:
     """Return how much a text says: words, a Han character counting as half of one."""
     words = len(_LATIN_WORD.findall(text))
-    return words if text.isascii() else words + (_size(_HAN, text) + 1) // 2
+    return words if text.isascii() else words + (len(_HAN.findall(text)) + 1) // 2
 
 
+_HAN = re.compile(r"[\u3400-\u9fff]")
 _LATIN_WORD = re.compile(r"[A-Za-z0-9][\w'’.+-]*")

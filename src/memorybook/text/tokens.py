@@ -26,7 +26,6 @@ from memorybook.text.stop_words import (
     DAYS,
     FUNCTION_CHARACTERS,
     STOP_WORDS,
-    script_of,
     without_phrases,
 )
 
@@ -204,8 +203,24 @@ def language_of(setting: str, texts: Iterable[str]) -> str:
     """Return `en` or `zh`: the setting, or for `auto` `zh` if the texts are Chinese; names in them may be English."""
     if setting != "auto":
         return setting
-    text = "\n".join(texts)
-    return "zh" if han_share(text) >= 0.3 and script_of(text) == "han" else "en"
+    return "zh" if is_chinese("\n".join(texts)) else "en"
+
+
+def is_chinese(text: str) -> bool:
+    """Return whether a text is rather Chinese: 3 Han characters for 2 Latin words, and 2 for each kana.
+
+    >>> [is_chinese(text) for text in ("test_payment_retry还不稳定吗？", "What does 苹果 mean?", "苹果を食べました")]
+    [True, False, False]
+    """
+    if text.isascii():
+        return False
+    han, kana = (sum(map(len, runs.findall(text))) for runs in (_HAN, _KANA))
+    return han > 0 and han * 2 >= max(len(_LATIN_WORD.findall(text)) * 3, kana * 4)
+
+
+_HAN = lazily("[\u3400-\u9fff]+")
+_KANA = lazily("[\u3041-\u30ff]+")
+_LATIN_WORD = lazily(r"(?a:[A-Za-z][\w.+/@:'’-]*)")
 
 
 def without_names(text: str, names: Iterable[str]) -> str:
