@@ -65,13 +65,17 @@ class Judge:
 def _pattern(gone: str) -> str:
     """A text as a pattern; figures stand alone, for ids hold some."""
     plain = re.escape(gone)
-    return rf"(?<![0-9A-Za-z.]){plain}(?![0-9A-Za-z])" if re.fullmatch(r"[\d.,:]+", gone) else plain
+    return rf"(?<![0-9A-Za-z.]){plain}(?![0-9A-Za-z])" if re.fullmatch(_FIGURES, gone) else plain
+
+
+_FIGURES = r"[\d.,:]+"
 
 
 def kinds_of_bytes(gone: str) -> set[bytes]:
-    """The text as files may hold it, its bytes in lower case."""
+    """The text as files may hold it, its bytes in lower case; of figures not in UTF-16, which arrays of numbers hold."""
     texts = (gone, gone.lower())
-    found = {text.encode(encoding).lower() for text in texts for encoding in ("utf-8", "utf-16-le", "utf-16-be")}
+    encodings = ("utf-8", "utf-16-le", "utf-16-be") if not re.fullmatch(_FIGURES, gone) else ("utf-8",)
+    found = {text.encode(encoding).lower() for text in texts for encoding in encodings}
     return found | {json.dumps(text)[1:-1].encode().lower() for text in texts}
 
 
