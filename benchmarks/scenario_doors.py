@@ -72,7 +72,7 @@ _FIGURES = r"[\d.,:]+"
 
 
 def kinds_of_bytes(gone: str) -> set[bytes]:
-    """The text as files may hold it, its bytes in lower case; of figures not in UTF-16, which arrays of numbers hold."""
+    """The text as files may hold it, in lower case; of figures no UTF-16, which arrays of small numbers may be."""
     texts = (gone, gone.lower())
     encodings = ("utf-8", "utf-16-le", "utf-16-be") if not re.fullmatch(_FIGURES, gone) else ("utf-8",)
     found = {text.encode(encoding).lower() for text in texts for encoding in encodings}
