@@ -14,6 +14,7 @@ from memorybook import aio
 from memorybook.config.settings import Config
 from memorybook.errors import InvalidInput
 from memorybook.memory import Memory
+from memorybook.memory import open as open_memory
 
 CONFIG = Config(timezone="UTC", vector_enabled=False)
 
@@ -83,6 +84,45 @@ def test_a_cancelled_verb_ends_whole_before_the_memory_is_closed(tmp_path: Path)
             go_on.set()
         async with aio.open(str(tmp_path / "book"), config=CONFIG) as memory:
             assert [one.entry.text for one in (await memory.entries()).entries] == ["The user likes green tea."]
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("leaving", [False, True])
+def test_a_memory_is_closed_where_opening_or_leaving_it_is_cancelled(tmp_path: Path, leaving: bool) -> None:
+    begun, go, closed = threading.Event(), threading.Event(), threading.Event()
+
+    class Slow(Memory):
+        def close(self) -> None:
+            super().close()
+            closed.set()
+
+    def held(*_: object) -> Memory:
+        begun.set()
+        assert go.wait(10)
+        found = open_memory(str(tmp_path / "book"), config=CONFIG)
+        found.__class__ = Slow
+        return found
+
+    async def main() -> None:
+        memory = aio.AsyncMemory(held, None)
+        if leaving:
+            go.set()
+            await memory.__aenter__()
+            begun.clear()
+            go.clear()
+            running = asyncio.create_task(memory._run(held))
+            await asyncio.to_thread(begun.wait, 10)
+        work = asyncio.create_task(memory.close() if leaving else memory.__aenter__())
+        await asyncio.to_thread(begun.wait, 10)
+        await asyncio.sleep(0.05)
+        work.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await work
+        go.set()
+        assert await asyncio.to_thread(closed.wait, 10)
+        if leaving:
+            (await running).close()
 
     asyncio.run(main())
 

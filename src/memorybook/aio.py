@@ -11,7 +11,7 @@ import inspect
 import os
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
@@ -58,7 +58,12 @@ class AsyncMemory:
     async def __aenter__(self) -> Self:
         if self._model is not None:
             self._model.loop = asyncio.get_running_loop()
-        self._memory = await self._run(self._opening)
+        opening = self._threads.submit(self._opening)
+        try:
+            self._memory = await asyncio.wrap_future(opening)
+        except asyncio.CancelledError:
+            opening.add_done_callback(_close_opened)  # it is opened all the same
+            raise
         return self
 
     async def __aexit__(
@@ -71,9 +76,12 @@ class AsyncMemory:
         if self._memory is None:
             return
         memory, self._memory = self._memory, None
-        loop = asyncio.get_running_loop()
-        await asyncio.shield(loop.run_in_executor(None, partial(self._threads.shutdown, wait=True)))
-        await asyncio.shield(loop.run_in_executor(None, memory.close))
+
+        def finish() -> None:
+            self._threads.shutdown(wait=True)
+            memory.close()
+
+        await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, finish))
 
     @property
     def memory(self) -> Memory:
@@ -196,6 +204,11 @@ class AsyncMemory:
             stop.set()
             await running
             raise
+
+
+def _close_opened(opening: Future[Memory]) -> None:
+    if not opening.cancelled() and opening.exception() is None:
+        opening.result().close()
 
 
 # --- asynchronous models ---------------------------------------------------------------------------
