@@ -45,7 +45,7 @@ else:
         """Makes fields of what a class body annotates; `from __future__ import annotations` leaves types as text."""
 
         def __new__(cls, name, bases, body):
-            """The class, its values tuples and nothing more; what is derived from such a class is as it stands."""
+            """Make the class, its values tuples and nothing more; what is derived from such a class is as it stands."""
             if bases != (tuple,) and NamedTuple not in bases:
                 return super().__new__(cls, name, bases, body)
             fields = tuple(body.get("__annotations__", ()))
@@ -61,7 +61,7 @@ else:
         """As `typing.NamedTuple`: fields by annotation, those with a default last."""
 
         def __new__(cls, /, *values, **named):
-            """A value for each field, by place or by name."""
+            """Make a value for each field, by place or by name."""
             if named or len(values) != len(cls._fields):
                 values = _filled(cls, values, named)
             return tuple.__new__(cls, values)

@@ -133,7 +133,7 @@ class MissingExtra(Unavailable):
 
 
 def error_of(code: str, status: int) -> type[MemoryBookError]:
-    """The class of an error that a server tells of: by its code, for codes of the server's own by the HTTP status."""
+    """Return the class of a server's error: by its code, for codes of the server's own by the HTTP status."""
     known = (each for each in globals().values() if isinstance(each, type) and issubclass(each, MemoryBookError))
     own = {each.code: each for each in known if each is not MemoryBookError}
     if code in own:

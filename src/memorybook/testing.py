@@ -47,7 +47,7 @@ class HashEmbedder:
         self.texts: list[str] = []
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """A float32 memoryview (n, dimensions) of unit rows; zeros for a text without words."""
+        """Return a float32 memoryview (n, dimensions) of unit rows; zeros for a text without words."""
         self.calls += 1
         self.texts += texts
         rows = array("f")

@@ -110,7 +110,7 @@ def compose(
 
 
 def _cost(text: str) -> int:
-    """Tokens of a text on lines of its own, rounded up."""
+    """Count the tokens of a text on lines of its own, rounded up."""
     return count_tokens(f"{text}\n") + 1
 
 

@@ -192,7 +192,7 @@ def _words(text: str) -> str:
 
 
 def _is_new(line: str, seen: list[tuple[str, str]], quoted: bool) -> bool:
-    """Whether an item is new, and remember it as (place, words); without `quoted` all other lines are new."""
+    """Return whether an item is new, and remember it as (place, words); without `quoted` all other lines are new."""
     item = _ITEM.match(" ".join(line.split()))
     if item is None and not quoted:
         return True

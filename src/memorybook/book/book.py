@@ -296,7 +296,7 @@ class Book:
     # --- reading -------------------------------------------------------------------------------
 
     def memory(self) -> MemoryDocument:
-        """MEMORY.md as it is on disk now; an empty one if there is none yet."""
+        """Return MEMORY.md as it is on disk now; an empty one if there is none yet."""
         from memorybook.formats import memory_md
 
         read = self._read("MEMORY.md")
@@ -655,7 +655,7 @@ class _Closed:
         raise Unavailable("this memory is closed: open it again")
 
     def close(self) -> None:
-        """Nothing is left to do."""
+        """Do nothing: nothing is left to do."""
 
 
 def closed(book: Book) -> Book:

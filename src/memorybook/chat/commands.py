@@ -81,12 +81,12 @@ def narrow(word: str) -> str:
 
 
 def are_options(rest: str) -> bool:
-    """Whether what follows a command begins with an option."""
+    """Return whether what follows a command begins with an option."""
     return narrow(rest[:1]) == "-"
 
 
 def _said(verb: str, *options: str) -> Arguments:
-    """A verb whose argument is all that follows, as one text; words that begin with a dash are its options."""
+    """Read a verb whose argument is all that follows, as one text; words that begin with a dash are its options."""
     return lambda rest: (verb, [*options, *(words_in(rest) if are_options(rest) else [rest] if rest else [])])
 
 
@@ -313,7 +313,7 @@ class CommandHandlers:
         return texts
 
     def _written(self, event: Event) -> Iterator[str]:
-        """The statements that an event's operation wrote and that stand: entries, and lines of daily notes."""
+        """Return the statements that an event's operation wrote and that stand: entries, and lines of daily notes."""
         standing = {entry.id: entry.text for entry in self._book.book.entries() if entry.superseded_by is None}
         operation = event.data.get("operation")
         changes = self._book.book.journal.operation(operation).changes if operation else ()
@@ -325,7 +325,7 @@ class CommandHandlers:
 
 
 def is_stored(memory: Memory) -> bool:
-    """Whether talks are stored."""
+    """Return whether talks are stored."""
     return memory.config.enabled and memory.config.transcripts.enabled
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def _head(session: Mapping[str, Any], page: Page) -> None:
-    """When, what about, how long, and by which name it is opened."""
+    """Say when, what about, how long, and by which name it is opened."""
     time = session["started"] or session["updated"]
     words = page.words
     day = page.minute(time)[:10] if time else words("undated")

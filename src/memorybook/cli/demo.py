@@ -59,7 +59,7 @@ class _Stage:
         self.page = page
 
     def play(self) -> dict[str, Any]:
-        """Play it all, telling each step on the page as it happens; the answers as one document."""
+        """Play all steps, each told on the page as it happens; return the answers as one document."""
         today = datetime.now(UTC).replace(hour=9, minute=0, second=0, microsecond=0)
         self.title("Last week: a first session")
         sessions = [self.session("week-1", _lines(0), today - timedelta(days=8))]

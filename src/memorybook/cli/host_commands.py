@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 def refuse_options(call: Call, *more: str) -> None:
-    """Raises InvalidInput for an option of installing, or one of these, where nothing is installed."""
+    """Raise InvalidInput for an option of installing, or one of these, where nothing is installed."""
     for name in ("host", "scope", *more, "print"):
         if getattr(call.options, name):
             raise InvalidInput(f"--{name.replace('_', '-')} is for {call.verb} install and {call.verb} uninstall")
 
 
 def file_of(call: Call, among: Mapping[str, Host | Hooks]) -> str:
-    """The settings file that is meant, of one of these hosts. Raises InvalidInput."""
+    """Return the settings file that is meant, of one of these hosts. Raises InvalidInput."""
     from memorybook.hooks import hosts
 
     o = call.options
@@ -39,7 +39,7 @@ def file_of(call: Call, among: Mapping[str, Host | Hooks]) -> str:
 
 
 def book_of(call: Call, *, follows: bool = True) -> str | None:
-    """The directory of the book that is meant; None for that of the project in which a host works that `follows` it."""
+    """Return the directory of the book; None for that of the project in which a host works that `follows` it."""
     from memorybook.config.project import book_root
 
     o = call.options

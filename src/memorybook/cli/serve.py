@@ -52,7 +52,7 @@ def _serve(call: Call) -> dict[str, Any] | None:
 
 
 def _books(call: Call, config: Config) -> tuple[Any, str]:
-    """What is served, and where the owner's token is."""
+    """Say what is served, and where the owner's token is."""
     from memorybook.config.project import book_root
     from memorybook.context import MACHINE
     from memorybook.http.api_tokens import Tokens, owner_token

@@ -79,7 +79,7 @@ def _rehearsed(memory: Memory, text: str | None, messages: list[dict[str, Any]] 
 
 
 def messages_of(path: str) -> list[dict[str, Any]]:
-    """Messages of a file of JSON lines, or of one JSON array. Raises InvalidInput, NotFound."""
+    """Read the messages of a file of JSON lines, or of one JSON array. Raises InvalidInput, NotFound."""
     import json
 
     try:
@@ -175,7 +175,7 @@ def _went(what: str, receipt: Mapping[str, Any], page: Page) -> None:
 
 
 def _counts(receipt: Mapping[str, Any], words: Wording) -> str:
-    """What a receipt counts, in a few words."""
+    """Say what a receipt counts, in a few words."""
     counts = {"entry": len(receipt["entries"])} | {one: len(receipt[f"{one}s"]) for one in ("note", "document")}
     counts |= {one: receipt[f"{one}s"] for one in ("session", "turn")}
     told = (words.counted(number, one, "entries" if one == "entry" else "") for one, number in counts.items() if number)

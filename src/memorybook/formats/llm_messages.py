@@ -40,7 +40,7 @@ class Usage:
         return self.input_tokens + self.output_tokens
 
     def json(self) -> dict[str, int | float]:
-        """For journals and answers; seconds rounded to milliseconds."""
+        """Return all fields for journals and answers; seconds rounded to milliseconds."""
         return {**asdict(self), "seconds": round(self.seconds, 3)}
 
 

@@ -253,7 +253,7 @@ def summary_path(session: Session) -> str:
 
 
 def node_of(path: str) -> str:
-    """The machine that a summary came from, `laptop` for `sessions/laptop/….md`; "" for one of the book's own."""
+    """Return the machine a summary came from, `laptop` for `sessions/laptop/….md`; "" for one of the book's own."""
     parts = path.split("/")
     return parts[1] if len(parts) == 3 and parts[0] == "sessions" else ""
 

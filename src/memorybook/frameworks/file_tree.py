@@ -109,7 +109,7 @@ class FileTree:
         return found
 
     def _check_places(self, names: Iterable[str]) -> None:
-        """Raises Conflict where a file and a folder would have one name, UnsafePath for a folder called `….md`."""
+        """Raise Conflict where a file and a folder would have one name, UnsafePath for a folder called `….md`."""
         files = self.files()
         folders = {above for each in files for above in _above(each)}
         for name in names:

@@ -222,7 +222,7 @@ def settle(root: str) -> None:
 
 
 def waiting(cwd: str, *, book: str | None, project: str | None) -> str:
-    """Why events wait in the book meant there, while the settings cannot be read; "" if none do."""
+    """Say why events wait in the book meant there, while the settings cannot be read; "" if none do."""
     from memorybook.config.project import book_root
     from memorybook.config.settings import where
     from memorybook.errors import InvalidInput

@@ -66,7 +66,7 @@ def changed(path: str, change: Callable[[str], str], *, removes: bool) -> Change
 
 
 def json_with(text: str, change: Callable[[dict[str, Any]], None]) -> str:
-    """JSON text with its object changed, laid out as it was; itself if nothing changed.
+    """Return JSON text with its object changed, laid out as it was; itself if nothing changed.
 
     Raises InvalidInput if it is not plain JSON, or what `change` raises.
     """
@@ -122,7 +122,7 @@ def _number(text: str) -> float:
 
 
 def _dumped(root: Any, like: str) -> str:
-    """JSON laid out as the text was: its indentation, line ends, and whether it ends with one."""
+    """Print JSON laid out as the text was: its indentation, line ends, and whether it ends with one."""
     lines = [line for line in like.split("\n")[1:] if line.strip()]
     blank = lines[0][: len(lines[0]) - len(lines[0].lstrip())] if lines else ""
     flat = bool(like.strip()) and "\n" not in like.strip() and like.strip() != "{}"

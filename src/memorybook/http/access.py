@@ -77,7 +77,7 @@ def names_of(host: str, more: Iterable[str] = ()) -> frozenset[str]:
 
 
 class Access:
-    """Lets in who may come in, and notes who it is in `scope["caller"]` (None on public paths).
+    """Check Host, Origin and token, and set `scope["caller"]` (None on public paths).
 
     Args:
         hosts: Names that the server may be called by, in lower case.
@@ -166,7 +166,7 @@ class Access:
 
 
 def _without_places(send: Send, placeless: Callable[[str], str]) -> Send:
-    """Sends JSON that does not tell where on this machine something is; documents and streams as they are."""
+    """Take places of this machine out of JSON that is sent; documents and streams stay as they are."""
     begun: Message | None = None
 
     async def told(message: Message) -> None:
@@ -193,7 +193,7 @@ _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="memorybook"'}
 
 
 def _cookie_name(scope: Scope) -> str:
-    """Name of the cookie of a browser that is let in: with the port, as servers of one host share their cookies."""
+    """Return the name of a browser's cookie: with the port, as servers of one host share their cookies."""
     server = scope.get("server")
     return f"memorybook-{server[1]}" if server else "memorybook"
 

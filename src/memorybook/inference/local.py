@@ -257,7 +257,7 @@ class OnnxModel:
         return np.array([rows.get(place, blank) for place in range(len(texts))], dtype=np.float32).reshape(-1, width)
 
     def _encode(self, text: str, prompt: str) -> list[int]:
-        """Token ids; none for a text that the model cannot read."""
+        """Return token ids; none for a text that the model cannot read."""
         text = text[: _CHARACTERS_PER_TOKEN * self.recipe.longest].encode("utf-8", "ignore").decode()
         if not self._reads_han:
             text = readable(text)

@@ -96,7 +96,7 @@ def _translate_line(line: str, language: str) -> str:
 
 @cache
 def _sentences(language: str) -> list[tuple[re.Pattern[str], str]]:
-    """The English sentences as patterns of their placeholders, each with its translation; the longest first.
+    """Return the English sentences as patterns of their placeholders, each with its translation; the longest first.
 
     Those of errors are among them, for an error may be stored as text: the reason why something was not done.
     """

@@ -124,7 +124,7 @@ def _flushed(answer: Shown) -> list[str]:
 
 
 def things(told: Shown) -> str:
-    """`2 entries, 1 note`, of what a receipt names; "" for nothing."""
+    """Return `2 entries, 1 note`, of what a receipt names; "" for nothing."""
     counts = {"entry": len(told["entries"]), "note": len(told["notes"]), "document": len(told["documents"])}
     counts |= {"session": told["sessions"], "turn": told["turns"]}
     many = {"entry": "entries"}
@@ -233,7 +233,7 @@ def bounded(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def size(value: Any) -> int:
-    """Tokens of a value as JSON; of one far too large at least so many, which need not be counted."""
+    """Count the tokens of a value as JSON; of one far too large at least so many, which need not be counted."""
     text = json.dumps(value, ensure_ascii=False)
     return count_tokens(text) if len(text) <= 5 * MOST else len(text) // 5
 

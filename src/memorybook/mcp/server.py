@@ -242,7 +242,7 @@ def _on(memory: Memory) -> Memory:
 
 
 def _language(memory: Memory, asked: str, question: str = "") -> str:
-    """`en` or `zh`: what was asked for, else the question's, else the setting's, else the book's."""
+    """Return `en` or `zh`: what was asked for, else the question's, else the setting's, else the book's."""
     if asked:
         if asked not in ("en", "zh"):
             raise InvalidInput(f"language {asked!r} is not one of en, zh")

@@ -184,7 +184,7 @@ def described(name: str) -> str:
 
 
 def takes(name: str) -> dict[str, Any]:
-    """JSON Schema of a tool's arguments: nothing but what it has; `yes` where a person may have to agree."""
+    """Return the JSON Schema of a tool's arguments: nothing but what it has; `yes` where a person may have to agree."""
     parameters: dict[str, Any] = tools.schema(name)["parameters"]
     for schema in parameters["properties"].values():
         if not isinstance(schema["type"], str):  # some hosts do not know a list of types
@@ -196,7 +196,7 @@ def takes(name: str) -> dict[str, Any]:
 
 
 def answers(name: str) -> dict[str, Any]:
-    """JSON Schema of a tool's structured answer: what it answers, with what was left out, or that memory is off.
+    """Return the JSON Schema of a tool's structured answer, with what was left out, or that memory is off.
 
     What its fields mean stands in the tool's description, if a model has to know; what is null is left out of answers.
     """

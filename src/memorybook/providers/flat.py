@@ -337,7 +337,7 @@ class Page(NamedTuple):
 
 
 def page_of(document: MemoryDocument, *, today: date, mask: Callable[[str], str] = str) -> Page:
-    """MEMORY.md without comments, and without headings that have nothing under them.
+    """Return MEMORY.md without comments, and without headings that have nothing under them.
 
     What is archived, superseded or lapsed is no part of it, nor what tries to instruct its reader.
 
@@ -508,7 +508,7 @@ class _Reading:
             self._add(Statement(text, next(kinds, "fact")))
 
     def _take(self, id: str, said: Statement) -> None:
-        """What stands under an id: the entry as it was, or reworded; new if the page showed no such entry."""
+        """Take what stands under an id: the entry as it was, or reworded; new if the page showed no such entry."""
         shown = self._page.entries.get(id)
         if shown is None or id in self.seen or self._by_text.get(normalise(said.text), id) != id:
             self._add(said)
@@ -519,7 +519,7 @@ class _Reading:
             self._known.add(normalise(said.text))
 
     def _add(self, said: Statement) -> None:
-        """Something without the id of an entry that was shown: known by its text, or new."""
+        """Add something without the id of an entry that was shown: known by its text, or new."""
         key = normalise(said.text)
         if key in self._by_text:
             self.seen.add(self._by_text[key])

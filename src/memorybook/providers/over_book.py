@@ -56,7 +56,7 @@ class OverBook:
         return self.memory.context
 
     def recall(self, query: str) -> str:
-        """The block for a prompt, "" if there is nothing to say; "" too, and a warning in the log, if it fails."""
+        """Return the block for a prompt; "" if there is nothing to say or, with a warning in the log, if it fails."""
         try:
             block = self.recalled(query).text
         except (MemoryBookError, OSError) as error:

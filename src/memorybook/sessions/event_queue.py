@@ -32,7 +32,7 @@ _LARGEST = 64 << 20
 
 
 def put(machine: str, fields: Mapping[str, str], *, name: str = "", part: str = "") -> str:
-    """Keep an event, durable on return; returns the name of its file.
+    """Keep an event, durable on return; return the name of its file.
 
     Args:
         machine: The book's folder for machine state, made if it is missing.
@@ -65,7 +65,7 @@ def put(machine: str, fields: Mapping[str, str], *, name: str = "", part: str = 
 
 
 def names(machine: str, *, part: str = "") -> list[str]:
-    """The names of the events that are there, oldest first.
+    """Return the names of the events that are there, oldest first.
 
     Of an event that never was kept whole an empty one is left among those set aside. What is no plain file is nobody's
     event, and stays.
@@ -100,7 +100,7 @@ def _give_up(machine: str, folder: int, name: str, part: str) -> None:
 
 
 def read(machine: str, name: str, *, part: str = "") -> dict[str, str] | None:
-    """The texts of an event; None if it is gone or no event."""
+    """Return the texts of an event; None if it is gone or no event."""
     import json
     from stat import S_ISREG
 
@@ -131,7 +131,7 @@ def settle(machine: str, name: str) -> None:
 
 @contextmanager
 def _folder(machine: str, part: str = "", *, make: bool = False) -> Iterator[int]:
-    """A descriptor of the spool, or of a part of it; raises OSError for a link, which leads who knows where."""
+    """Open the spool, or a part of it, as a descriptor. Raises OSError for a link, which leads who knows where."""
     here = os.open(machine, _OPENED | os.O_DIRECTORY)
     try:
         for inner in filter(None, (FOLDER, part)):

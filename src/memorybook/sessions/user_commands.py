@@ -67,7 +67,7 @@ class Obeyed(NamedTuple):
 
 
 def orders_in(turn: Turn, session: Session, context: Context) -> Extraction:
-    """What a turn tells to remember or forget, by rules; statements that are merely worth keeping are left out."""
+    """Return what a turn tells to remember or forget, by rules; without statements that are merely worth keeping."""
     found = by_rules([turn], session=session, now=context.book.now(), orders=True)
     if not any(map(points_back, found.forget_requests)):
         return found
@@ -133,7 +133,7 @@ _SHOWN = 50
 
 
 def _with_named(found: Extraction, turn: Turn, session: Session, context: Context) -> Extraction:
-    """The orders with the entries that a model, where there is one that answers, says are to be forgotten."""
+    """Return the orders with the entries that a model, where there is one that answers, says are to be forgotten."""
     if not found.forget_requests or all(leaves_out(request.text) for request in found.forget_requests):
         return found
     try:
@@ -155,7 +155,7 @@ def _with_named(found: Extraction, turn: Turn, session: Session, context: Contex
 
 
 def _asked(turn: Turn, session: Session, context: Context) -> Iterator[str]:
-    """The questions of a turn; of one that is an order, too, the clauses that only ask."""
+    """Return the questions of a turn; of one that is an order, too, the clauses that only ask."""
 
     def tells(text: str) -> bool:
         found = orders_in(replace(turn, text=text), session, context)
@@ -223,7 +223,7 @@ def flush(context: Context, text: str | None, messages: Sequence[Mapping[str, An
 
 
 def _extracted(context: Context, turns: Sequence[Turn], skipped: list[Skipped]) -> Extraction:
-    """What turns hold that is worth keeping: by the model where there is one, else, or where it fails, by rules."""
+    """Extract what in turns is worth keeping: by the model where there is one, else, or where it fails, by rules."""
     now, zone = context.book.now(), zone_of(context)
     try:
         llm = sure(context.metered())

@@ -32,7 +32,7 @@ class Distant:
         self._process: subprocess.Popen[bytes] | None = None
 
     def execute(self, sql: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-        """The rows of a statement. Raises ValueError, as the package does, also if there is no answer in time."""
+        """Return the rows of a statement. Raises ValueError, as the package does, also without an answer in time."""
         try:
             if self._process is None:
                 self._start()

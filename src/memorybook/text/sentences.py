@@ -40,7 +40,7 @@ class Sentence(NamedTuple):
 
 
 def without_recalled(text: str) -> str:
-    """`text` without what recall had put into it; an unclosed block goes to the end."""
+    """Return `text` without what recall had put into it; an unclosed block goes to the end."""
     if RECALLED not in text:
         return text
     return re.sub(f"(?s){re.escape(RECALLED)}.*?(?:{re.escape(RECALLED_END)}|$)", "", text)
@@ -48,12 +48,12 @@ def without_recalled(text: str) -> str:
 
 @lru_cache(maxsize=256)  # a turn's are asked for twice, by extraction and summary
 def sentences(text: str) -> tuple[Sentence, ...]:
-    """The sentences of the prose in `text`, in order; without code, logs, long quotations and picture captions."""
+    """Yield the sentences of the prose in `text`; without code, logs, long quotations and picture captions."""
     return tuple(_cut(text, prose(text)))
 
 
 def prose(text: str) -> str:
-    """`text` with everything that is not the speaker's own prose blanked; the length stays."""
+    """Return `text` with everything that is not the speaker's own prose blanked; the length stays."""
     for hints, pattern in _FOREIGN:
         if any(hint in text for hint in hints):
             text = compiled(pattern).sub(lambda found: _blank(found[0]), text)
@@ -79,7 +79,7 @@ _QUOTED = '"[^"\\n]{2,400}"|“[^“”]*”|「[^「」]*」|『[^『』]*』'
 
 
 def quotations(text: str) -> list[tuple[int, int]]:
-    """Where somebody's words are quoted, from four words or in the first person: shorter ones are names and terms."""
+    """Find quoted words, from four on or in the first person: shorter quotations are names and terms."""
     found = compiled(_QUOTED).finditer(text)
     own = r"(?i)\b(?:I|my|we|our)\b|我"
     return [one.span() for one in found if content_size(one[0]) >= 4 or re.search(own, one[0]) is not None]

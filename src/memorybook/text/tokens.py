@@ -645,7 +645,7 @@ _TAG = lazily(
 
 
 def only_asks(text: str) -> bool:
-    """Whether every sentence, English or Chinese, is a question or wants to be told something, but for a greeting.
+    """Return whether all sentences, English or Chinese, are questions or ask to be told something; greetings aside.
 
     >>> [only_asks(text) for text in ("Hi! When do I leave?", "Tell me when I leave.", "I leave at six. Is it early?")]
     [True, True, False]

@@ -198,7 +198,7 @@ def _only(row: Row | None, name: str) -> Any:
 
 
 def born(connection: Connection) -> str:
-    """Changes when the database is made anew, and with it the meaning of every id."""
+    """Return a value that changes when the database is made anew, and with it the meaning of every id."""
     return str(noted(connection, "born"))
 
 

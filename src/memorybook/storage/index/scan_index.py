@@ -150,7 +150,7 @@ class ScanIndex:
         return True
 
     def stats(self) -> Mapping[str, Any]:
-        """`backend`, `passages`, `by_source`, `vectors`, `pending`, `bytes` (0), `embedder`, `generation` (0)."""
+        """Count `backend`, `passages`, `by_source`, `vectors`, `pending`, `bytes` (0), `embedder`, `generation` (0)."""
         with self._lock:
             by_source = Counter(item.passage.source for item in self._everything())
             total, waiting = sum(by_source.values()), self._pending()

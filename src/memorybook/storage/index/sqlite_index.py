@@ -153,7 +153,7 @@ class SqliteIndex:
         return self._mended(checkpoint)
 
     def stats(self) -> Mapping[str, Any]:
-        """`backend`, `passages`, `by_source`, `vectors`, `pending`, `bytes`, `embedder`, `generation`, `path`."""
+        """Count `backend`, `passages`, `by_source`, `vectors`, `pending`, `bytes`, `embedder`, `generation`, `path`."""
         return self._mended(self._stats)
 
     def close(self) -> None:

@@ -240,7 +240,7 @@ def _says(one: When) -> set[str]:
 
 
 def _within(large: When, small: When) -> When | None:
-    """The smaller of two with what the larger says, such as the year of its month; None if that means nothing."""
+    """Join the smaller of two with what the larger says, such as its year; None if that means nothing."""
     whole, part, level = _says(large), _says(small), large.level
     if part == {"same"} or small.days == (0, 0):
         if whole == {"weeks"}:

@@ -464,7 +464,7 @@ def _possible(one: When, said: date) -> Iterator[Span]:
 
 
 def among(one: Named, spans: Iterable[Span]) -> bool:
-    """Whether a date may be one of these spans: a day in a short one, a month in one of a season, a year in any."""
+    """Return whether a date may be in these spans: a day in a short one, a month in a season's, a year in any."""
     return any(_fits(one, first, last) for first, last in spans)
 
 
