@@ -216,7 +216,7 @@ def cut(
     """The changes that take out what was found, and what tells of it: pages, summaries, titles, a person's lines.
 
     Args:
-        memory: Whose book it is.
+        context: Whose book it is.
         found: What says it.
         reason: What the journal tells; quotes nothing.
         masked: New texts of turns that only name it, such as the order.

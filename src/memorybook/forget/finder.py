@@ -107,7 +107,7 @@ class Finder:
     """All that may say a statement, read once.
 
     Args:
-        memory: Whose book it is.
+        context: Whose book it is.
         about: What is looked for; decides which sessions of a large book are read.
         entries: The entries as they stand; None reads them.
         without: Turns that are left alone, such as the one that orders it.

@@ -51,7 +51,7 @@ def talk_of(
     """Read the messages of one session: the session as it is known, or a new one, and their turns.
 
     Args:
-        memory: Where it is to be known.
+        context: Where it is to be known.
         messages: `{"role"|"speaker", "content", "timestamp", …}` in order.
         session: Its uuid or name; None takes the name that the messages give, else what they begin with.
 

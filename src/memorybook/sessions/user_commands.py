@@ -86,7 +86,7 @@ def obey(context: Context, session: Session, turn: Turn) -> Obeyed | None:
     nor reinforced by that.
 
     Args:
-        memory: Whose book it is.
+        context: Whose book it is.
         session: In which it was said.
         turn: What was said, secrets masked.
 
