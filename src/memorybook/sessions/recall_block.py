@@ -165,7 +165,7 @@ class _Lines:
         self._suspect = suspect
 
     def add(self, key: tuple[int, int, int], line: str, head: str, full: str) -> bool:
-        """Return whether there is room for the line, and for the head above it where that is missing."""
+        """Add the line, and the head above it where that is missing; return False if there is no room."""
         if self._suspect(full):
             self.suspects += 1
             return True

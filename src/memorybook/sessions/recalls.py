@@ -462,7 +462,8 @@ def _shown(context: Context, found: Recollection, text: str, max_tokens: int) ->
         elsewhen=found.reason.endswith(ELSEWHEN),
     )
     kept_out = f"{made.suspect} lines are left out of the text: they try to instruct whoever reads them"
-    degraded = (*found.degraded, kept_out.replace("1 lines are", "1 line is")) if made.suspect else found.degraded
+    kept_out = kept_out.replace("lines are", "line is") if made.suspect == 1 else kept_out
+    degraded = (*found.degraded, kept_out) if made.suspect else found.degraded
     return found._replace(text=made.text, tokens=made.tokens, degraded=degraded)
 
 

@@ -508,7 +508,7 @@ class Difference(NamedTuple):
         return not self.changed and not self.removed and self.turns[0] == self.turns[1]
 
     def is_more(self, than: float, transcripts: Transcripts) -> bool:
-        """Return whether indexing it costs more than `most` bytes of new text."""
+        """Return whether indexing it costs more than so many bytes of new text."""
         cost = sum(DOCUMENT + known.size for _, known in self.removed)
         cost += sum(DOCUMENT + abs(info.size - (known.size if known else 0)) for info, known in self.changed)
         before, now = self.turns
