@@ -33,6 +33,16 @@ def test_a_message_is_not_taken_for_another_programs_export(more: Mapping[str, A
     assert [(turn.role, turn.text) for turn in found.turns] == [("user", text)]
 
 
+LOOP: dict[str, Any] = {"role": "user", "content": "tea"}
+LOOP["me"] = LOOP
+
+
+@pytest.mark.parametrize("message", ["tea", None, LOOP, {"role": "user", "content": "tea", (1, 2): 3}])
+def test_what_is_no_json_object_is_refused(message: Any) -> None:
+    with pytest.raises(InvalidInput, match=r"no (JSON )?object"):
+        read_messages([message], timezone=UTC)
+
+
 def test_times_and_sessions_are_those_of_the_messages() -> None:
     messages: list[dict[str, Any]] = [
         {"role": "user", "content": "one", "timestamp": datetime(2026, 11, 2, 9, tzinfo=UTC), "session": "a"},

@@ -110,11 +110,20 @@ def read_messages(messages: Iterable[Mapping[str, Any]], *, timezone: tzinfo) ->
 
 
 def plain(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the message as JSON has it, whatever mapping it is; what JSON does not know becomes text."""
-    shown = json.dumps(
-        dict(message), default=lambda value: value.isoformat() if isinstance(value, datetime) else str(value)
-    )
-    read: dict[str, Any] = json.loads(shown)
+    """Return the message as JSON has it, whatever mapping it is; values that JSON does not know become text.
+
+    Raises InvalidInput for what is no mapping, or has names or circles that JSON cannot have.
+    """
+    if not isinstance(message, Mapping):
+        raise InvalidInput(f"message {repr(message)[:80]} is no object: give role and content")
+
+    def text(value: object) -> str:
+        return value.isoformat() if isinstance(value, datetime) else str(value)
+
+    try:
+        read: dict[str, Any] = json.loads(json.dumps(dict(message), default=text))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"message {repr(message)[:80]} is no JSON object ({error})") from None
     return read
 
 

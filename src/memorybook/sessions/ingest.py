@@ -22,7 +22,7 @@ from memorybook.entries.read import Mask
 from memorybook.errors import Conflict, InvalidInput, MemoryBookError, NotFound, Unavailable
 from memorybook.exchange import importers
 from memorybook.exchange.importers.records import several
-from memorybook.formats.messages_json import ImportedSession
+from memorybook.formats.messages_json import ImportedSession, plain
 from memorybook.model import Session
 from memorybook.results import Memorized
 from memorybook.sessions import event_queue
@@ -283,9 +283,7 @@ def add_messages(context: Context, session: str, messages: Sequence[Mapping[str,
     _check_open(context, known)
     stamped = []
     for message in messages:  # each with an id and a time of its own: what is said twice was said twice
-        if not isinstance(message, Mapping):
-            raise InvalidInput(f"message {repr(message)[:80]} is no object: give role and content")
-        given = {name: value for name, value in message.items() if name not in _PLACES}
+        given = {name: value for name, value in plain(message).items() if name not in _PLACES}
         time = given.get("timestamp") or context.book.now().isoformat()
         stamped.append({**given, "id": str(given.get("id") or uuid4()), "timestamp": time})
     turns = turns_of(context, stamped)
