@@ -38,6 +38,12 @@ def test_a_block_is_filled_as_deep_as_the_ranking_goes(memory: Memory, say: Say,
     assert len(told(block.text)) == len(set(told(block.text))) == len(block.cold)
 
 
+def test_what_is_no_utf_8_is_told_with_the_rest(memory: Memory, say: Say) -> None:
+    memory.remember("The user likes oolong tea \udcff in the morning.")
+    say("s1", "user: I like oolong tea \udcff in the morning, and the harbour.")
+    assert "oolong tea" in memory.recall("Which tea in the morning?").text
+
+
 def test_it_says_where_nothing_is_clearly_known(memory: Memory, say: Say) -> None:
     say("s1", "user: The ferry to Marstal leaves at nine.")
     known, unknown = memory.recall("When does the ferry to Marstal leave?"), memory.recall("Who painted the kitchen?")

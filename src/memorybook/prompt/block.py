@@ -377,7 +377,7 @@ class _Lines:
             return passage.speaker == held.speaker or "assistant" in (passage.role, held.role)
         if number == other or text == said:
             return True
-        held_in = len(said.encode()) >= QUOTABLE and said in text
+        held_in = len(said.encode("utf-8", "surrogatepass")) >= QUOTABLE and said in text
         if held_in and one == "summary" and two == "turn":
             lines = map(spoken, self._hits[number].snippet.splitlines())
             held_in = any(said in normalise(line) and _is(who, held) for who, line in lines)
