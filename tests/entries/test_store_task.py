@@ -209,7 +209,7 @@ def test_a_task_without_storing_asks_nobody(opened: Open) -> None:
         assert files(memory.root) == {}
 
 
-@pytest.mark.parametrize("failure", [LLMFailed("down"), BudgetSpent("spent")])
+@pytest.mark.parametrize("failure", [LLMFailed("down"), BudgetSpent("spent"), RuntimeError("no such host")])
 def test_a_model_that_fails_leaves_it_to_rules(opened: Open, failure: Exception) -> None:
     stored = store_if_worthwhile(opened(ScriptedLLM([failure])).context, GOAL, RESULT)
     assert stored.by == "rules"

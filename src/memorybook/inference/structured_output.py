@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
-from memorybook.errors import BudgetSpent, InvalidInput, LLMFailed
+from memorybook.errors import BudgetSpent, InvalidInput, LLMFailed, MemoryBookError
 from memorybook.formats.llm_messages import Form, Message, Reply, ToolCall, ToolSchema, Usage
 from memorybook.inference.almost_json import clean, sound, values, without_thoughts
 from memorybook.text.tokens import count_tokens
@@ -419,9 +419,13 @@ class Metered:
             raise
         except InvalidInput:
             raise
-        except (Exception, GeneratorExit, KeyboardInterrupt):  # a model may raise anything, a stream be left early
-            self._note(Usage(1, 1, ahead))
-            raise
+        except (Exception, GeneratorExit, KeyboardInterrupt) as error:  # a stream may be left early
+            used = Usage(1, 1, ahead)
+            self._note(used)
+            if isinstance(error, MemoryBookError) or not isinstance(error, Exception):
+                raise
+            problem = f"the language model {self.name!r} failed ({type(error).__name__}: {error})"
+            raise LLMFailed(problem, used) from error  # a model may be anybody's and raise anything
         for reply in replies:
             self._note(reply.usage)
 

@@ -55,7 +55,6 @@ from memorybook.text.tokens import digest
 
 if TYPE_CHECKING:
     from memorybook.context import Context
-    from memorybook.formats.llm_messages import Usage
     from memorybook.model import Parked
     from memorybook.protocols import LLM, Function
 
@@ -303,7 +302,7 @@ def _memorize(context: Context, stored: Stored, how: How) -> Memorized:
         for part in parts:  # each as if nothing had been said after it
             upto = next(place for place, turn in enumerate(stored.turns, 1) if turn.id == part[-1].id)
             work = taken(context, stored._replace(turns=stored.turns[:upto]))._replace(fresh=tuple(part))
-            work = looked_through(context, work, sure(context.metered(how.llm, model=how.model)))
+            work = looked_through(context, work, context.metered(how.llm, model=how.model))
             [brought] = written(context, [work], door=door, kind=kind, evolving=how.evolving)
             done.append(_report(work, brought))
     except (LLMFailed, ConfigError, Unavailable, Conflict) as error:
@@ -411,33 +410,6 @@ def looked_through(context: Context, work: Work, llm: LLM | None = None) -> Work
         whole=work.stored.turns,
     )
     return work._replace(found=found, llm=llm)
-
-
-class _Sure:
-    """A model of which every failure is an LLMFailed: anybody's model may raise anything."""
-
-    def __init__(self, llm: LLM) -> None:
-        self.name = llm.name
-        self._llm = llm
-
-    @property
-    def usage(self) -> Usage | None:
-        """What was used so far, if the model counts it."""
-        return getattr(self._llm, "usage", None)
-
-    def complete(self, messages: Sequence[Mapping[str, Any]], **options: Any) -> Any:
-        """See `LLM.complete`."""
-        try:
-            return self._llm.complete(messages, **options)
-        except LLMFailed:
-            raise
-        except Exception as error:
-            raise LLMFailed(f"the language model {self.name!r} failed ({type(error).__name__}: {error})") from error
-
-
-def sure(llm: LLM | None) -> Any:
-    """Wrap a model so that every failure is an LLMFailed; None for none."""
-    return None if llm is None else _Sure(llm)
 
 
 # --- what to do ------------------------------------------------------------------------------------

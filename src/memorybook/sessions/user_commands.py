@@ -26,7 +26,7 @@ from memorybook.model import Discarded, Note, Turn
 from memorybook.prompt import session_start_cache
 from memorybook.results import Flushed
 from memorybook.search.types import Query
-from memorybook.sessions.memorize import Work, planned, sure
+from memorybook.sessions.memorize import Work, planned
 from memorybook.sessions.summary import last_page
 from memorybook.sessions.turns import Stored, mask_turns, turns_of, zone_of
 from memorybook.text.sentences import clauses, content_size, is_question, sentences
@@ -226,7 +226,7 @@ def _extracted(context: Context, turns: Sequence[Turn], skipped: list[Skipped]) 
     """Extract what in turns is worth keeping: by the model where there is one, else, or where it fails, by rules."""
     now, zone = context.book.now(), zone_of(context)
     try:
-        llm = sure(context.metered())
+        llm = context.metered()
         if llm is not None:
             language, mask = context.config.language, Mask(context).text
             found = extract(turns, session=None, now=now, llm=llm, language=language, zone=zone, mask=mask)
