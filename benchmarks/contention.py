@@ -56,7 +56,7 @@ rnd = random.Random(2)
 for _ in range(int(kills)):
     victim = subprocess.Popen([sys.executable, "-c", script, root, log], stdout=subprocess.PIPE)
     victim.stdout.readline()  # it is about to open the book
-    time.sleep(0.3 + rnd.random() * 0.4)
+    time.sleep(rnd.random() * 2)
     victim.send_signal(signal.SIGKILL)
     victim.wait()
 """
