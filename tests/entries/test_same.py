@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from datetime import UTC, datetime, timedelta
 from itertools import combinations
 
 import pytest
@@ -155,6 +157,23 @@ def test_a_rare_word_finds_its_entry_among_many_that_share_common_ones() -> None
     entries = {"old": known("old", "server heron stands in the hall")}
     entries |= {f"e{n}": known(f"e{n}", f"server {n} stands in the hall") for n in range(500)}
     assert by_words(entries)("the heron server")[0].id == "old"
+
+
+def test_neighbours_by_words_are_the_same_in_whatever_order_a_book_has_them() -> None:
+    """A page sorts entries by strength: an import that goes on from it is to decide as one that wrote them itself."""
+    day = datetime(2026, 2, 20, tzinfo=UTC)
+    entries = [known(f"e{n}", f"server {n} stands in the hall", created=day + timedelta(hours=n)) for n in range(90)]
+    entries += [known(id, "a rack", session=name, created=day) for id, name in (("z", "s1"), ("a", "s2"))]
+    latest = [f"e{n}" for n in range(89, 81, -1)]
+    for seed in range(5):
+        at_once = {one.id: one for one in random.Random(seed).sample(entries, len(entries))}
+        assert [one.id for one in by_words(at_once)("servers stand in the hall")] == latest
+        later = dict(list(at_once.items())[:40])
+        near = by_words(later)
+        near("hall")
+        later |= at_once
+        assert near("servers stand in the hall") == by_words(at_once)("servers stand in the hall")
+        assert [one.session for one in near("a rack")] == ["s2", "s1"]
 
 
 SAME_FACTS = [

@@ -32,6 +32,7 @@ from memorybook.entries.same import (
     same_fact,
     same_statement,
     turned,
+    when_said,
     words,
 )
 from memorybook.errors import EmbedderFailed, Unavailable
@@ -139,7 +140,7 @@ class Ledger:
     _rivals: Callable[[Candidate], Sequence[Entry]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        for one in self.entries.values():
+        for one in sorted(self.entries.values(), key=when_said):
             self._texts.setdefault(_statement(one.text), []).append(one.id)
         self._rivals = rivals(self.entries)
         self.begin(self.talk)

@@ -16,7 +16,17 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from memorybook.entries.read_reply import Candidate
-from memorybook.entries.same import arrivals, denies, names_in, sequence, speaker_of, squeezed, weekdays, words
+from memorybook.entries.same import (
+    arrivals,
+    denies,
+    names_in,
+    sequence,
+    speaker_of,
+    squeezed,
+    weekdays,
+    when_said,
+    words,
+)
 from memorybook.model import Entry
 from memorybook.text.days.readers import named
 from memorybook.text.sentences import compiled
@@ -65,7 +75,7 @@ def replaces(candidate: Candidate, entry: Entry) -> str | None:
 def rivals(entries: dict[str, Entry]) -> Callable[[Candidate], list[Entry]]:
     """Return a function that finds current entries giving another value to what a candidate claims, by claim alone.
 
-    New entries may be put in meanwhile.
+    New entries may be put in meanwhile. What was said last comes first.
     """
     claimed: dict[tuple[str, str], dict[str, list[Claim]]] = {}
     arrived = arrivals(entries)
@@ -83,7 +93,8 @@ def rivals(entries: dict[str, Entry]) -> Callable[[Candidate], list[Entry]]:
             for id, known in claimed.get(claim[:2], {}).items()
             if id in entries and any(_conflict(claim, old) for old in known)
         }
-        return [one for one in found.values() if one.superseded_by is None]
+        current = (one for one in found.values() if one.superseded_by is None)
+        return sorted(current, key=when_said, reverse=True)
 
     return saying_otherwise
 

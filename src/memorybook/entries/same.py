@@ -8,9 +8,10 @@ other, and by the one word in which two like sentences differ.
 from __future__ import annotations
 
 import re
+from bisect import insort
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from heapq import nsmallest
+from heapq import nlargest
 from itertools import takewhile
 from unicodedata import normalize
 
@@ -526,28 +527,33 @@ def arrivals(entries: dict[str, Entry]) -> Callable[[], Iterable[Entry]]:
     return arrived
 
 
+def when_said(entry: Entry) -> tuple[float, str, str]:
+    """Return a key that sorts entries by when they were said, oldest first, the same wherever they stand in a book."""
+    return entry.created.timestamp() if entry.created is not None else 0.0, entry.text, entry.session or ""
+
+
 def by_words(entries: dict[str, Entry], *, most: int = MOST_NEAR) -> Callable[[str], Sequence[Entry]]:
     """Return a function that finds neighbours by shared words, rare ones first; new entries may be put in meanwhile.
 
     The cost does not grow with the entries: of a common word only the latest that have it count. Of two as near the
-    later comes first.
+    one said later comes first. The order in which they were put in makes no difference.
     """
-    ids: list[str] = []
-    having: dict[str, list[int]] = {}
+    having: dict[str, list[tuple[tuple[float, str, str], str]]] = {}
+    said: dict[str, tuple[float, str, str]] = {}
     arrived = arrivals(entries)
 
     def neighbours(text: str) -> Sequence[Entry]:
         for one in arrived():
+            said[one.id] = when_said(one)
             for word in _telling(one.text):
-                having.setdefault(word, []).append(len(ids))
-            ids.append(one.id)
-        shared: dict[int, float] = {}
+                insort(having.setdefault(word, []), (said[one.id], one.id))
+        shared: dict[str, float] = {}
         for word in _telling(text):
-            places = having.get(word, ())
-            for place in places[-_MOST_HAVING:]:
-                shared[place] = shared.get(place, 0.0) + 1.0 + 1.0 / len(places)
-        found = [(-round(worth, 9), -place) for place, worth in shared.items() if ids[place] in entries]
-        return [entries[ids[-place]] for _, place in nsmallest(most, found)]
+            known = having.get(word, ())
+            for _, id in known[-_MOST_HAVING:]:
+                shared[id] = shared.get(id, 0.0) + 1.0 + 1.0 / len(known)
+        found = [(round(worth, 9), said[id], id) for id, worth in shared.items() if id in entries]
+        return [entries[id] for *_, id in nlargest(most, found)]
 
     return neighbours
 
