@@ -615,13 +615,17 @@ def _differ(one: str, other: str) -> set[str]:
     found -= {unit for unit in found if unit[:1] == "#" and new[unit] <= counted}
     if found & _TIMES:
         found = found - _TIMES | {_DAY if found & _TIMES - {""} else ""}
-    first, second = (
-        {squeezed(name) for name in names_in(text, ())} | {str(date.month) for date in named(text) if date.day is None}
-        for text in (one, other)
-    )
+    first, second = _names(one), _names(other)
     found |= {_NAME} if first - second and second - first else set()
     whose = [words(owner["who"]) - _USER for owner in map(compiled(_OWNER).match, (one, other)) if owner is not None]
     return found | ({_NAME, _OWNED} if len(whose) == 2 and whose[0] != whose[1] else set())
+
+
+@lru_cache(maxsize=20_000)
+def _names(text: str) -> frozenset[str]:
+    """Return names in a text, and months named without a day."""
+    months = (str(date.month) for date in named(text) if date.day is None)
+    return frozenset((*map(squeezed, names_in(text, ())), *months))
 
 
 _DAY, _NAME, _OWNED = "day of the calendar", "name or month", "owner"
