@@ -203,20 +203,25 @@ def _import(folder: Path, files: list[Path]) -> None:
 
 
 def held(folder: Path) -> dict[str, list[Any]]:
-    """What a book holds: turns, and what entries, notes and pages of sessions say."""
+    """What a book holds: turns, entries with what took their place, notes and pages of sessions."""
     with opened(folder, {}) as memory:
         book = memory._on.book
         sessions = book.transcripts.sessions()
+        entries = book.entries()
+        called = {entry.id: entry.text for entry in entries}
         texts = {one.path: book.documents.read(one.path).text for one in book.documents.list()}
         return {
             "turns": sorted(
                 (one.uuid, turn.id, turn.text) for one in sessions for turn in book.transcripts.turns(one.uuid)
             ),
-            "entries": sorted((entry.text, entry.source, entry.hits) for entry in book.entries()),
+            "entries": sorted(
+                (one.text, one.source, one.hits, one.archived, called.get(one.superseded_by or "", ""))
+                for one in entries
+            ),
             "notes": sorted(
                 line for path, text in texts.items() if path.startswith("daily/") for line in text.split("\n")
             ),
-            "pages": sorted(path for path in texts if path.startswith("sessions/")),
+            "pages": sorted((path, text) for path, text in texts.items() if path.startswith("sessions/")),
         }
 
 

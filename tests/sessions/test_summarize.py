@@ -298,3 +298,14 @@ def test_a_greeting_is_left_out_and_what_follows_is_not(text: str, left: str) ->
 @pytest.mark.parametrize("text", ["hi", "Hi there!", "Hello Ann,", "你好", "您好！", "早上好，"])
 def test_a_greeting_alone_is_no_summary(text: str) -> None:
     assert summarize(talk(text), session=SESSION).summary == ""
+
+
+def test_what_a_summary_tells_does_not_depend_on_the_order_in_which_a_set_has_its_words() -> None:
+    """Every line says as much: the first ones that do not repeat each other are told, in any process."""
+    often = "heron crane stork ibis egret kettle lamp cellar".split()
+    rare = "garden attic hall boat harbour cello violin piano drum flute canal bridge tower castle river lake".split()
+    line = "The {} and the {} near the {} had a {} with the {} or the {} by the {}."
+    for end in "bcdfgklmnprstvxz":
+        words = [[*(often[(n + k) % 8] for k in range(3)), *(rare[(n + k) % 16] for k in range(4))] for n in range(16)]
+        turns = talk(*(line.format(*(word + end for word in each)) for each in words))
+        assert summarize(turns, session=SESSION).turn_ids == tuple(turns[n].id for n in (0, 3, 6, 9))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from math import log
+from math import fsum, log
 from typing import Literal, NamedTuple
 
 from memorybook.entries.cues import DECIDED, find, is_event, without_lead
@@ -160,7 +160,7 @@ def _scores(lines: Sequence[_Line]) -> dict[int, float]:
     weights = {word: log(1 + count) for word, count in spread.items() if count < 0.6 * turns or turns < 20}
     scores = {}
     for order, line in enumerate(lines):
-        weight = sum([weights[word] for word in line.words if word in weights])
+        weight = fsum(weights[word] for word in line.words if word in weights)
         mean = weight / (len(line.words) + 4)  # short lines must not win by one frequent word
         scores[line.place] = mean * _look(line) * (1.15 if order < max(3, len(lines) // 20) else 1.0)
     return scores
