@@ -443,6 +443,24 @@ def test_what_the_prompt_had_shown_is_not_said_again(text: str, turn: str) -> No
         assert one.doubt
 
 
+@pytest.mark.parametrize(
+    ("known", "heard", "content", "again"),
+    [
+        ("The user likes green tea.", "I like jazz a lot.", "The user likes jazz.", False),
+        ("The user works as a nurse in Leeds.", "I work on weekends now.", "The user works weekends now.", False),
+        ("Mira has a cat.", "Mira has a dog too.", "Mira has a dog.", False),
+        ("The user likes green tea.", "green tea is still what I like", "The user likes green tea best.", True),
+        ("The user commutes by car.", "I drive, the commute is long.", "The user drives to work.", True),
+        ("用户喜欢绿茶。", "我也很喜欢爵士乐。", "用户喜欢爵士乐。", False),
+        ("用户养了一只猫。", "我又养了一条狗。", "用户养了一条狗。", False),
+        ("用户喜欢绿茶。", "绿茶我一直爱喝。", "用户爱喝绿茶。", True),
+    ],
+)
+def test_another_thing_in_the_same_frame_is_not_said_again(known: str, heard: str, content: str, again: bool) -> None:
+    one = grounded(candidate(content, "h", reinforces=("e9",)), (said(heard, "h"),), known=[entry("e9", known)])
+    assert (one.doubt, one.reinforces) == ("", ("e9",) * again)
+
+
 CHANGES = (
     said("We are back on plain cargo test, nextest choked on the doctest crate.", "x1"),
     said("韵达丢了我三单，换中通，以后只发中通", "x2"),

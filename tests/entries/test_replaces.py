@@ -90,6 +90,7 @@ def test_a_new_value_of_the_same_thing_replaces_the_old_one(old: str, new: str) 
         ("The meeting about hiring is on Monday", "The tests moved from Monday to Tuesday"),
         ("I live in Oslo", "I moved to the next stage"),
         ("我在吃饭", "我在公司做晚饭"),
+        ("用户在利兹当护士", "用户在周末上班"),
     ],
 )
 def test_what_is_doubtful_is_left_alone(old: str, new: str) -> None:

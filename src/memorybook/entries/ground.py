@@ -174,7 +174,11 @@ class Heard:
             entities=tuple(name for name in one.entities if self._said.names(name)),
             expires=expires,
         )
-        again = tuple(id for id in one.reinforces if self._is_said_again(id, places, named=True))
+        again = tuple(
+            id
+            for id in one.reinforces
+            if self._is_said_again(id, places, named=True) and not self._is_another(one, self._known[id])
+        )
         gone = self._changed(mended, places)
         waits = tuple(id for id in one.contradicts if id not in gone)
         mended = replace(mended, reinforces=again, contradicts=gone, disputes=waits)
@@ -282,6 +286,13 @@ class Heard:
         days = sum(day in said for day, _ in weekdays(text))
         again = sum(is_held(unit, near) for unit in wanted) + 2 * days + self._evidence(text, (), places)
         return again >= max(1, (AGAIN_NAMED if named else AGAIN) * len(wanted))
+
+    def _is_another(self, one: Candidate, known: Entry) -> bool:
+        """Whether a candidate says of somebody another thing in the same frame: likes jazz, likes green tea."""
+        names = {*one.entities, *known.entities, *self._names}
+        new, old = units(_without(one.content, names)), units(_without(known.text, names))
+        same = sum(is_held(unit, forms(known.text)) for unit in new)
+        return same < len(new) and 0 < 2 * same <= min(len(new), len(old))
 
     def _changed(self, one: Candidate, places: Sequence[int]) -> tuple[str, ...]:
         """The entries that a candidate contradicts and that it, or who speaks there, has a word about; two at most."""
