@@ -28,7 +28,8 @@ from memorybook.entries.same import (
     words,
 )
 from memorybook.model import Entry
-from memorybook.text.days.readers import every, named
+from memorybook.text.days.grammar import every
+from memorybook.text.days.readers import named
 from memorybook.text.sentences import compiled
 from memorybook.text.tokens import (
     correction,
@@ -233,7 +234,9 @@ def _is_value(attribute: str, value: str) -> bool:
         return False
     if attribute == "work" and (value in _PLACES or value in _TOWNS or compiled(r"[市省区县镇村路街]$").search(value)):
         return False
-    if any(one.end - one.start == len(value) for one in every(value)):  # when, not where: 在周末上班
+    if attribute == "work" and any(
+        one.end - one.start == len(value) for one in every(value)
+    ):  # when, not where: 在周末上班
         return False
     if not value.isascii() or attribute.startswith(_OPEN):
         return True
