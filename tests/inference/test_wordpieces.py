@@ -89,6 +89,7 @@ def test_the_cache_is_made_once_and_read_after(tmp_path: Path, monkeypatch: pyte
     static.load_pieces(str(TOKENIZER), str(cache))
     (file,) = cache.iterdir()
     assert file.stat().st_size < 600_000
+    assert file.stat().st_mode & 0o777 == 0o600
 
     def never(path: str) -> bytes:
         raise AssertionError("parsed again")

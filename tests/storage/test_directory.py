@@ -284,9 +284,10 @@ def written_with(mask: int, book: DirectoryDocuments, root: Path) -> dict[str, i
     try:
         book.append("daily/a.md", "x")
         book.write("b.md", "x", expect=None)
+        book.write("MEMORY.md", "y", expect=book.write("MEMORY.md", "x", expect=None))  # leaves a back-up copy
     finally:
         os.umask(before)
-    names = (".", ".memorybook", ".memorybook/lock", "daily", "daily/a.md", "b.md")
+    names = (".", ".memorybook", ".memorybook/lock", "daily", "daily/a.md", "b.md", "MEMORY.md.bak", ".gitignore")
     return {name: (root / name).stat().st_mode & 0o7777 for name in names}
 
 
@@ -297,6 +298,8 @@ PRIVATE = {
     "daily": 0o700,
     "daily/a.md": 0o600,
     "b.md": 0o600,
+    "MEMORY.md.bak": 0o600,
+    ".gitignore": 0o600,
 }
 
 

@@ -365,7 +365,7 @@ def load_pieces(tokenizer: str, cache_dir: str | None) -> WordPieces:
     temporary = f"{cache}.{os.getpid()}.tmp"
     try:
         os.makedirs(cache_dir, exist_ok=True)
-        with open(temporary, "wb") as file:
+        with open(temporary, "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
             file.write(b"%08x\n%b" % (crc32(data), data))
         os.replace(temporary, cache)
     except OSError:  # it is only slower

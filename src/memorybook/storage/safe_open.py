@@ -318,7 +318,7 @@ def own_folder(path: str) -> None:
 def ignore_backup(folder: int) -> None:
     """Have git leave out the back-up copy in a book's folder (a descriptor), unless somebody told it what to leave."""
     with suppress(OSError):
-        _ignore(".gitignore", IGNORED, 0o666, folder)
+        _ignore(".gitignore", IGNORED, rights_in(os.fstat(folder), 0o666), folder)
 
 
 def _ignore(path: str, lines: bytes, mode: int, folder: int | None = None) -> None:
