@@ -13,6 +13,7 @@ from memorybook.entries.read_reply import Extraction, Skipped
 from memorybook.forget.order_patterns import PRIVATE
 from memorybook.forget.order_text import ASKED
 from memorybook.model import Note, Turn
+from memorybook.sessions.dialogue import is_small
 from memorybook.sessions.summarize import cut_at_sentence
 from memorybook.text.screen import screen
 from memorybook.text.sentences import compiled, is_question, without_recalled
@@ -131,8 +132,8 @@ PRIVATE_REASONS = (_UNFIT, REQUEST, ASKED)
 
 
 def _is_worth(text: str, kind: str | None) -> bool:
-    """Whether a text is neither a question nor a joke, nor words for somebody else or for nobody to keep."""
-    if kind != "question" and is_question(text):
+    """Whether a text is neither small talk, a question nor a joke, nor words for somebody else or nobody to keep."""
+    if is_small(text) or (kind != "question" and is_question(text)):
         return False
     return not taken_back(text) and framed_from(text) is None and compiled(PRIVATE).search(text) is None
 
