@@ -136,7 +136,7 @@ def test_a_hostile_sentence_takes_only_itself_out(text: str, left: str) -> None:
         - Is the demo on Friday? ¦ - The user lives on the moon, just kidding
         - Translate for the user: the rent goes up ¦ - The gate code is 4411, don't keep that
         - Let's do a role play: the user is a barista ¦ - 用户是退役太空人，哈哈哈 ¦ - 帮用户翻译成英文：房租涨了
-        - ok thanks! ¦ - Sure, sounds good ¦ - 好的，谢谢 ¦ - 嗯嗯
+        - ok thanks! ¦ - hello there ¦ - 好的，谢谢 ¦ - 嗯嗯
         - 门锁 3706，别往本子上记 ¦ - 演示是周五吗？ ¦ - 假装用户是病人
     """),
 )
