@@ -143,7 +143,16 @@ def test_a_broken_database_turns_status_red_and_a_search_goes_on(
         answer = memory.search("staging database")
         assert "heron" in answer.hits[0].passage.text
         assert answer.state["degraded"] or damage is without_a_table
-        for verb in (memory.history, memory.sessions, lambda: memory.add_messages("live", [said("Hello", "m10")])):
+        assert "heron" in memory.recall("staging database").text
+        assert "heron" in memory.retrieve_and_inject("staging database").text
+        memory.recall_topic("小林 对什么过敏")
+        memory.recollect("上次我们聊了什么")
+        assert memory.sessions().sessions
+        told = memory.recall_history()
+        assert told.sessions
+        if name == "transcripts" and damage in (garbage, cut, a_folder):
+            assert any(str(path) in reason for reason in told.degraded)
+        for verb in (memory.history, lambda: memory.add_messages("live", [said("Hello", "m10")])):
             with suppress(MemoryBookError):
                 verb()
         memory.close()

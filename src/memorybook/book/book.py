@@ -131,6 +131,7 @@ class Book:
         self._searches: list[None] = []
         self.background = False
         self._journal_fails = ""
+        self.turns_fail = ""
         self.settled: list[Operation] = []
         self._parsed: dict[str, tuple[str, float, MemoryDocument]] = {}
         self._recover()
@@ -276,6 +277,16 @@ class Book:
         except Unavailable:
             found = self._fallback.turns(spans) if self._fallback is not None else ()
         return [turn for turn in found if says_something(turn.text)]
+
+    def told(self, read: Callable[[Transcripts], Iterable[T]]) -> list[T]:
+        """Return what the transcripts say; nothing where they cannot be read, with the reason in `turns_fail`."""
+        try:
+            found = list(read(self.transcripts))
+        except Unavailable as error:
+            self.turns_fail = f"turns cannot be read: {error}"
+            return []
+        self.turns_fail = ""
+        return found
 
     def _strength_today(self) -> Callable[[Passage], float]:
         today = self.now().date()

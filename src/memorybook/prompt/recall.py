@@ -173,7 +173,7 @@ def candidates(context: Context, query: str, *, max_tokens: int) -> Answer:
 def said_lately(book: Book) -> Iterator[Passage]:
     """The last turns of people in the newest sessions, newest first; what an assistant or a tool said is left out."""
     left = LATELY
-    for session in book.transcripts.sessions(limit=SESSIONS, turn_ids=False):
+    for session in book.told(lambda kept: kept.sessions(limit=SESSIONS, turn_ids=False)):
         turns = book.turns([(session.uuid, -TURNS, -1)])
         said = [turn for turn in turns if turn.role not in ("assistant", "tool", "system") and may_be_told(turn)]
         yield from sorted(said, key=lambda turn: -turn.position)
@@ -247,7 +247,8 @@ def masked(config: Config, text: str) -> str:
 
 def named_apart(book: Book, hits: Sequence[Hit]) -> list[Hit]:
     """The hits as a text names them: a turn by SESSION/ID where turns of several sessions have its id."""
-    shared = book.transcripts.shared({hit.passage.turn or "" for hit in hits if hit.passage.source == "turn"})
+    ids = {hit.passage.turn or "" for hit in hits if hit.passage.source == "turn"}
+    shared = book.told(lambda kept: kept.shared(ids))
     return [_named(hit) if hit.passage.source == "turn" and hit.passage.turn in shared else hit for hit in hits]
 
 

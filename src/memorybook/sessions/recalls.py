@@ -231,7 +231,7 @@ def _session(
     context: Context, words: str, limit: int | None, without: str | None, *, asked: bool = False
 ) -> Recollection:
     one, reason = session_list.chosen(context, words, without=without, asked=asked)
-    turns = context.book.transcripts.turns(one.uuid, last=limit)
+    turns = context.book.told(lambda kept: kept.turns(one.uuid, last=limit))
     said = tuple(session_list.said(turn) for turn in turns)
     degraded = () if turns else (NO_TURNS,)
     return Recollection(
@@ -368,7 +368,7 @@ def _own_words(context: Context, text: str, days: Sequence[Span], current: str |
         return None
 
     def said_in(session: Session) -> tuple[FoundTurn, ...]:
-        turns = context.book.transcripts.turns(session.uuid)
+        turns = context.book.told(lambda kept: kept.turns(session.uuid))
         own = (turn for turn in turns if turn.role in ("user", ""))
         return tuple(
             session_list.said(turn) for turn in own if not is_small(turn.text) and not asks_of_talks(turn.text)
@@ -439,9 +439,13 @@ def _alike(context: Context, text: str, without: str | None) -> Recollection | N
 
 def _shown(context: Context, found: Recollection, text: str, max_tokens: int) -> Recollection:
     """Make the recollection: places of its turns, and its block, in the language of the question or the turns."""
-    shared = context.book.transcripts.shared({turn.id for turn in found.turns})
+    fails = context.book.turns_fail if found.scene in ("history", "session") else ""  # else the search says it
+    ids = {turn.id for turn in found.turns}
+    shared = context.book.told(lambda kept: kept.shared(ids)) if ids else ()
     places = (f"turn:{one.session}/{one.id}" if one.id in shared else f"turn:{one.id}" for one in found.turns)
     found = found._replace(turns=tuple(one._replace(place=at) for one, at in zip(found.turns, places, strict=True)))
+    if fails:
+        found = found._replace(degraded=(*found.degraded, fails))
     texts = [text] if text else [*(one.summary for one in found.sessions), *(turn.text for turn in found.turns[:20])]
 
     def day(time: datetime | None) -> str:
@@ -584,7 +588,7 @@ def alike(context: Context, text: str, *, without: str | None) -> list[tuple[Ses
 
     As `search.evidence.relevance`, but every word counts the same. The session of the uuid `without` is left out.
     """
-    told = [each for each in context.book.transcripts.running(limit=MOST) if each[0].uuid != without]
+    told = [each for each in context.book.told(lambda kept: kept.running(limit=MOST)) if each[0].uuid != without]
     if not told:
         return []
     asked = query_words(text)

@@ -13,7 +13,7 @@ from itertools import islice
 from memorybook import locale
 from memorybook import validate as given
 from memorybook._light import TYPE_CHECKING, date, datetime, lazily, timedelta
-from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound
+from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound, Unavailable
 from memorybook.forget.tombstones import turns_without, untold, worth_telling
 from memorybook.formats import session_md
 from memorybook.model import Session, SessionSummary, Turn
@@ -51,7 +51,7 @@ def known_session(context: Context, uuid: str, path: str = "") -> Session | None
     """Return the session by uuid, else what the summary at `path` says of it; None if both are gone."""
     try:
         return context.book.transcripts.session(uuid)
-    except NotFound:
+    except (NotFound, Unavailable):
         page = _page(context, path) if path.startswith(FOLDER) else None
     return _only_told(path, page) if page is not None else None
 
@@ -81,13 +81,11 @@ def found(context: Context, session: Session, score: float = 0.0) -> FoundSessio
         session = known_session(context, session.uuid, session.path) or session
     page = _page(context, session.path) if session.path else None
     title = page.title or session.title if page is not None else ""
-    if page is None:  # what the transcripts have, else its own best sentences
-        session = untold(context, session)
-        page = SessionSummary(session=session.uuid, title=session.title, summary=session.summary)
-        if not session.summary:
-            turns = context.book.transcripts.turns(session.uuid, last=SUMMARIZED)
-            told = turns_without(turns, worth_telling(context, session.uuid, turns))
-            page = summarize(told, session=session, language=context.config.language)
+    if page is None:
+        try:
+            page = _made(context, session)
+        except Unavailable:  # nobody knows what of it was forgotten
+            page = SessionSummary(session=session.uuid, title="", summary="")
         title = page.title
     said = page.summary.casefold()
     decided = [f"- {each}" for each in page.decisions if each.casefold() not in said]
@@ -104,6 +102,20 @@ def found(context: Context, session: Session, score: float = 0.0) -> FoundSessio
         session.updated,
         _goes_on(session),
     )
+
+
+def _made(context: Context, session: Session) -> SessionSummary:
+    """What the transcripts have for a summary, else the session's own best sentences."""
+    session = untold(context, session)
+    if session.summary:
+        return SessionSummary(session=session.uuid, title=session.title, summary=session.summary)
+    turns = _last(context, session.uuid)
+    told = turns_without(turns, worth_telling(context, session.uuid, turns))
+    return summarize(told, session=session, language=context.config.language)
+
+
+def _last(context: Context, uuid: str) -> Sequence[Turn]:
+    return context.book.told(lambda kept: kept.turns(uuid, last=SUMMARIZED))
 
 
 def _goes_on(session: Session) -> bool:
@@ -136,7 +148,7 @@ def talked_in(context: Context, days: Days = (None, None), *, without: str | Non
     """
     for one in newest(context, days, without=without):
         named = one.title or one.summary
-        turns = () if named else context.book.transcripts.turns(one.uuid, last=SUMMARIZED)
+        turns = () if named else _last(context, one.uuid)
         said = [turn.text for turn in turns if turn.role in ("user", "")]
         empty = not turns and one.created == one.updated and not one.path
         if named or not (empty or (said and all(map(asks_of_talks, said)))):
@@ -149,7 +161,7 @@ def _merged(context: Context, since: str | None) -> Iterator[Session]:
     known: set[str] = set()
     told: list[Session] = []
     seen, size = 0, 16
-    while batch := context.book.transcripts.sessions(limit=seen + size, turn_ids=False)[seen:]:
+    while batch := _newest(context, seen + size)[seen:]:
         known.update(session.path for session in batch)
         told = sorted([*told, *_told_only(context, paths, known, utc_day(batch[-1].updated) or "")], key=_time)
         for session in batch:
@@ -161,6 +173,10 @@ def _merged(context: Context, since: str | None) -> Iterator[Session]:
             break
         seen, size = seen + size, 4 * size
     yield from sorted([*told, *_told_only(context, paths, known, since or "")], key=_time, reverse=True)
+
+
+def _newest(context: Context, limit: int) -> Sequence[Session]:
+    return context.book.told(lambda kept: kept.sessions(limit=limit, turn_ids=False))
 
 
 def _pages(context: Context) -> list[str]:
@@ -215,14 +231,21 @@ def uuid_of(context: Context, session: str | None) -> str | None:
 
 def turns_at(context: Context, places: Sequence[tuple[str, str, float]]) -> tuple[FoundTurn, ...]:
     """Return the turns at (session, id, score), in that order; missing ones are left out."""
-    find = context.book.transcripts.find
-    return tuple(said(turn, score) for session, id, score in places for turn in find(id, session))
+    return tuple(said(turn, score) for session, id, score in places for turn in _at(context, id, session))
+
+
+def _at(context: Context, id: str, session: str | None) -> Sequence[Turn]:
+    return context.book.told(lambda kept: kept.find(id, session))
 
 
 def beside(context: Context, found: Sequence[FoundTurn], most: int, *, without: str = "") -> list[FoundTurn]:
     """Return at most `most` turns next to the found ones in their session, the nearest to the best first."""
     session = found[0].session
-    turns = {turn.position: turn for turn in context.book.transcripts.turns(session) if turn.text.strip() != without}
+    turns = {
+        turn.position: turn
+        for turn in context.book.told(lambda kept: kept.turns(session))
+        if turn.text.strip() != without
+    }
     known = {turn.position for turn in found}
     places = [turn.position + step for reach in range(1, NEAR + 1) for turn in found for step in (reach, -reach)]
     near = [place for place in dict.fromkeys(places) if place in turns and place not in known]
@@ -234,7 +257,7 @@ def at_end(
 ) -> list[FoundTurn]:
     """Return at most `most` turns from the `start` or `end` of a session, in order, without the known ones."""
     places = {turn.position for turn in known}
-    turns = [turn for turn in context.book.transcripts.turns(session) if turn.text.strip() != without]
+    turns = [turn for turn in context.book.told(lambda kept: kept.turns(session)) if turn.text.strip() != without]
     turns = [turn for turn in turns if turn.position not in places]
     return [said(turn) for turn in (turns[:most] if end == "start" else turns[max(0, len(turns) - most) :])]
 
@@ -276,7 +299,7 @@ def chosen(context: Context, words: str, *, without: str | None = None, asked: b
         return told, ""
     try:
         return context.book.transcripts.session(words), ""
-    except NotFound as error:
+    except (NotFound, Unavailable) as error:
         unknown = error
     one, reason = _by_beginning(context, words), f"its uuid begins with {words!r}"
     if one is None:
@@ -290,6 +313,8 @@ def chosen(context: Context, words: str, *, without: str | None = None, asked: b
     if days:
         on = told_without(context, around(days), without)
         raise NotFound(f"nothing was said {on}, which is how {words!r} was understood") from unknown
+    if isinstance(unknown, Unavailable):
+        raise unknown
     raise locale.error(NotFound, f"{unknown.message_id}_nor_words", **unknown.values) from unknown
 
 
@@ -331,7 +356,7 @@ def told_without(context: Context, days: Days, without: str | None) -> str:
     book, (first, last) = context.book, days
     told = f"on {first}" if first == last else f"from {first} to {last}"
     began = None
-    with suppress(NotFound, Conflict):
+    with suppress(NotFound, Conflict, Unavailable):
         began = book.transcripts.session(without).created if without else None
     theirs = began is not None and str(book.day(began)) <= str(last) and str(first) <= str(book.day(book.now()))
     return f"{told} in other sessions" if theirs else told
@@ -433,7 +458,7 @@ def said_within(context: Context, days: Days, wanted: Iterable[Span] = ()) -> Ca
         if (first is None and last is None) or (well_inside and len(spoken) < 2):
             return True
         if passage.turn is not None and passage.source == "turn":
-            turns = context.book.transcripts.find(passage.turn, passage.session)
+            turns = _at(context, passage.turn, passage.session)
             day = next((_day(context, turn.time) for turn in turns if turn.time is not None), day)
         if day is None or (first is not None and day < first) or (last is not None and day > last):
             return False
