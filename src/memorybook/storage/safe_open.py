@@ -255,7 +255,7 @@ _NULS = b"\0" * 8  # what stands in blocks that were never written; a text has n
 
 
 def decoded(data: bytes) -> str:
-    """Decode a document: UTF-8, UTF-16 with its mark, or Chinese in GB 18030; NULs of a crash are dropped.
+    """Decode a document: UTF-8, UTF-16, or Chinese in GB 18030; NULs of a crash are dropped.
 
     Other bytes become lone surrogates and are written back as they were.
     """
@@ -266,8 +266,14 @@ def decoded(data: bytes) -> str:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         with suppress(UnicodeDecodeError):
             return data.decode("utf-16")
-    with suppress(UnicodeDecodeError):
-        return data.decode("utf-8")
+    if 4 * data.count(0) <= len(data):
+        with suppress(UnicodeDecodeError):
+            return data.decode("utf-8")
+    if 0 in data:  # UTF-16 without its mark: of both orders of bytes the one that has more spaces and line ends
+        read = [data.decode(f"utf-16-{order}", "replace") for order in ("le", "be")]
+        text = max(read, key=lambda text: text.count(" ") + text.count("\n"))
+        if not any(character in "\0\ufffd" for character in text):
+            return text
     with suppress(UnicodeDecodeError):  # as Chinese only if that makes words of its characters, not one here and there
         text = data.decode("gb18030")
         han = ["\u3000" <= character <= "\u9fff" or "\uff00" <= character <= "\uffef" for character in text]
