@@ -164,6 +164,7 @@ def test_what_a_model_failed_at_waits_and_is_tried_again(
     failed = shell("--book", empty, "memorize", talk, "--session", "standup")
     assert failed.code == 5
     assert "the model is down" in failed.err
+    assert "standup: waits, to be tried again" in failed.out
     assert shell("--book", empty, "memorize", "--retry").code == 5
     with memorybook.open(empty) as memory:
         assert memory.entries().total == 0

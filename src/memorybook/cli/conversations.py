@@ -122,7 +122,8 @@ def _shown_memorized(shown: dict[str, Any], page: Page) -> None:
     for found in shown["sessions"]:
         counts = [f"{found[name]} {name}" for name in _COUNTED if found[name]]
         counts += [f"{len(found['proposals'])} proposed"] if found["proposals"] else []
-        page.line(("strong", f"session {found['session']}: "), ("good", ", ".join(counts) or "nothing new"))
+        rest = "waits, to be tried again: memorybook memorize --retry" if found["queued"] else "nothing new"
+        page.line(("strong", f"session {found['session']}: "), ("good", ", ".join(counts) or rest))
         for each in found["memories"]:
             id = f"[{each['id']}] " if each["id"] else ""
             page.text(f"{each['action']:<13}{id}{each['text']}", "  ")
