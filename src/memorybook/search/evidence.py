@@ -60,9 +60,12 @@ class Weights(NamedTuple):
     about: float = 0.8
 
 
+_LOCAL = Weights(words=0.5, vector=0.5, answer=0.7, neighbour=0.15, session=0.3, coverage=0.9, moment=0.5)
+
 WEIGHTS: Mapping[str, Weights] = {
     "static": Weights(words=0.6, vector=0.4, about=0.7),
-    "local": Weights(words=0.5, vector=0.5, answer=0.7, neighbour=0.15, session=0.3, coverage=0.9, moment=0.5),
+    "local": _LOCAL,
+    "local/bge-small-en": _LOCAL._replace(unrelated=0.5),  # to it nothing is unlike anything else
     "multilingual": Weights(words=0.6, vector=0.4, across=True, unrelated=0.25, about=0.55),
     "remote": Weights(words=0.3, vector=0.7, answer=0.7, neighbour=0.15, session=0.3, coverage=0.9, moment=0.5),
     "": Weights(
@@ -78,13 +81,13 @@ WEIGHTS: Mapping[str, Weights] = {
         moment=0.4,
     ),
 }
-"""By kind of embedder, the part of its name before the slash; "" when the vector leg did not run."""
+"""By name of the embedder, or its kind, the part before the slash; "" when the vector leg did not run."""
 
 
 def weights_for(embedder: str | None, *, vector: float = 0.0, words: float = 0.0) -> Weights:
     """Return an embedder's weights by its name; `vector` and `words`, unless both 0, replace the shares of the legs."""
-    kind = (embedder or "").partition("/")[0]
-    weights = WEIGHTS.get(kind, WEIGHTS["remote"])
+    name = embedder or ""
+    weights = WEIGHTS.get(name) or WEIGHTS.get(name.partition("/")[0], WEIGHTS["remote"])
     if embedder and (vector or words):
         total = vector + words
         weights = weights._replace(vector=vector / total, words=words / total)
