@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from memorybook.prompt.inject import Injected
     from memorybook.protocols import LLM, Embedder, Function, Index, Progress
     from memorybook.results import Memorized
+    from memorybook.search.search import Reranker
     from memorybook.sessions.detect import Recall
     from memorybook.sessions.ingest import Ingested
     from memorybook.sessions.recall_block import Held, Recollection, Talks
@@ -1273,6 +1274,7 @@ def open(
         new_id=new_operation_id,
         zone=zone,
         weights=(config.hybrid_vector_weight, config.hybrid_text_weight),
+        rerank=_reranker() if config.rerank else None,
         degraded=degraded,
         claim=lambda: claimed(os.path.join(machine, "embedding.lock")),
     )
@@ -1282,6 +1284,12 @@ def open(
         config = config._replace(warnings=(*config.warnings, copied(found)))
     actor: Trust = "user" if door == "cli" else "agent"
     return Memory(Context(root, opened, config, door, actor, embedder, Models(llm), found, missing_ok))
+
+
+def _reranker() -> Reranker:
+    from memorybook.inference.local import CrossEncoder
+
+    return CrossEncoder()
 
 
 def _scan() -> Index:

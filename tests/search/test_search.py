@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybook.search.evidence import weights_for
-from memorybook.search.search import Found, Ranked, find, sentences, snippet
+from memorybook.search.search import RERANKED, Found, Ranked, Reranker, find, sentences, snippet
 from memorybook.search.types import Candidate, Candidates, Passage
 from memorybook.text.tokens import query_words, tokens
 
@@ -23,9 +24,15 @@ def _held(candidate: Candidate, idf: dict[str, float]) -> Candidate:
     return candidate._replace(holds=sum(1 << number for number, word in enumerate(idf) if word in words))
 
 
-def search(*candidates: Candidate, idf: dict[str, float], limit: int = 10, min_score: float = 0.0) -> Found:
+def search(
+    *candidates: Candidate,
+    idf: dict[str, float],
+    limit: int = 10,
+    min_score: float = 0.0,
+    rerank: Reranker | None = None,
+) -> Found:
     found = Candidates(tuple(_held(candidate, idf) for candidate in candidates), (), idf, None, "scan")
-    return find("q", found, weights_for(None), limit=limit, min_score=min_score, strength=lambda _: 0.0)
+    return find("q", found, weights_for(None), limit=limit, min_score=min_score, strength=lambda _: 0.0, rerank=rerank)
 
 
 def test_a_threshold_cuts_by_relevance_and_says_how_many() -> None:
@@ -210,3 +217,24 @@ def test_sentences_end_where_a_pattern_would_end_them(text: str) -> None:
     assert sentences(text) == [
         piece for piece in re.findall(r"[^\n.!?。！？；]*(?:[.!?。！？；]+|\n|$)", text) if piece
     ]
+
+
+# --- reranking -----------------------------------------------------------------------------------
+
+
+def test_a_reranker_has_a_say_in_the_order_of_the_best_alone() -> None:
+    texts = [f"apple number {number}" for number in range(RERANKED + 5)]
+    given = [Candidate(passage(text), 9.0 - place / 10, None) for place, text in enumerate(texts)]
+    read: list[str] = []
+
+    def fourth_first(_: str, best: Sequence[str]) -> list[float]:
+        read.extend(best)
+        return [float(text == texts[3]) for text in best]
+
+    plain = search(*given, idf={"apple": 6.0}, limit=30)
+    asked = search(*given, idf={"apple": 6.0}, limit=30, rerank=fourth_first)
+    assert read == texts[:RERANKED]
+    assert [hit.passage.text for hit in asked.hits] == [texts[3], *texts[:3], *texts[4:]]
+    assert [hit.score for hit in asked.hits] == sorted((hit.score for hit in asked.hits), reverse=True)
+    assert {hit.relevance for hit in asked.hits} == {hit.relevance for hit in plain.hits}
+    assert search(*given, idf={"apple": 6.0}, limit=30, rerank=lambda *_: None).hits == plain.hits

@@ -21,7 +21,7 @@ from memorybook._light import (
     tzinfo,
 )
 from memorybook.book import fade
-from memorybook.errors import Conflict, InvalidInput, MissingDocument, Unavailable
+from memorybook.errors import Conflict, EmbedderFailed, InvalidInput, MissingDocument, Unavailable
 from memorybook.search.evidence import weights_for
 from memorybook.search.search import find
 from memorybook.search.types import Answer, Passage, Query, SyncReport
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from memorybook.formats.memory_md import MemoryDocument
     from memorybook.model import Change, Discarded, Entry, Operation, Patch
     from memorybook.protocols import Documents, Index, Journal, Progress, Transcripts
+    from memorybook.search.search import Reranker
     from memorybook.search.types import Candidates
 
     T = TypeVar("T")
@@ -96,8 +97,9 @@ class Book:
     """An open book over its parts; safe to share between threads.
 
     `fallback` makes the index that answers when `index` cannot; `zone` says which day a note belongs to; `weights` are
-    shares of the (vector, words) legs, (0, 0) the embedder's own; `degraded` says what is less than configured on
-    opening. `background`: whether a thread embeds what waits after a search or a sync.
+    shares of the (vector, words) legs, (0, 0) the embedder's own; `rerank` has a say in the order of the best hits;
+    `degraded` says what is less than configured on opening. `background`: whether a thread embeds what waits after a
+    search or a sync.
     """
 
     def __init__(
@@ -112,6 +114,7 @@ class Book:
         new_id: Callable[[datetime], str],
         zone: tzinfo | None,
         weights: tuple[float, float] = (0.0, 0.0),
+        rerank: Reranker | None = None,
         degraded: Sequence[str] = (),
         claim: Claim | None = None,
     ) -> None:
@@ -125,6 +128,7 @@ class Book:
         self.new_id = new_id
         self.zone = zone
         self._weights = weights
+        self._rerank = rerank
         self._degraded = tuple(degraded)
         self._claim = claim
         self._embedding: Embedding | None = None
@@ -204,6 +208,16 @@ class Book:
             self._searches.pop()
         self._wake(report)
         vector, words = self._weights
+        failed: list[str] = []
+        own = self._rerank
+
+        def rerank(question: str, texts: Sequence[str]) -> Sequence[float] | None:
+            try:
+                return own(question, texts) if own is not None else None
+            except EmbedderFailed as error:
+                failed.append(f"the best hits were not read again: {error}")
+                return None
+
         weights = weights_for(candidates.embedder, vector=vector, words=words)
         found = find(
             query.text,
@@ -214,10 +228,11 @@ class Book:
             strength=self._strength_today(),
             today=self.day(self.now()),
             keep=keep,
+            rerank=rerank if own is not None else None,
             explain=explain,
         )
         apart = "" if found.has_relevant else self._in_another_language(query, candidates)
-        reasons = (*self.degraded, *report.degraded, *candidates.degraded, *filter(None, [apart]))
+        reasons = (*self.degraded, *report.degraded, *candidates.degraded, *failed, *filter(None, [apart]))
         degraded = together(reasons, self.faults())
         state = {
             "fresh": not report.degraded,  # what sync could not bring in

@@ -186,6 +186,7 @@ class Config(NamedTuple):
         fts_enabled, vector_enabled: Legs of a search.
         sqlite_vec_extension_path: A sqlite-vec library to load; "" none.
         hybrid_vector_weight, hybrid_text_weight: >= 0; both 0 are the embedder's own.
+        rerank: Whether a cross-encoder reads the best 20 of each search.
         max_results: 1..200.
         min_score: Least relevance, 0..1.
         provider: `tiered`, `flat` or `agentic`.
@@ -215,6 +216,7 @@ class Config(NamedTuple):
     sqlite_vec_extension_path: str = ""
     hybrid_vector_weight: float = 0.0
     hybrid_text_weight: float = 0.0
+    rerank: bool = False
     max_results: int = 10
     min_score: float = 0.0
     provider: str = "tiered"

