@@ -14,6 +14,7 @@ from memorybook._light import (
     Sequence,
     date,
     datetime,
+    tzinfo,
 )  # fmt: skip
 from memorybook.book.book import Book, closed
 from memorybook.config.project import copied, keep, locate
@@ -1259,11 +1260,6 @@ def open(
     embedder = (embedder or _embedder(config, machine)) if hybrid else None
     index, degraded = _index(config, machine, embedder)
     documents = DirectoryDocuments(root)
-    zone = None
-    if config.timezone != "local":
-        from zoneinfo import ZoneInfo
-
-        zone = ZoneInfo(config.timezone)
     opened = Book(
         documents=documents,
         transcripts=open_transcripts(machine, kept.db_path, kept.url, kept.auth_token, prepare=documents.prepare),
@@ -1272,7 +1268,7 @@ def open(
         fallback=_scan,
         clock=clock or (lambda: datetime.now(UTC)),
         new_id=new_operation_id,
-        zone=zone,
+        zone=_zone(config.timezone),
         weights=(config.hybrid_vector_weight, config.hybrid_text_weight),
         rerank=_reranker() if config.rerank else None,
         degraded=degraded,
@@ -1284,6 +1280,14 @@ def open(
         config = config._replace(warnings=(*config.warnings, copied(found)))
     actor: Trust = "user" if door == "cli" else "agent"
     return Memory(Context(root, opened, config, door, actor, embedder, Models(llm), found, missing_ok))
+
+
+def _zone(name: str) -> tzinfo | None:
+    if name == "local":
+        return None
+    from zoneinfo import ZoneInfo
+
+    return ZoneInfo(name)
 
 
 def _reranker() -> Reranker:
