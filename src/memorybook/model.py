@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
@@ -110,7 +110,7 @@ class Entry:
     def said_on(self) -> date | None:
         """UTC day it was said or written; None if it rests on what was said or imported without a time."""
         if self.created is not None:
-            return self.created.date()
+            return self.created.astimezone(UTC).date()
         return None if (self.source or "").startswith(("turn:", "import:")) else self.last_activated
 
     @property

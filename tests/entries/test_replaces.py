@@ -230,7 +230,7 @@ def test_a_correction_of_something_else_leaves_it_alone(old: str, new: str, quot
     ],
 )
 def test_what_says_another_value_of_the_same_thing_outdates_it(old: str, new: str, is_gone: bool) -> None:
-    assert bool(outdated(replace(told(new), changes=True), [known("a", old)])[0]) is is_gone
+    assert bool(outdated(replace(told(new), changes=True), [known("a", old)])) is is_gone
 
 
 @pytest.mark.parametrize(
@@ -252,20 +252,5 @@ def test_what_says_another_value_of_the_same_thing_outdates_it(old: str, new: st
     ],
 )  # fmt: skip
 def test_what_differs_in_two_ways_is_another_thing(old: str, another: str, same: str) -> None:
-    found = [outdated(replace(told(new), changes=True), [known("a", old)])[0] for new in (another, same)]
+    found = [outdated(replace(told(new), changes=True), [known("a", old)]) for new in (another, same)]
     assert [[one.text for one in gone] for gone in found] == [[], [old]]
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "plain"),
-    [
-        ("The room for the choir is 214.", "The choir has moved to another room, 109.", True),
-        ("The oven runs 15 degrees hot.", "The oven got a new thermostat, it is exact now.", False),
-        ("The user can't eat lactose, and Tom hates mushrooms.", "Tom likes mushrooms after all.", False),
-        ("We go to Lyon over Christmas.", "Change of plan, Lyon is off, we visit my mother in Ghent instead.", False),
-        ("国画课在周二和周四。", "国画课挪了，礼拜一跟礼拜三。", True),
-        ("不吃葱。咖啡只喝美式。", "咖啡不喝了，心慌。", False),
-    ],
-)
-def test_a_change_is_plain_where_it_says_so_of_all_that_was_said(old: str, new: str, plain: bool) -> None:
-    assert outdated(replace(told(new), changes=True), [known("a", old)]) == ([known("a", old)], plain)

@@ -205,3 +205,17 @@ def test_a_document_takes_along_the_entries_that_rest_on_it(memory: Memory) -> N
     for unknown in ("projects/a.md", "MEMORY.md", "../../etc/passwd"):
         with pytest.raises(NotFound, match="nothing in this book comes from"):
             forget(memory.context, source=unknown)
+
+
+@pytest.mark.parametrize(
+    ("said", "query"),
+    [("My dentist appointment is on Friday.", "dentist appointment"), ("我下周五看牙医。", "看牙医")],
+)
+def test_the_day_of_what_is_forgotten_goes_with_it(memory: Memory, said: str, query: str) -> None:
+    memory.process_session_end([{"role": "user", "content": said}], session_id="s1")
+    [entry] = memory.book.entries()
+    [day] = re.findall(r"\d{4}-\d\d-\d\d", entry.text)
+    memory.forget(query=query)
+    memory.purge(forgotten=True)
+    assert memory.book.entries() == []
+    assert all(day.encode() not in data for data in files(memory.root).values())

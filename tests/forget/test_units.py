@@ -18,6 +18,14 @@ def test_clauses_are_all_of_a_text(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    ["The dentist is on Friday. (2026-12-04)", "It starts at 6 p.m.? (2026-12-04)", "牙医在周五。（2026-12-04）"],
+)
+def test_the_day_behind_a_statement_is_part_of_it(text: str) -> None:
+    assert [one.text for one in units(f"{text} I like tea.")] == [text, "I like tea."]
+
+
+@pytest.mark.parametrize(
     ("mine", "theirs"),
     [
         ("I'm allergic to hazelnuts.", "The user is allergic to hazelnuts"),

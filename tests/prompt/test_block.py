@@ -124,6 +124,15 @@ def test_of_two_talks_on_one_day_the_later_is_told_first_however_they_are_ranked
         assert texts == ["No, on Friday now.", "The supplier is Bob.", "It comes on Wednesday."]
 
 
+def test_turns_of_a_talk_stand_in_its_order_whatever_their_clocks_say() -> None:
+    first, second = said("The key is under the pot.", at=1, time="10:00:00"), said("It is in the shed.", at=2)
+    third = said("No, Ann has it.", at=3, time="09:00:00")
+    lines = told(made(first, second, third).text)
+    assert [line.partition("User: ")[2] for line in lines] == [
+        "No, Ann has it.", "It is in the shed.", "The key is under the pot.",
+    ]  # fmt: skip
+
+
 # --- each statement once -------------------------------------------------------------------------
 
 

@@ -135,6 +135,26 @@ def test_what_was_perhaps_replaced_is_told_with_its_day_below_what_may_be_true_n
     assert hidden not in told(text)[lines[old]]
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "asked"),
+    [
+        ("Bus 12 leaves at 8:10.", "Bus 12 now leaves at 8:25, for the bridge by the mill is closed until spring.",
+         "What should I cook tonight?"),
+        ("房租是每月三千元。", "房租现在涨到三千五百元了，房东说是因为换了新的锅炉和窗户。", "今晚做什么菜？"),
+    ],
+)  # fmt: skip
+def test_the_old_is_not_told_where_there_is_no_room_for_the_new(memory: Memory, old: str, new: str, asked: str) -> None:
+    for day, text in enumerate((old, new), 1):
+        message = {"role": "user", "content": text, "timestamp": f"2026-02-0{day}T10:00:00Z"}
+        memory.process_session_end([message], session_id=f"s{day}")
+    tight, wide = (memory.recall(asked, max_tokens=size).text for size in (85, 500))
+    assert old not in tight
+    assert number(wide, new) < number(wide, old)
+    for size in range(70, 300, 5):
+        text = memory.recall(asked, max_tokens=size).text
+        assert new in text or old not in text
+
+
 def test_a_merged_entry_is_not_told_as_a_change(memory: Memory) -> None:
     short = memory.remember("The user likes tea.").known.entry
     long = memory.remember("The user likes tea in the morning.").known.entry

@@ -351,7 +351,6 @@ def test_a_turn_is_found_under_the_summary_of_its_session() -> None:
         speaker="Bob",
         role="user",
         position=3,
-        time="00:00:00",
     )
 
 

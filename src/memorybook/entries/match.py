@@ -289,8 +289,9 @@ class Ledger:
             self._propose(kind, candidate, (*adding, *replacing), asked)
         elif self.conflicts != "keep_both":
             self._supersede(candidate, made, standing, reason, new=known is None)
-            for one in standing if not plain else ():
-                self.update(one.id, {"links": _joined(one.links, [made.id])}, reason)
+            for one in standing:
+                links = _joined([id for id in one.links if id != made.id], () if plain else [made.id])
+                self.update(one.id, {"links": links} if links != one.links else {}, reason)
         elif known is None:
             made = self._add(candidate, replace(made, links=_joined(made.links, ids)))
             self._decide("created", made.id, candidate, reason, "both kept")
@@ -507,14 +508,13 @@ def match(
         if known is not None:
             known += leaning
             changed = {one.id: why for one in known if (why := replaces(candidate, one)) is not None}
-            gone, plain = [one for one in known if one.id in changed], True
-            if not gone:
-                gone, plain = outdated(candidate, known)
+            gone = [one for one in known if one.id in changed] or outdated(candidate, known)
             if gone:
                 reason = changed.get(gone[0].id, "says what is so now")
                 if candidate.leans or any(one in leaning for one in gone):
                     candidate = replace(candidate, content=with_before(candidate.content, gone))
-                ledger.replace(candidate, [one for one in gone if one not in leaning], reason, plain=plain)
+                gone = [one for one in gone if one not in leaning]
+                ledger.replace(candidate, gone, reason, plain=bool(changed))
             elif candidate.leans:
                 leaning.append(ledger.entry_of(candidate))
             else:

@@ -554,17 +554,15 @@ NOW_SO = rf"{CHANGED}|了(?=[，,。！!；;\s]|$)"
 """The same, with what says in Chinese no more than that it is so by now."""
 
 
-def outdated(candidate: Candidate, entries: Iterable[Entry]) -> tuple[list[Entry], bool]:
-    """Find the entries whose point a statement takes up, at most two, and whether it plainly takes their place.
+def outdated(candidate: Candidate, entries: Iterable[Entry]) -> list[Entry]:
+    """Find the entries whose point a statement takes up, at most two: they may still be true in part.
 
     It says that something is not as it was, or gives another measure of the same thing: 退房十一点, 退房十二点. They
     share its rarest words. What differs in two ways is another thing: the rent of flat 3, 900 euros; the rent of flat
-    5, 1,200 euros. Plain is only what says in one clause that something changed, with a third of the words of that
-    clause or of the entry, where the entry is one sentence: of others both may be true in part.
-    What leans on another statement is taken for a change only where it says so.
+    5, 1,200 euros. What leans on another statement is taken for a change only where it says so.
     """
     if not candidate.changes or candidate.category == "todo":
-        return [], False
+        return []
     content, chinese = candidate.content, is_chinese(candidate.content)
     own = {f"turn:{id}" for id in candidate.turn_ids}
     known = [one for one in entries if one.source not in own and _may_speak_of(candidate, one)]
@@ -580,26 +578,12 @@ def outdated(candidate: Candidate, entries: Iterable[Entry]) -> tuple[list[Entry
         tries.append((subject_of(content), 0.5 if chinese else 1.0, measured))
     if marked:
         tries.append((subject_of(content), 1.0, known))
-    for number, (point, least, among) in enumerate(tries):
+    for point, least, among in tries:
         scores = {one.id: sum(1 / spread[word] for word in point & points[one.id]) for one in among}
         best = max(scores.values(), default=0.0)
         if best >= least:
-            found = [one for one in among if scores[one.id] >= 0.9 * best][:2]
-            said = subject_of(marked)
-            plain = bool(marked) and not number and all(_is_plain(said, points[one.id], one.text) for one in found)
-            return found, plain
-    return [], False
-
-
-def _is_plain(said: frozenset[str], point: frozenset[str], known: str) -> bool:
-    """Whether a clause shares a third of its words with a statement of one sentence, or of the statement's."""
-    if compiled(_SECOND).search(known.rstrip(" .。!！")):
-        return False
-    return len(said & point) * 3 >= min(len(said), len(point)) > 0
-
-
-_SECOND = r"[.!?;]\s|[。！？；]|, (?:and|but) "
-"""Where a second statement begins."""
+            return [one for one in among if scores[one.id] >= 0.9 * best][:2]
+    return []
 
 
 def with_before(content: str, gone: Iterable[Entry]) -> str:
@@ -622,8 +606,18 @@ def _differ(one: str, other: str) -> set[str]:
         found = found - _TIMES | {_DAY if found & _TIMES - {""} else ""}
     first, second = _names(one), _names(other)
     found |= {_NAME} if first - second and second - first else set()
-    whose = [words(owner["who"]) - _USER for owner in map(compiled(_OWNER).match, (one, other)) if owner is not None]
-    return found | ({_NAME, _OWNED} if len(whose) == 2 and whose[0] != whose[1] else set())
+    whose = [squeezed(owner["who"]) for owner in map(compiled(_OWNER).match, (one, other)) if owner is not None]
+    if len(whose) == 2 and whose[0] not in whose[1] and whose[1] not in whose[0]:
+        found |= {_NAME, _OWNED}  # in two ways by itself
+    return found
+
+
+_DAY, _NAME, _OWNED = "day of the calendar", "name or month", "owner"
+_TIMES = {"", "am", "pm", "o'clock", "点", _DAY}
+_OWNER = (
+    r"(?i)(?P<who>(?:the )?(?:user's )?(?!this|next|last|today|tomorrow|\w+day)[\w-]+(?: [\w-]+)?(?='s )"
+    r"|(?![今明去本上下])(?:(?!是)[^,.;，。；\s]){1,6}?(?=的))"
+)
 
 
 @lru_cache(maxsize=20_000)
@@ -631,12 +625,6 @@ def _names(text: str) -> frozenset[str]:
     """Return names in a text, and months named without a day."""
     months = (str(date.month) for date in named(text) if date.day is None)
     return frozenset((*map(squeezed, names_in(text, ())), *months))
-
-
-_DAY, _NAME, _OWNED = "day of the calendar", "name or month", "owner"
-_TIMES = {"", "am", "pm", "o'clock", "点", _DAY}
-_OWNER = r"(?P<who>[^,.;，。；]{1,40}?(?='s )|(?:(?!是)[^,.;，。；]){1,12}?(?=的))"
-_USER = words("the user user's my 用户 我")
 
 
 @lru_cache(maxsize=20_000)
@@ -676,7 +664,10 @@ def _may_speak_of(candidate: Candidate, entry: Entry) -> bool:
     )
 
 
-_OTHER = r"(?:The user's (?:\w+ )?(?P<who>[\w-]+)(?! (?:is|are) )|用户的(?P<whose>[^\s，是的]{1,2}[A-Za-z-]*))"
+_OTHER = (
+    r"(?:The user's (?:(?:new|old|older|elder|younger|best|first|second) )?(?P<who>[\w-]+)\b(?! (?:is|are) )"
+    r"|用户的[新老旧大小]?(?P<whose>[^\s，是的]{1,2}[A-Za-z-]*))"
+)
 """Who a text speaks of that is not the user: somebody or something of theirs."""
 
 

@@ -65,7 +65,10 @@ def _sentences(text: str) -> Iterator[tuple[int, int]]:
         yield start, len(text)
 
 
-_END = r"[。！？；!?]+[”’」』）)\"']*\s*|(?P<dot>\.)[.\"')\]]*(?:\s+|$)|…+\s*|\n+"
+_DATED = r"\s*[(（]\d{4}-\d\d-\d\d[)）]\s*"
+"""The day that stands behind a statement: it is told of nothing else."""
+
+_END = rf"[。！？；!?]+[”’」』）)\"']*(?:{_DATED}|\s*)|(?P<dot>\.)[.\"')\]]*(?:{_DATED}|\s+|$)|…+\s*|\n+"
 _ABBREVIATED = r"(?:\b(?:[Mm]rs?|[Mm]s|[Dd]r|[Ss]t|e\.g|i\.e|vs|no|No|approx)|(?:^|\s)[A-Z])\.$"
 
 

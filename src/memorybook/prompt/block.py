@@ -306,7 +306,7 @@ class _Lines:
         cost = sum(map(_cost, new.values())) - sum(_cost(self.told[known]) for known in replaced)
         if cost > self.room:
             self.missed += 1
-            self._refused.update(group if len(group) > 1 else ())
+            self._refused.update(group)
             return
         self._before.append(self.told)
         self.told = {known: line for known, line in self.told.items() if known not in replaced} | new
@@ -404,18 +404,26 @@ class _Lines:
     def printed(self) -> list[str]:
         """The lines, newest first, undated ones last; of a day people's words before an assistant's and summaries.
 
-        What was remembered of a turn comes before it: it may hold what was said later.
+        Turns of a session stand in its order, whatever their clocks say. What was remembered of a turn comes before
+        it: it may hold what was said later.
         """
         first: dict[str | None, int] = {}
         for number in sorted(self.told):
             first.setdefault(self._hits[number].passage.session, number)
+        said_by: dict[tuple[str | None, str | None], str] = {}
+        times: dict[int, str] = {}
+        for number in sorted(self.told, key=lambda number: self._hits[number].passage.position):
+            p = self._hits[number].passage
+            times[number] = p.time
+            if p.position >= 0:
+                times[number] = said_by[p.session, p.date] = max(p.time, said_by.get((p.session, p.date), ""))
 
         def place(number: int) -> tuple[str, bool, str, bool, int, int, bool, int]:
             p = self._hits[number].passage
             at = p.position if p.position >= 0 or p.source != "entry" else LATEST
             said = p.role != "assistant" and p.source != "summary"
             now = p.state != "superseded"
-            return (p.date or "", said, p.time, now, -first[p.session], at, p.source == "entry", -number)
+            return (p.date or "", said, times[number], now, -first[p.session], at, p.source == "entry", -number)
 
         return [self.told[number] for number in sorted(self.told, key=place, reverse=True)]
 

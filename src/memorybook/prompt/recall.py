@@ -89,7 +89,7 @@ def recall(
         chosen.groups() if more is None else _with(chosen, beside, more, page.document, answer.hits),
         [
             Fact(p.entry or "", p.text, p.date or "", p.pinned, p.entry in first, (p.session, p.turn))
-            for p in (entry_passage(one, "MEMORY.md") for one in always)
+            for p in map(entry_passage, always)
         ],
         handwritten(written, answer.hits, room=room, most=max_tokens, more=wording.more),
         language=language,

@@ -146,9 +146,7 @@ class Selection:
         while some := list(islice(told, PLACED)):
             self._talks.read(hit.passage for _, hit in some)
             for number, hit in some:
-                shown = self._shown(hit, number)
-                newer = _newer(shown, self._replaced, self._entries)
-                yield self._group(shown, [*_required(shown, self._talks), *newer])
+                yield self._with_required(self._shown(hit, number))
 
     def _but_documents(
         self, groups: Iterable[tuple[int, ...]], documents: list[tuple[int, ...]]
@@ -162,13 +160,19 @@ class Selection:
     def _following(self, best: Sequence[Hit]) -> Iterator[tuple[int, ...]]:
         for hit in best:
             for after in self._talks.after(hit, self._without):
-                yield self._group(after, _required(after, self._talks))
+                yield self._with_required(after)
+
+    def _with_required(self, hit: Hit) -> tuple[int, ...]:
+        newer = _newer(hit, self._replaced, self._entries)
+        return self._group(hit, [*_required(hit, self._talks), *newer])
 
     def _said_lately(self) -> Iterator[tuple[int, ...]]:
-        for passage in self._latest():
+        said = list(self._latest())
+        self._talks.read(said)
+        for passage in said:
             hit = _beside(Hit(passage, 0.0, 0.0, passage.text), passage)
             if may_be_told(passage) and self._tells(hit):
-                yield (self._number(hit),)
+                yield self._with_required(hit)
 
     def _tells(self, hit: Hit) -> bool:
         passage = hit.passage
@@ -259,10 +263,9 @@ def _asked_lines(
 def _outdated(entries: Iterable[Entry]) -> AbstractSet[tuple[frozenset[str], bool]]:
     """What superseded entries say that no other one says: their words, and whether they negate."""
     said: dict[bool, set[tuple[frozenset[str], bool]]] = {True: set(), False: set()}
-    known = {entry.id: entry for entry in entries}
-    for entry in known.values():
+    for entry in entries:
         text = undated(entry.text)[0]
-        said[entry.superseded_by is not None and not _is_doubtful(entry, known)].add((words_of(text), negates(text)))
+        said[entry.superseded_by is not None and not _is_doubtful(entry)].add((words_of(text), negates(text)))
     return {each for each in said[True] - said[False] if each[0]}
 
 
@@ -281,7 +284,7 @@ def current(hits: Sequence[Hit], entries: Mapping[str, Entry], wording: Wording)
             order.append(hit)
             continue
         now = latest(entry, entries, plain=True)
-        if now.superseded_by and not _is_doubtful(now, entries):
+        if now.superseded_by and not _is_doubtful(now):
             order.append(hit._replace(snippet=wording.outdated.format(hit.snippet)))
             continue
         known, before = best.get(now.id, (hit, ""))
@@ -302,16 +305,16 @@ def latest(entry: Entry, entries: Mapping[str, Entry], *, plain: bool = False) -
     """
     seen = {entry.id}
     while (then := entries.get(entry.superseded_by or "")) is not None and then.id not in seen:
-        if plain and _is_doubtful(entry, entries):
+        if plain and _is_doubtful(entry):
             break
         seen.add(then.id)
         entry = then
     return entry
 
 
-def _is_doubtful(entry: Entry, entries: Mapping[str, Entry]) -> bool:
-    """Whether it is not plain that an entry was replaced: it is linked with what did, which is there."""
-    return entry.superseded_by in entries and entry.superseded_by in entry.links
+def _is_doubtful(entry: Entry) -> bool:
+    """Whether it is not plain that an entry was replaced: it is linked with what did."""
+    return entry.superseded_by in entry.links
 
 
 def _was_true(entry: Entry, now: Entry) -> bool:
@@ -331,14 +334,10 @@ def _alike(entry: Entry, now: Entry) -> bool:
 def _as_now(hit: Hit, before: str, now: Entry, previously: str) -> Hit:
     passage = hit.passage
     if passage.entry != now.id:
-        passage = _passage_of(now)
+        passage = entry_passage(now)
     before = "" if normalise(before) in normalise(passage.text) else " ".join(before.split())
     text = passage.text if not before else previously.format(passage.text, before)
     return hit._replace(passage=passage, snippet=text if before or passage is not hit.passage else hit.snippet)
-
-
-def _passage_of(entry: Entry) -> Passage:
-    return entry_passage(entry, "MEMORY.md")
 
 
 def _newer(hit: Hit, replaced: Replaced, entries: Mapping[str, Entry]) -> Iterator[Hit]:
@@ -347,7 +346,7 @@ def _newer(hit: Hit, replaced: Replaced, entries: Mapping[str, Entry]) -> Iterat
     told = [entries[id] for id in (passage.entry or "",) if id in entries]
     told += replaced.get((passage.session, passage.turn or ""), ()) if passage.source == "turn" else ()
     for now in [latest(entry, entries) for entry in told]:
-        if now.id != passage.entry and now not in told and may_be_told(newer := _passage_of(now)):
+        if now.id != passage.entry and now not in told and may_be_told(newer := entry_passage(now)):
             yield Hit(newer, hit.score, hit.relevance, now.text)
 
 

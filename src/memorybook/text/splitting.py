@@ -39,13 +39,13 @@ def turn_passage(session: Session, turn: Turn) -> Passage:
         turn.speaker or turn.role,
         turn.role,
         turn.position,
-        time,
+        time if turn.time else "",
         False,
         2 if only_asks(turn.text) else int(is_question(turn.text)),
     )
 
 
-def entry_passage(entry: Entry, path: str, lines: tuple[int, int] = (0, 0)) -> Passage:
+def entry_passage(entry: Entry, path: str = "MEMORY.md", lines: tuple[int, int] = (0, 0)) -> Passage:
     """Return an entry as a passage; without `lines` it names none."""
     filed = (entry.group or "", ", ".join([*entry.tags, *entry.entities]))
     return Passage(
@@ -389,8 +389,8 @@ def _note(path: str, day: date | None, number: int, line: str) -> Passage | None
         return None
     filed = ", ".join(filter(None, (note.kind, *note.tags))) if note.kind or note.tags else ""
     said = note.text if note.text.strip() else ""
-    written = _utc(note.time)[1]
-    return Passage(path, number, number, said, "note", filed, (day or note.time.date()).isoformat(), time=written)
+    on, time = (day or note.time.date()).isoformat(), _utc(note.time)
+    return Passage(path, number, number, said, "note", filed, on, time=time[1] if time[0] == on else "")
 
 
 def _session(path: str, text: str) -> Iterator[Passage]:
