@@ -72,11 +72,12 @@ _FIGURES = r"[\d.,:]+"
 
 
 def kinds_of_bytes(gone: str) -> set[bytes]:
-    """The text as files may hold it, in lower case; of figures no UTF-16, which arrays of small numbers may be."""
+    """The text as files may hold it, in lower case, as patterns; figures stand alone, for times and ids hold some."""
+    if re.fullmatch(_FIGURES, gone):
+        return {_pattern(gone).encode()}
     texts = (gone, gone.lower())
-    encodings = ("utf-8", "utf-16-le", "utf-16-be") if not re.fullmatch(_FIGURES, gone) else ("utf-8",)
-    found = {text.encode(encoding).lower() for text in texts for encoding in encodings}
-    return found | {json.dumps(text)[1:-1].encode().lower() for text in texts}
+    found = {text.encode(encoding).lower() for text in texts for encoding in ("utf-8", "utf-16-le", "utf-16-be")}
+    return {re.escape(kind) for kind in found | {json.dumps(text)[1:-1].encode().lower() for text in texts}}
 
 
 def holding(folder: Path, beside: Distractor, gone: Sequence[str]) -> list[str]:
@@ -87,7 +88,8 @@ def holding(folder: Path, beside: Distractor, gone: Sequence[str]) -> list[str]:
         before = beside.folder / books.BOOK / name
         here = path.read_bytes().lower()
         there = before.read_bytes().lower() if before.is_file() else b""
-        if any(here.count(kind) > there.count(kind) for each in gone for kind in kinds_of_bytes(each)):
+        kinds = [re.compile(kind) for each in gone for kind in kinds_of_bytes(each)]
+        if any(len(kind.findall(here)) > len(kind.findall(there)) for kind in kinds):
             found.append(str(name))
     return found
 
