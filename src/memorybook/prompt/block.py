@@ -306,7 +306,7 @@ class _Lines:
         cost = sum(map(_cost, new.values())) - sum(_cost(self.told[known]) for known in replaced)
         if cost > self.room:
             self.missed += 1
-            self._refused.update(group)
+            self._refused.update(group if len(group) > 1 else ())
             return
         self._before.append(self.told)
         self.told = {known: line for known, line in self.told.items() if known not in replaced} | new
