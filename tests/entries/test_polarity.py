@@ -39,6 +39,7 @@ AGREEING = table("""
         Nothing lands on main before lint is green → Code lands on main only once lint is green.
         I never said I don't like jazz, I love jazz. → The user loves jazz.
         We picked Lisbon. No wait, Seville. → The user goes to Seville instead of Lisbon.
+        Speak in km, miles mean nothing to me → Ann wants kilometres, not miles.
         never touch the semicolons → Marguerite wants her semicolons left alone.
         别忘了我对青霉素过敏 → 用户对青霉素过敏。 ¦ 咖啡戒了，改喝茶 → 用户不再喝咖啡，改喝茶。
         不要在周五部署 → 周五不部署。 ¦ 我不是不喜欢猫，是对猫过敏 → 用户对猫过敏。

@@ -666,7 +666,7 @@ _MARKS: tuple[tuple[str, str], ...] = (
         " ",
     ),
     (
-        r"\b(?:left alone|never again|no more|no way|no thanks)\b"
+        r"\b(?:left alone|never again|no more|no way|no thanks|(?:mean|do)(?:s|es)? nothing)\b"
         rf"|(?:\b(?:is|are|was)|['’]s) (?:over|out|off|done|gone|history){_DONE}"
         rf"|(?:取消|作废|戒|停[了止用掉做更订打吃喝练]?|退[了掉出])[了吧啊呢的吗]*{_DONE}"
         rf"|(?:{_NO})(?=[\u3400-\u9fff]?[了的吧啊呢吗过着]*{_DONE})",
