@@ -173,7 +173,10 @@ class Memory:
         if not self._there.config.enabled:
             return self._nothing(least)
         unknown = self._unknown(session) if session else None
-        answer = self.book.search(asked, limit=limit, min_score=least, explain=explain)
+        by_words = self.context.door == "cli" and getattr(self.context.embedder, "slow", False)
+        answer = self.book.search(asked._replace(meaning=not by_words), limit=limit, min_score=least, explain=explain)
+        if by_words and not answer.has_relevant:  # then the embedder is worth the time that it takes to load
+            answer = self.book.search(asked, limit=limit, min_score=least, explain=explain)
         if unknown and not answer.hits:
             raise unknown
         if any(hit.passage.state == "superseded" for hit in answer.hits):

@@ -602,6 +602,14 @@ class IndexConformance:
         assert failures == []
         assert len(book.texts(index, "apples", pool=1000)) == 24
 
+    def test_words_alone_are_compared_where_meaning_is_not_asked_for(self, make: Make, book: Book) -> None:
+        index = make(HashEmbedder())
+        book.write("a.md", "apples and pears\n")
+        both, words = book.search(index, "apples"), book.search(index, "apples", meaning=False)
+        assert (both.embedder, words.embedder) == (HashEmbedder().name, None)
+        assert by_words(words) == by_words(both) != {}
+        assert (by_cosine(words), words.degraded) == ({}, ())
+
     def test_closing_twice_does_nothing(self, make: Make, book: Book) -> None:
         index = make(None)
         book.sync(index)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -119,3 +119,24 @@ def test_an_english_book_with_a_rare_word_of_another_script_stays_with_the_quick
         memory.append("茶")
         memory.search("ferry")
         assert embedder_of(memory).startswith("static/")
+
+
+def test_a_command_loads_the_slow_one_only_where_words_find_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with memorybook.open(tmp_path) as memory:
+        for text in (*ENGLISH, *CHINESE):
+            memory.append(text)
+        memory.search("boat")
+    model, loaded = multilingual._model, []
+
+    def load() -> Any:
+        loaded.append("")
+        return model()
+
+    monkeypatch.setattr(multilingual, "_model", load)
+    with memorybook.open(tmp_path, door="cli") as memory:
+        assert memory.search("香菜").hits[0].passage.text == CHINESE[0]
+        assert not loaded
+        assert memory.search("What don't I eat?").hits[0].passage.text == CHINESE[0]
+        assert loaded

@@ -50,6 +50,11 @@ class BundledEmbedder:
         """As many texts as the embedder chosen by now takes at once."""
         return getattr(self._chosen(), "inline", inf)
 
+    @property
+    def slow(self) -> bool:
+        """Whether the first text takes longer than a search by words."""
+        return self._chosen() is not self._static
+
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return unit rows in the order of `texts`. Raises EmbedderFailed."""
         return self._chosen().embed(texts)

@@ -7,17 +7,11 @@ Chinese, and sentencepiece cuts the same pieces.
 from __future__ import annotations
 
 import os
-from contextlib import suppress
-from functools import cache
-from shutil import rmtree
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
 
+from memorybook._light import TYPE_CHECKING, Any, Sequence, once, suppress
 from memorybook.errors import EmbedderFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from memorybook.protocols import Vectors
 
 LONGEST = 4_000
@@ -50,7 +44,7 @@ class MultilingualEmbedder:
         return rows
 
 
-@cache
+@once
 def _model() -> Any:
     """Load the model once in a process. Raises EmbedderFailed."""
     try:
@@ -90,6 +84,8 @@ def _unpacked(path: str, pieces: Any) -> Any:
 
 def _keep(folder: str, model: Any) -> None:
     """Write each array of a model to a file that can be mapped: unpacking takes longer than all else that is loaded."""
+    from tempfile import TemporaryDirectory
+
     import numpy
 
     os.makedirs(os.path.dirname(folder), exist_ok=True)
@@ -121,6 +117,8 @@ def _mapped(folder: str, pieces: Any) -> Any:
         vars(model).update(found, sp=pieces, threads=THREADS, _threadpool=None)
         model.encode(["a"])
     except (AttributeError, EOFError, IndexError, OSError, TypeError, ValueError):
+        from shutil import rmtree
+
         rmtree(folder, ignore_errors=True)
         return None
     with suppress(ImportError):

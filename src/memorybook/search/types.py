@@ -24,6 +24,7 @@ class Query(NamedTuple):
         since, until: Only passages dated within these days, `YYYY-MM-DD`, inclusive; undated ones drop out.
         session: Only passages of this session, by uuid or by name; None any.
         sources: Only these sources; None any.
+        meaning: Whether meanings are compared too; without it only words are.
     """
 
     text: str
@@ -33,6 +34,7 @@ class Query(NamedTuple):
     until: str | None = None
     session: str | None = None
     sources: frozenset[str] | None = None
+    meaning: bool = True
 
 
 class Passage(NamedTuple):

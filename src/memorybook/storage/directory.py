@@ -95,6 +95,8 @@ class DirectoryDocuments:
     def unread(self) -> Sequence[str]:
         """Return what looks like a document, or a folder of some, and is none, with the reason, a sentence each."""
         with refusals(f"the book {self.root!r} cannot be read"):
+            if self._watched is not None and self._watched.process == os.getpid():
+                return self._watched.unread()
             walk = Walk({}, time.time_ns())
             walk.all(self.root)
         return sorted(walk.unread)
@@ -585,7 +587,13 @@ class Watched:
         self._documents: dict[str, DocumentInfo] = {}
         self._found: tuple[DocumentInfo, ...] = ()
         self._racy: set[tuple[str, str]] = set()
+        self._unread: list[str] = []
         self._until = 0.0
+
+    def unread(self) -> list[str]:
+        """Return what looks like a document and is none, as of the last look at everything. Raises OSError."""
+        self.list()
+        return sorted(self._unread)
 
     def list(self) -> tuple[DocumentInfo, ...]:
         """Return every document; the same object as before if nothing changed. Raises OSError.
@@ -607,6 +615,8 @@ class Watched:
         walk, changed = Walk({}, time.time_ns()), False
         for above, name in files:
             path, info = above + name, walk.file(self._root, above, name)
+            if info is None and name.endswith(".md") and (self._unread or os.path.lexists(self._root + "/" + path)):
+                return False  # it may be one that is not to be read
             if info == self._documents.get(path):
                 continue
             changed = True
@@ -625,7 +635,7 @@ class Watched:
             self._queue.begin()
         walk = Walk(self._listed, time.time_ns(), self._enter)
         walk.all(self._root)
-        self._listed, self._racy = walk.listed, walk.racy
+        self._listed, self._racy, self._unread = walk.listed, walk.racy, walk.unread
         self._documents = {info.path: info for info in walk.found}
         self._found = tuple(walk.found)
         return time.monotonic() + TRUSTED if walk.plain and self._queue is not None else 0.0

@@ -89,7 +89,8 @@ class ScanIndex:
                 if schema.admits(query, item.passage, self._session_names.get(item.passage.session or "", ""))
             ]
             words = _best(_bm25(everything, admitted, schema.searched(holding, len(everything))), query.pool)
-            vector, degraded = self._ask(query.text, [item.passage.speaker for item in self._turns.values()])
+            speakers = [item.passage.speaker for item in self._turns.values()]
+            vector, degraded = self._ask(query.text, speakers) if query.meaning else (None, ())
             cosines = _best(self._cosines(admitted, vector), query.pool) if vector is not None else {}
             found = {n: item.passage for n, item in enumerate(admitted) if n in words or n in cosines}
             places = schema.neighbour_places(found, words, cosines)

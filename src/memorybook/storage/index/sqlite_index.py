@@ -265,7 +265,7 @@ class SqliteIndex:
         truth, rounds = self._truth, 0
         if truth is not None and not is_whole(db):
             self._sync(db, *truth)
-        leg = self._ask(db, query.text)
+        leg = self._ask(db, query.text) if query.meaning else _Leg(self._model(db), None, ())
         while True:
             with reading(db):
                 if truth is None or schema.born(db) == self._age or rounds == ROUNDS:
