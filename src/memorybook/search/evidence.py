@@ -66,7 +66,7 @@ WEIGHTS: Mapping[str, Weights] = {
     "static": Weights(words=0.6, vector=0.4, about=0.7),
     "local": _LOCAL,
     "local/bge-small-en": _LOCAL._replace(unrelated=0.5),  # to it nothing is unlike anything else
-    "multilingual": Weights(words=0.6, vector=0.4, across=True, unrelated=0.25, about=0.55),
+    "multilingual": Weights(words=0.5, vector=0.5, across=True, unrelated=0.25, about=0.55),
     "remote": Weights(words=0.3, vector=0.7, answer=0.7, neighbour=0.15, session=0.3, coverage=0.9, moment=0.5),
     "": Weights(
         words=1.0,
