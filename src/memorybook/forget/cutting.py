@@ -1,4 +1,4 @@
-"""Cut statements out of a book: the changes that take them out of every truth, and what keeps them out."""
+"""Cut statements out of a book: the changes that remove them everywhere, and the tombstones that keep them out."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ if TYPE_CHECKING:
     from memorybook.context import Context
 
 LONG = 12
-"""Length of a text, a character outside ASCII counted twice, from which it is looked for inside of others."""
+"""Least `weight` of a text that is looked for inside of others."""
 
 
 class Cut(NamedTuple):
-    """What is done to take statements out.
+    """A plan to remove statements.
 
     Attributes:
         changes: In order.
-        bury: Digests that keep them out.
-        said: What goes, as it was said.
-        turns: The texts of turns as they will be.
+        bury: Tombstone digests.
+        said: The removed texts, as they were said.
+        turns: New texts of the turns that change.
     """
 
     changes: tuple[Change, ...] = ()
@@ -58,12 +58,12 @@ class Cut(NamedTuple):
 
 
 class Teller:
-    """Tells whether a text that was made of others says one of these statements, and what of it is left without.
+    """Tests whether a derived text says one of these statements, and removes what does.
 
     Args:
         texts: The statements.
-        values: Names and numbers that they alone brought in.
-        rare: Words that they alone have: two of them are enough.
+        values: Names and numbers that only they introduced.
+        rare: Words that only they have; two of them suffice.
     """
 
     def __init__(self, texts: Iterable[str], values: Iterable[str] = (), rare: Iterable[str] = ()) -> None:
@@ -75,7 +75,7 @@ class Teller:
         self._rare = frozenset(rare)
 
     def __call__(self, text: str) -> bool:
-        """Whether the text says one of the statements."""
+        """Return whether the text says one of the statements."""
         plain = normalise(unlabelled(text).strip().rstrip('…"'))
         if plain in self._plain or normalise(text) in self._plain:
             return True
@@ -95,7 +95,7 @@ class Teller:
         return bool(shared) and (is_about(text, shared) or any(len(words & each) > len(shared) for each in self._words))
 
     def left(self, text: str) -> str:
-        """The text without the clauses that say it; the very text if none does."""
+        """Return the text without the clauses that say one; unchanged if none does."""
         if not text.strip():
             return text
         body = unlabelled(text)
@@ -112,7 +112,7 @@ class Teller:
         return without_spans(text, spans)
 
     def left_in(self, value: Any) -> Any:
-        """The JSON value without what says it in its texts."""
+        """Return a JSON value with `left` applied to every string in it, JSON inside of strings included."""
         if isinstance(value, str):
             return self._left_in_text(value)
         if isinstance(value, Mapping):
@@ -133,7 +133,7 @@ class Teller:
 
 
 def forms_of(text: str) -> Iterator[str]:
-    """A statement as it stands, and as summaries and titles have it."""
+    """Yield a statement and its forms in summaries and titles: without lead-in, tidied, shortened."""
     for form in dict.fromkeys((text, without_lead(text))):
         plain = form.strip()
         if plain:
@@ -141,7 +141,7 @@ def forms_of(text: str) -> Iterator[str]:
 
 
 def marks_of(texts: Iterable[str]) -> Iterator[str]:
-    """Digests by which statements are known again on their way in."""
+    """Yield the digests that recognise these statements in new input."""
     for text in texts:
         if content_size(text) >= 3 or values_of(text):
             yield from map(digest, forms_of(text))
@@ -149,14 +149,14 @@ def marks_of(texts: Iterable[str]) -> Iterator[str]:
 
 
 def place_mark(text: str, first: int, last: int) -> str:
-    """What the tombstone of clauses is of, by their numbers in a text: nothing else makes short ones known."""
+    """Return the digest of clauses `first` to `last` of a text, which recognises even very short ones."""
     return text_digest(f"cut {first} {last} {normalise(text)}")
 
 
 def echo_marks(words: Iterable[str], values: Collection[str], *, alone: bool = False) -> Iterator[str]:
-    """What the tombstone of a statement said in other words is of: pairs of its telling words, one of them a value.
+    """Yield digests of word pairs with a value or Han word in each, which recognise a statement in other words.
 
-    A word is one by itself where there is no other, or with `alone`.
+    A word is paired with itself if it is the only one, or with `alone`.
     """
     known = sorted(words)[:MOST_PAIRED]
     if len(known) == 1 or alone:
@@ -168,7 +168,7 @@ def echo_marks(words: Iterable[str], values: Collection[str], *, alone: bool = F
 
 
 def repeat_marks(text: str) -> Iterator[str]:
-    """What the tombstones of a forgotten statement are of, clause by clause, if the text says it in any words."""
+    """Yield every digest that may recognise a forgotten statement in this text, whole and by clause, in any words."""
     yield from marks(text)
     for unit in units(text):
         words = words_of(unit.text)
@@ -176,7 +176,7 @@ def repeat_marks(text: str) -> Iterator[str]:
 
 
 MOST_PAIRED = 40
-"""Words of a statement that are paired."""
+"""Most words of a statement that are paired."""
 
 
 def _places(found: Found) -> Iterator[str]:
@@ -198,7 +198,7 @@ def _echoes(found: Found) -> Iterator[str]:
 
 
 def marks(text: str) -> Iterator[str]:
-    """What the tombstone of a sentence that was cut is of; other than those of statements, they hold for turns, too."""
+    """Yield the digests of a cut sentence; other than those of statements, they apply to turns, too."""
     plain = re.sub(r"^\s*(?:[-*+•]|\d+[.)])\s+", "", text)
     yield from (text_digest(f"said {normalise(form)}") for form in dict.fromkeys(forms_of(plain)))
     if key := statement_key(plain):
@@ -213,14 +213,14 @@ def cut(
     masked: Mapping[TurnKey, str] | None = None,
     without: Collection[str] = (),
 ) -> Cut:
-    """The changes that take out what was found, and what tells of it: pages, summaries, titles, a person's lines.
+    """Plan the changes that remove what was found and what mentions it: pages, summaries, titles, a person's lines.
 
     Args:
         context: Whose book it is.
-        found: What says it.
-        reason: What the journal tells; quotes nothing.
-        masked: New texts of turns that only name it, such as the order.
-        without: Paths of documents that go, or are written anew, in any case.
+        found: What to remove.
+        reason: Reason for the journal; must quote nothing.
+        masked: New texts of turns that only mention it, such as the order.
+        without: Pages to skip, since they are removed or rewritten anyway.
     """
     texts = statements_of(found)
     tells = Teller(texts, found.values, found.rare)
@@ -244,21 +244,21 @@ def cut(
 
 
 def _stays(entry: Entry, text: str) -> dict[str, Any]:
-    """The fields of an entry of which this text stays, without names that it does not say and tags of the rest."""
+    """Return the fields of an entry cut down to `text`: entities that it mentions, and tags not of the removed part."""
     gone, plain = entry.text.lower(), text.lower()
     tags = tuple(tag for tag in entry.tags if tag.lower() in plain or tag.lower() not in gone)
     return {"text": text, "entities": tuple(name for name in entry.entities if name.lower() in plain), "tags": tags}
 
 
 def of_turns(turns: Iterable[Turn]) -> Found:
-    """Whole turns, as what was found."""
+    """Return whole turns as a `Found`."""
     whole = {(turn.session, turn.id): turn for turn in turns}
     cuts = {key: ((0, len(turn.text)),) for key, turn in whole.items()}
     return Found((), (), cuts, whole, tuple(turn.text for turn in whole.values()))
 
 
 def said_in(found: Found) -> list[str]:
-    """What goes, each statement once: entries, notes, and what is cut of turns in one piece."""
+    """Return each removed statement once: entries, notes, and the cut pieces of turns."""
     said = [*found.told]
     known = Teller(found.told)
     for key, spans in found.cuts.items():
@@ -268,7 +268,7 @@ def said_in(found: Found) -> list[str]:
 
 
 def statements_of(found: Found) -> list[str]:
-    """What goes, as it is said: the clauses, whole sentences of them, and runs of clauses."""
+    """Return the removed texts: clauses, runs of clauses, and the sentences in these, without duplicates."""
     texts = list(found.texts)
     for key, spans in found.cuts.items():
         text = found.turns[key].text
@@ -280,7 +280,7 @@ def statements_of(found: Found) -> list[str]:
 def _turns(
     context: Context, found: Found, texts: Mapping[tuple[str, str], str], tells: Teller, reason: str
 ) -> Iterator[Change]:
-    """The turns without what goes, those of which nothing is left, and the titles and summaries kept of sessions."""
+    """Yield the edits and removals of turns, with the new titles and summaries of sessions."""
     transcripts = context.book.transcripts
     removed: dict[str, list[str]] = {}
     edits: dict[str, dict[str, Turn]] = {}
@@ -314,7 +314,7 @@ def _turns(
 
 
 def _pages(context: Context, tells: Teller, gone: Collection[TurnKey]) -> Iterator[Put]:
-    """The summaries without it: a person's byte for byte but for the clauses that say it."""
+    """Yield the session pages that change; a page that a person edited keeps every other byte."""
     documents = context.book.documents
     for path in sorted(info.path for info in documents.list() if info.path.startswith("sessions/")):
         standing = documents.read(path).text
@@ -346,7 +346,7 @@ def _by_line(text: str, tells: Teller) -> str:
 
 
 def _lines(context: Context, tells: Teller, reason: str) -> Iterator[Drop]:
-    """What says it in notes, in what a person wrote, and in the history: the lines without it."""
+    """Yield the cuts of lines in notes, in a person's text, and in HISTORY.md."""
     lines = list(written_lines(context))
     if any(info.path == "HISTORY.md" for info in context.book.documents.list()):
         history = context.book.documents.read("HISTORY.md").text.split("\n")
@@ -358,5 +358,5 @@ def _lines(context: Context, tells: Teller, reason: str) -> Iterator[Drop]:
 
 
 def weight(text: str) -> int:
-    """How much a text says: a character outside ASCII about as much as two within."""
+    """Return the length of a text, with a character outside ASCII counted twice."""
     return sum(1 if char.isascii() else 2 for char in text)

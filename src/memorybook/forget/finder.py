@@ -1,4 +1,4 @@
-"""Find all that says a statement, wherever it stands: entries, notes, and the clauses of turns."""
+"""Find every place that states something: entries, notes, pages, and clauses of turns."""
 
 from __future__ import annotations
 
@@ -53,47 +53,47 @@ if TYPE_CHECKING:
     from memorybook.model import Entry, Turn
 
 POOL = 400
-"""Turns that a search for a statement looks at."""
+"""Candidates that a search for a statement reads."""
 
 MOST_TURNS = 5_000
-"""Turns of a book up to which all of them are read; of a larger one only those of the sessions that a search names."""
+"""Turns up to which a book is read completely; of a larger one only the sessions that a search finds are read."""
 
 SAME = 0.6
-"""Share of the words of a statement from which a text says it."""
+"""Share of a statement's words that a text must have to count as saying it."""
 
 TOPIC = 0.4
-"""Share of what an order names, by weight, from which a text is about that."""
+"""Share of an order's topic words, by weight, that a text must have to count as being about it."""
 
 NEAR_BEST = 0.7
-"""Share of the best match from which another one is meant, too."""
+"""Share of the best match's score from which another match is meant, too."""
 
 FEW = 4
-"""Statements that may hold one word of a topic of several and be meant by it alone; more hold it by chance."""
+"""Most clauses that one word of a longer topic may select alone; a word in more clauses matches by chance."""
 
 REPLIES = 4
-"""Turns after one that was cut among which its echo and its correction are looked for."""
+"""Turns after a cut one that are searched for its echoes."""
 
 TELLS = 3
-"""Words besides those of its topic from which a question tells something."""
+"""Words besides its topic from which a question counts as a statement."""
 
 NEAREST = 3
-"""Statements that are named where none is sure."""
+"""Statements that are suggested if none is sure."""
 
 CLEARLY = 1.1
-"""How much better than the next one the nearest statement is of which it is sure enough that it is meant."""
+"""Ratio of the best score to the second from which the nearest statement is taken as meant."""
 
 ALONE = 3
-"""Words from which a part of a sentence says something alone."""
+"""Words from which a clause makes sense alone."""
 
 LABEL = 3
-"""Words of a clause that only says of what the rest of its sentence is: `new address, …`."""
+"""Most words of a clause that only labels the rest of its sentence: `new address, …`."""
 
 Line = tuple[str, str, str]
-"""Path, line, and what it says."""
+"""Path, raw line, and its text."""
 
 
 class _Said(NamedTuple):
-    """A clause of a turn: its turn's place among all, its own in the turn, its words and those of who speaks."""
+    """A clause of a turn: index of the turn, number of the clause in it, its words and those of the speaker's name."""
 
     place: int
     number: int
@@ -104,14 +104,14 @@ class _Said(NamedTuple):
 
 
 class Finder:
-    """All that may say a statement, read once.
+    """Searches everything in a book that may state something; reads it once.
 
     Args:
         context: Whose book it is.
-        about: What is looked for; decides which sessions of a large book are read.
-        entries: The entries as they stand; None reads them.
-        without: Turns that are left alone, such as the one that orders it.
-        turns: Turns of a session that the transcripts do not keep.
+        about: Texts to look for; they decide which sessions of a large book are read.
+        entries: The current entries; None reads them.
+        without: Turns to ignore, such as the one that holds the order.
+        turns: Further turns, which the transcripts do not have.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class Finder:
                 self._first.setdefault(word, place)
 
     def _sessions(self, about: Sequence[str]) -> list[str]:
-        """The sessions to look at, oldest first."""
+        """Return the uuids of the sessions to read, oldest first."""
         transcripts = self._memory.book.transcripts
         known = [session.uuid for session in reversed(transcripts.sessions(turn_ids=False))]
         if transcripts.counts()["turns"] <= MOST_TURNS:
@@ -169,7 +169,7 @@ class Finder:
     # --- what is meant -------------------------------------------------------------------------
 
     def about(self, topic: Topic, *, entries: Sequence[Entry] = ()) -> Found:
-        """What is about a topic, with these entries, which are meant in any case; nothing if that is not sure."""
+        """Return what is about a topic, or nothing if that is not sure; `entries` are included in any case."""
         found = self._about(topic)
         if not entries:
             return found
@@ -177,9 +177,9 @@ class Finder:
         return together([found, self.saying([entry.text for entry, _ in parted], entries=parted)])
 
     def nearest(self, topic: Topic) -> tuple[Found, list[str]]:
-        """The statement of whom the order names that search ranks clearly first for a topic no words name.
+        """Return (found, suggestions): the statement that search ranks clearly first for a topic that no words match.
 
-        Else nothing, and the first few: of who is named, else of users without a name, else of anybody.
+        Found only for a speaker the topic names; suggestions are that speaker's, else nameless users', else any user's.
         """
         spoken = {(turn.role, turn.speaker) for turn in self.turns if turn.role in ("user", "")}
         named = {who for who in spoken if not words_of(who[1]).isdisjoint(topic.words)}
@@ -203,7 +203,7 @@ class Finder:
         return Found(), [entry.text if entry is not None else self.turns[place].text for place, _, entry in best]
 
     def said_in(self, key: TurnKey, said: str) -> Found:
-        """What was said in a turn in these words, with its echoes and what was made of it."""
+        """Return the clauses of a turn that these words contain, with their echoes and the entries made of them."""
         place = self._place.get(key)
         if place is None:
             return Found()
@@ -212,7 +212,7 @@ class Finder:
         return self._all([], [], hits)
 
     def _about(self, topic: Topic) -> Found:
-        """What is about a topic."""
+        """Return what is about a topic by its words, or nothing if the best match is too weak."""
         wanted, names = topic.words, topic.names
         weights = {word: self._weight(word) for word in wanted}
         total = sum(weights[word] for word in wanted - names or wanted)
@@ -263,7 +263,7 @@ class Finder:
         return meant_all._replace(named=frozenset(filter(is_word, wanted - names)))
 
     def _answers(self, asked: Sequence[_Said]) -> Iterator[_Said]:
-        """What somebody else says next that has no subject but the question, and answers nothing else of its turn."""
+        """Yield the clauses of the next turn, by another speaker, that answer this question, not others of its turn."""
         who = self.turns[asked[0].place]
         others = (one.words for one in self._said[asked[0].place] if one.sentence != asked[0].sentence)
         beside = frozenset[str]().union(*others)
@@ -274,21 +274,21 @@ class Finder:
                         yield from parts
 
     def _weight(self, word: str) -> float:
-        """How much finding a word says; one that the book does not have is another word for what it has."""
+        """Return the weight of a word by its document frequency; unknown words and single Han characters weigh less."""
         many = self._df.get(word, 0)
         return math.log(1 + self._size / (1 + many)) * (1.0 if many else 0.3) * (1.0 if is_word(word) else 0.3)
 
     def _is_all(self, topic: Topic, speaker: frozenset[str]) -> bool:
-        """Whether a topic is nothing but a speaker."""
+        """Return whether a topic names nothing but this speaker."""
         known = {word for word in topic.words if is_word(word) and (word in self._df or word in speaker)}
         return bool(known) and known <= speaker and (topic.person or topic.words <= speaker)
 
     def saying(
         self, texts: Iterable[str], *, entries: Iterable[tuple[Entry, str]] = (), lines: Iterable[str] = ()
     ) -> Found:
-        """What says the same as one of these statements, in whatever person, and what rests on that.
+        """Return what says the same as one of these statements, in any grammatical person, and what depends on it.
 
-        `entries` are meant in any case, each with what stays of it.
+        `entries`, each with the text that stays of it, and `lines` are included in any case.
         """
         texts = [text for text in texts if text.strip()]
         entries = list(entries)
@@ -320,7 +320,7 @@ class Finder:
         )
 
     def _sentence_hits(self, turn: list[_Said], texts: Sequence[str]) -> Iterator[_Said]:
-        """The clauses of a turn in sentences that say one of the texts, as far as they are part of that."""
+        """Yield the clauses of a turn that state one of the texts, from the sentences that do so as a whole."""
         for number in dict.fromkeys(one.sentence for one in turn):
             parts = [one for one in turn if one.sentence == number]
             whole = frozenset().union(*(one.words for one in parts))
@@ -346,7 +346,7 @@ class Finder:
         going_on: bool = False,
         pages: Sequence[tuple[str, str]] = (),
     ) -> Found:
-        """The hits, with what is said of them right after, their corrections and echoes, and what was made of them."""
+        """Return the hits with their continuations, corrections and echoes, and the entries and notes made of them."""
         entries = [entry for entry, _ in parted]
         lines = [line for line, _ in cut_lines]
         left: dict[Place, str] = {entry.id: stays for entry, stays in parted if stays}
@@ -401,7 +401,7 @@ class Finder:
     def _grown(
         self, cut: dict[tuple[int, int], _Said], of_topic: bool, named_in: Collection[int]
     ) -> dict[tuple[int, int], _Said]:
-        """What is cut, with corrections and echoes, and theirs; all that is about a name brought in by these turns."""
+        """Return the cut clauses with their corrections and echoes, and those of new ones, in up to three rounds."""
         for _ in range(3):
             many = len(cut)
             for one in list(cut.values()):
@@ -412,7 +412,7 @@ class Finder:
         return cut
 
     def _grounds(self, entry: Entry, cut: Mapping[tuple[int, int], _Said], known: Collection[int]) -> Iterator[_Said]:
-        """The clauses of its turns that say what an entry says, beside those that are cut of them already."""
+        """Yield the clauses of an entry's source turns that say what it says, besides those already cut."""
         wanted = words_of(entry.text)
         for place in self._sources(entry):
             turn = self._said[place]
@@ -427,7 +427,7 @@ class Finder:
             yield from self._rest_of(turn, hits, wanted)
 
     def _rest_of(self, turn: Sequence[_Said], hits: Sequence[_Said], wanted: frozenset[str]) -> Iterator[_Said]:
-        """The other clauses of these sentences, or of the closest one, that say what the hits do not."""
+        """Yield other clauses of the hits' sentences, or of the closest sentence, with wanted words the hits lack."""
         numbers = {one.sentence for one in hits}
         if not hits:
             shared = [(len(_whole(parts)[0] & wanted), parts[0].sentence) for parts in _by_sentence(turn)]
@@ -445,7 +445,7 @@ class Finder:
                 yield place
 
     def _following(self, one: _Said) -> Iterator[_Said]:
-        """The clauses after one that say more of the same: up to the one that has a subject of its own."""
+        """Yield the clauses after one that continue it, up to the first with a subject of its own."""
         turn = self._said[one.place]
         label = len(one.words) <= LABEL and not values_of(one.text)
         for more in turn[one.number + 1 :]:
@@ -470,7 +470,7 @@ class Finder:
             yield other
 
     def _corrections(self, one: _Said) -> Iterator[_Said]:
-        """What corrects a clause in the next turn of who said it; and what a clause that corrects took back."""
+        """Yield what corrects a clause in its speaker's next turn, and the sentence that the clause itself corrects."""
         who = self.turns[one.place]
         for place in self._near(one.place, 2):
             turn = self.turns[place]
@@ -489,7 +489,7 @@ class Finder:
                     break
 
     def _correcting(self, place: int, one: _Said) -> Iterator[_Said]:
-        """The clauses of a turn that begins by taking back a clause, up to one that has a subject of its own."""
+        """Yield the clauses of a turn that begins by correcting `one`, up to the first with a subject of its own."""
         turn = self._said[place]
         if not turn or not corrects(self.turns[place].text, one.words):
             return
@@ -501,7 +501,7 @@ class Finder:
     def _rare(
         self, cut: Mapping[tuple[int, int], _Said], entries: Iterable[Entry], lines: Iterable[Line]
     ) -> frozenset[str]:
-        """Words that stand nowhere but in what is cut, and in what tells of it."""
+        """Return the words that occur only in what is removed and in summaries of it."""
         many: Counter[str] = Counter()
         for words in (*(one.words for one in cut.values()), *(words_of(entry.text) for entry in entries)):
             many.update(words)
@@ -511,7 +511,7 @@ class Finder:
         return frozenset(word for word, times in many.items() if is_word(word) and self._df.get(word, 0) <= times)
 
     def _introduced(self, cut: Mapping[tuple[int, int], _Said]) -> dict[str, int]:
-        """Values that what is cut says first, with the turn in which it does."""
+        """Return the values that the cut clauses mention first, each with the index of its turn."""
         introduced: dict[str, int] = {}
         for (place, _), one in sorted(cut.items()):
             for value in values_of(one.text):
@@ -533,7 +533,7 @@ class Finder:
     def _echoes(
         self, cut: Mapping[tuple[int, int], _Said], of_topic: bool, named_in: Collection[int]
     ) -> Iterator[_Said]:
-        """Clauses that repeat a value that was introduced by what is cut, or in the next turns most of its words."""
+        """Yield clauses that repeat a value introduced by the cut ones, and replies that repeat most of their words."""
         introduced = self._introduced(cut)
         cut_places: dict[int, frozenset[str]] = {}
         for (place, _), one in cut.items():
@@ -580,7 +580,7 @@ class Finder:
         return False
 
     def _made_of(self, cut: Mapping[tuple[int, int], _Said], named_in: Collection[int]) -> Callable[[str, str], bool]:
-        """Whether a statement was made of what is cut: it says one clause, or rests on its turn and not on the rest."""
+        """Return a test (text, source) of whether a statement was made from the cut clauses."""
         names = {value for value, at in self._introduced(cut).items() if at in named_in and not value[0].isdigit()}
         by_turn: dict[int, frozenset[str]] = {}
         for (place, _), one in cut.items():
@@ -605,7 +605,7 @@ class Finder:
 
 
 def _without(text: str, gone: Sequence[frozenset[str]]) -> str:
-    """A text without the clauses that say nothing but what goes; "" if nothing else is left that tells something."""
+    """Return a text without the clauses whose words are all removed; "" if nothing meaningful is left."""
     spans = [
         (unit.start, unit.end)
         for unit in units(text)
@@ -616,18 +616,18 @@ def _without(text: str, gone: Sequence[frozenset[str]]) -> str:
 
 
 def _by_whom(text: str) -> tuple[frozenset[str], frozenset[str]]:
-    """The words of a statement without the name before it, and the words of that name."""
+    """Return the words of a statement without its speaker label, and the words of the label."""
     body = unlabelled(text)
     return words_of(body), words_of(text[: len(text) - len(body)])
 
 
 def _of_entry(entry: Entry, parted: tuple[str, str]) -> tuple[Entry, str]:
-    """An entry with what goes of it alone, and what stays."""
+    """Return the entry cut down to the removed text `parted[0]`, and the text that stays."""
     return replace(entry, text=parted[0]), parted[1]
 
 
 def _of_line(line: Line, parted: tuple[str, str]) -> tuple[Line, str]:
-    """A line with what goes of it alone, and what stays of it."""
+    """Return the line with the removed text `parted[0]` alone, and the line that stays, or ""."""
     return (line[0], line[1], parted[0]), line[1].replace(line[2], parted[1]) if parted[1] else ""
 
 
@@ -641,7 +641,7 @@ def _apart(text: str, says: Callable[[str], bool]) -> tuple[str, str]:
 
 
 def _parted(text: str, topic: Topic) -> tuple[str, str]:
-    """The clauses of a text that are about a topic, and the rest; all of it and "" if it says nothing else."""
+    """Split a text into its clauses about a topic and the rest; (text, "") if it says nothing else."""
     said = units(text)
     they = re.search(r"(?i)\bthe user\b", text) is not None
     parts = [
@@ -674,7 +674,7 @@ def _parted(text: str, topic: Topic) -> tuple[str, str]:
 
 
 def _stands_alone(clause: str) -> bool:
-    """Whether a clause says something without the rest of its sentence: enough words, or the user's own name."""
+    """Return whether a clause makes sense without its sentence: enough words, or the user's own name."""
     return content_size(clause) >= ALONE or (is_own(clause) and bool(values_of(clause)))
 
 
@@ -684,19 +684,19 @@ def _by_sentence(turn: Sequence[_Said]) -> Iterator[list[_Said]]:
 
 
 def _only_asks(parts: Sequence[_Said], topic: frozenset[str]) -> bool:
-    """Whether a sentence asks about the topic and says nothing of it."""
+    """Return whether a sentence asks about the topic without stating anything."""
     text = " ".join(one.text for one in parts)
     words = {word for word in _whole(parts)[0] - topic if is_word(word)}
     return is_question(text) and len(words) < TELLS and not values_of(text)
 
 
 def _whole(parts: Sequence[_Said]) -> tuple[frozenset[str], frozenset[str]]:
-    """The words and the speaker's words of a sentence."""
+    """Return the words of a sentence, and those of its speaker."""
     return frozenset[str]().union(*(one.words for one in parts)), parts[0].speaker
 
 
 def _holding(parts: Sequence[_Said], topic: Topic) -> Iterator[_Said]:
-    """The clauses of a sentence that hold what is meant, and the ones that their pronouns stand for."""
+    """Yield the clauses of a sentence that match the topic best, and the clauses their pronouns refer to."""
     held = [number for number, one in enumerate(parts) if any(map(is_word, one.words & topic.words))]
     held = held or [number for number, one in enumerate(parts) if one.words & topic.words - topic.names]
     most = max((len(parts[number].words & topic.words) for number in held), default=0)
@@ -714,7 +714,7 @@ def _units(place: int, turn: Turn) -> Iterator[_Said]:
 
 
 def _says(words: frozenset[str], wanted: frozenset[str]) -> bool:
-    """Whether a text of these words says a statement of those: as much, more or less, but nothing else instead.
+    """Return whether `words` state `wanted`: one contains the other, and enough of `wanted` is shared.
 
     >>> _says(frozenset({"room", "12"}), frozenset({"room", "13"}))
     False
@@ -725,13 +725,13 @@ def _says(words: frozenset[str], wanted: frozenset[str]) -> bool:
 
 
 def _is_part(words: frozenset[str], wanted: frozenset[str], most: int) -> bool:
-    """Whether a clause says nothing but the statement, or half of it is that and nearly as much as the best clause."""
+    """Return whether a clause's words all belong to the statement, or half of them, nearly as many as the best's."""
     shared = len(words & wanted)
     return words <= wanted or shared >= max(0.5 * len(words), NEAR_BEST * most)
 
 
 def _saying(texts: Sequence[str]) -> Callable[[str], bool]:
-    """Whether a text says one of these as a whole."""
+    """Return a test of whether a text says one of these statements, no more and no less."""
     plain = set(map(normalise, texts))
     wanted = [words for text in texts if len(words := words_of(text)) > 1]
 
@@ -743,7 +743,7 @@ def _saying(texts: Sequence[str]) -> Callable[[str], bool]:
 
 
 def _pages(context: Context) -> Iterator[tuple[str, str]]:
-    """Path and text of every sentence of a summary."""
+    """Yield (path, text) of every sentence of the session pages."""
     for info in sorted(context.book.documents.list()):
         if info.path.startswith("sessions/"):
             summary = session_md.parse(context.book.documents.read(info.path).text)
@@ -756,7 +756,7 @@ def _pages(context: Context) -> Iterator[tuple[str, str]]:
 
 
 def written_lines(context: Context) -> Iterator[Line]:
-    """Path, line and text of every note, and of every line that a person wrote into the book's own documents."""
+    """Yield every note, and every line that a person wrote into MEMORY.md or a daily document."""
     book = context.book
     for line in book.memory().prose.splitlines():
         yield from _line_of("MEMORY.md", line, None)

@@ -1,4 +1,4 @@
-"""Forgetting: find everything that is meant, take it out in one operation, say what went and what remains."""
+"""Forget: find everything that is meant, remove it in one operation, report what went and what remains."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Meant(NamedTuple):
-    """What is to go.
+    """What a forget request selects.
 
     Attributes:
         entries: Entries.
@@ -42,7 +42,7 @@ class Meant(NamedTuple):
         sessions: Whole sessions.
         turns: Whole turns, those of the sessions included.
         documents: Paths of whole documents.
-        found: What of turns says the same, clause by clause, and what tells of that.
+        found: Clauses of turns that say the same, and summaries of them.
     """
 
     entries: tuple[Entry, ...] = ()
@@ -57,13 +57,13 @@ class Meant(NamedTuple):
 
     @property
     def texts(self) -> set[str]:
-        """What is said in it, but for whole documents."""
+        """The texts of everything selected, except whole documents."""
         said = [entry.text for entry in self.entries] + [_said(path, line) for path, line in self.notes]
         return {*said, *(turn.text for turn in self.turns), *statements_of(self.found)}
 
 
 MOST = 200
-"""Entries and notes that one query forgets."""
+"""Most entries and notes that one query forgets."""
 
 
 def forget(
@@ -77,8 +77,8 @@ def forget(
 ) -> Receipt:
     """See `Memory.forget`.
 
-    `source` is a turn (`turn:ID`, `turn:SESSION/ID`), a document of the book, another machine (`node:NAME`), or a file
-    that was imported: what it is goes, and what was remembered from it.
+    `source` is a turn (`turn:ID`, `turn:SESSION/ID`), a document of the book, another machine (`node:NAME`), or an
+    imported file; it is forgotten together with what was remembered from it.
     """
     meant = meant_by(context, target=target, query=query, session=session, source=source)
     receipt = receipt_of(context, meant, dry_run=dry_run)._replace(remains=_remains(context, meant))
@@ -88,7 +88,7 @@ def forget(
 def meant_by(
     context: Context, *, target: str | None, query: str | None, session: str | None, source: str | None
 ) -> Meant:
-    """What one of these means. Raises InvalidInput if it is not exactly one, NotFound."""
+    """Return what one of these selects. Raises InvalidInput unless exactly one is given, NotFound."""
     if sum(given is not None and given != "" for given in (target, query, session, source)) != 1:
         raise InvalidInput("give an id, a query, a session or a source: exactly one of the four")
     if target:
@@ -99,7 +99,7 @@ def meant_by(
 
 
 def receipt_of(context: Context, meant: Meant, *, dry_run: bool) -> Receipt:
-    """The counts of what is to go."""
+    """Return the receipt with the counts of what is selected."""
     turns = {(turn.session, turn.id) for turn in meant.turns} | meant.found.cuts.keys()
     passages = len(meant.entries) + len(meant.notes) + len(turns) + _passages(context, meant.documents)
     hot = context.book.memory()
@@ -117,7 +117,7 @@ def receipt_of(context: Context, meant: Meant, *, dry_run: bool) -> Receipt:
 
 
 def carry_out(context: Context, meant: Meant, receipt: Receipt, *, kind: str) -> Receipt:
-    """Take out what is meant, and what tells of it, in one operation of that kind."""
+    """Remove what is selected, and what mentions it, in one operation of that kind. Raises Unavailable."""
     book = context.book
     whole = {session.uuid for session in meant.sessions}
     single = {(turn.session, turn.id): turn for turn in meant.turns if turn.session not in whole}
@@ -150,7 +150,7 @@ def carry_out(context: Context, meant: Meant, receipt: Receipt, *, kind: str) ->
 
 
 def _session_keys(context: Context, meant: Meant) -> Iterator[str]:
-    """What keeps other machines' summaries of these sessions out, and turns of which nothing but that is kept."""
+    """Yield tombstones of the sessions, for other machines' summaries, and of turns that only the journal knows."""
     paths = [path for path in meant.documents if path[:9] == "sessions/"]
     told = [session_md.parse("\n".join(lines_of(context.book, path))) for path in paths]
     sessions = {*(session.uuid for session in meant.sessions), *(each.session for each in told)}
@@ -173,7 +173,7 @@ def _by_id(context: Context, id: str) -> Meant:
 
 
 def _by_query(context: Context, query: str) -> Meant:
-    """All that says the query, in every copy, if it is a statement of the book; else what is relevant to it."""
+    """Select every copy of the query if it is a statement of the book, else what is relevant to it."""
     words = words_of(query)
     if _STATEMENT.match(query) and (same := Finder(context, [query]).saying([query])):
         return _meant(same)
@@ -189,7 +189,7 @@ def _by_query(context: Context, query: str) -> Meant:
 
 
 _STATEMENT = lazily(r"(?i)\s*(?:I\b|the user (?!['’])|我(?![的们])|用户(?!的))")
-"""How a query begins that is a statement of the user, not a subject."""
+"""How a query begins that is a statement about the user, not a topic."""
 
 
 def _meant(found: Found) -> Meant:
@@ -206,7 +206,7 @@ def _note_lines(context: Context, hits: Iterable[Hit]) -> Iterator[tuple[str, st
 
 
 def lines_of(book: Book, path: str) -> list[str]:
-    """The lines of a document, without their ends; none if there is no such document."""
+    """Return the lines of a document without their ends; [] if there is no such document."""
     try:
         text = book.documents.read(path).text
     except (MissingDocument, InvalidInput):
@@ -215,9 +215,9 @@ def lines_of(book: Book, path: str) -> list[str]:
 
 
 def _by_session(context: Context, name: str) -> Meant:
-    """A session, its entries, its summary, and the notes that were written from it and still stand.
+    """Select a session, its entries, its page, and the notes written from it. Raises NotFound.
 
-    Its turns are those in the transcripts and those that the queue alone keeps until they are remembered.
+    Its turns are those in the transcripts and those that only the queue keeps until they are memorized.
     """
     from memorybook.sessions.memorize import kept_in_queue
 
@@ -241,7 +241,7 @@ def _by_session(context: Context, name: str) -> Meant:
 
 
 def _stored(context: Context, name: str) -> Session | None:
-    """The session as the transcripts have it, by uuid or name."""
+    """Return the session of this uuid or name from the transcripts, or None."""
     try:
         return context.book.transcripts.session(name)
     except NotFound:
@@ -249,7 +249,7 @@ def _stored(context: Context, name: str) -> Session | None:
 
 
 def _notes_of(context: Context, sessions: Set[str | None], reason: str = "") -> tuple[tuple[str, str], ...]:
-    """The notes that were written from these sessions (None: all), for that reason if one is given, and still stand."""
+    """Return existing notes, as (path, line), that these sessions wrote (None: all), only for `reason` if given."""
     written = dict.fromkeys(
         (applied.target, applied.after)
         for name in sessions
@@ -261,7 +261,7 @@ def _notes_of(context: Context, sessions: Set[str | None], reason: str = "") -> 
 
 
 def _by_source(context: Context, source: str) -> Meant:
-    """A turn, a document, another machine, or the sessions of an imported file, with what was remembered from them."""
+    """Select a turn, a document, another machine or an imported file, with what was remembered from it."""
     source = text_of(source, "source")
     if source.startswith("turn:"):
         return _by_turn(context, source.removeprefix("turn:"))
@@ -285,7 +285,7 @@ def _by_source(context: Context, source: str) -> Meant:
 
 
 def _later(context: Context, source: str) -> Iterator[Turn]:
-    """The turns that came from a file in sessions that an earlier one began."""
+    """Yield the turns that a file added to sessions of earlier imports."""
     transcripts = context.book.transcripts
     for session in transcripts.sessions(turn_ids=False):
         if session.source.startswith("import:") and session.source != source:
@@ -301,7 +301,7 @@ def _by_turn(context: Context, name: str) -> Meant:
 
 
 def together_meant(parts: Iterable[Meant]) -> Meant:
-    """All of them as one, everything once."""
+    """Merge several selections into one without duplicates."""
     parts = list(parts)
     entries: dict[str, Entry] = {}
     written: dict[tuple[str, str], None] = {}
@@ -322,7 +322,7 @@ def together_meant(parts: Iterable[Meant]) -> Meant:
 
 
 def _passages(context: Context, paths: Iterable[str]) -> int:
-    """How many passages these documents have in the index."""
+    """Return the number of passages these documents have in the index."""
     found = 0
     for path in paths:
         read = context.book.documents.read(path)
@@ -331,17 +331,17 @@ def _passages(context: Context, paths: Iterable[str]) -> int:
 
 
 BEFORE = "what was true before stays, as no longer so"
-"""How a receipt names an entry that was replaced by one that goes."""
+"""How a receipt introduces an entry that was replaced by a forgotten one."""
 
 
 def replaced_by(context: Context, ids: Collection[str]) -> tuple[str, ...]:
-    """What the entries say that these had replaced."""
+    """Return the texts of the entries that these ones had replaced."""
     gone = {entry.superseded_by for entry in context.book.entries()} & set(ids) if ids else set()
     return tuple(entry.text for entry in context.book.entries() if entry.superseded_by in gone and entry.id not in ids)
 
 
 def _remains(context: Context, meant: Meant) -> tuple[str, ...]:
-    """Where copies are left, so that nobody takes forgetting for erasure."""
+    """Return where copies remain, so that nobody takes forgetting for erasure."""
     kept = [
         f"what else it says stays: {text.strip()} ({place if isinstance(place, str) else place[0]})"
         for place, text in meant.found.left.items()

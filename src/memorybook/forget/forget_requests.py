@@ -1,7 +1,7 @@
-"""What a user asks an agent to forget, in so many words: found, cut out at once, and said what went.
+"""Carry out what a user explicitly asks an agent to forget.
 
-Only where more memories would go than are likely meant, a person is asked first. An order not to keep what is said
-takes out the words, and nothing but what came of this talk.
+It is cut out at once; a person is asked first only if more memories would go than are likely meant. An order not to
+keep what is said removes those words, and only what came of this session.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ if TYPE_CHECKING:
     from memorybook.entries.read_reply import Candidate, ForgetRequest
 
 MOST = 10
-"""Entries, notes and statements of turns that one request takes out without a person's word: more are hardly meant."""
+"""Most memories that one request removes without a person's confirmation."""
 
 
 class Orders(NamedTuple):
-    """What requests to forget come to.
+    """The outcome of requests to forget.
 
     Attributes:
-        changes: What is carried out.
+        changes: Changes to carry out.
         gone: Ids of the entries that go.
-        bury: Tombstones of what goes.
-        proposed: What waits for a person's word.
+        bury: Tombstone digests.
+        proposed: What waits for a person's confirmation.
         discarded: Requests that nothing was done for, with the reason.
-        said: What goes, as it was said.
-        turns: Texts of turns as they will be, by session and id.
-        near: Statements that a request nothing was found for may mean.
+        said: The removed texts, as they were said.
+        turns: New texts of turns.
+        near: Statements that may be meant where nothing was found.
     """
 
     changes: tuple[Change, ...] = ()
@@ -63,7 +63,7 @@ class Orders(NamedTuple):
     near: tuple[str, ...] = ()
 
     def then(self, other: Orders) -> Orders:
-        """These, and others after them."""
+        """Return these outcomes followed by the others."""
         return Orders(*map(operator.add, self, other))
 
 
@@ -85,9 +85,9 @@ def asked(
     obeyed: bool,
     page: str,
 ) -> Orders:
-    """What is done about requests to forget: with `obeyed` what a user plainly asked for, where it is few; else told.
+    """Decide what to do about requests to forget: with `obeyed` carry out, or propose, what users ask; else explain.
 
-    `page` is the summary of the session in which it is asked, where that is written anew in any case; "" if not.
+    `page` is the path of the session's page if that is rewritten anyway, else "".
     """
     users = {turn.id: turn for turn in turns if turn.role in ("user", "")}
     meant: list[tuple[ForgetRequest, Turn, Found]] = []
@@ -108,9 +108,9 @@ def asked(
 def _found(
     context: Context, request: ForgetRequest, turn: Turn, entries: Iterable[Entry], turns: Sequence[Turn]
 ) -> tuple[Found, Sequence[str]]:
-    """What a request means, and if that is nothing sure what it may mean.
+    """Return what a request means, and, if nothing is found, suggestions of what it may mean.
 
-    It is what it points at in this talk, else what is about what it names, wherever that stands, else the nearest.
+    That is what it points at in this session, else everything about the topic it names, else the nearest statement.
     """
     if names_everything(request.text):
         return Found(), ()
@@ -131,12 +131,12 @@ def _found(
 
 
 def _names_somebody(request: ForgetRequest, turn: Turn) -> bool:
-    """Whether an order means somebody who is named beside it, as in `Ann left. Forget her.`."""
+    """Return whether an order refers to somebody named beside it: `Ann left. Forget her.`."""
     return request.said_in == turn.id and re.search(r"(?i)\b(?:him|her|them)\b|[他她]", request.text) is not None
 
 
 def _with_reasons(request: ForgetRequest, turn: Turn) -> str:
-    """The order with the sentence before it in its turn, which may name what it calls `her`."""
+    """Return the order with the sentence before it in its turn, which may name what it calls `her`."""
     before = ""
     for said in sentences(turn.text):
         if request.text in said.text or said.text in request.text:
@@ -146,7 +146,7 @@ def _with_reasons(request: ForgetRequest, turn: Turn) -> str:
 
 
 def _carried_out(context: Context, meant: Sequence[tuple[ForgetRequest, Turn, Found]], page: str) -> Orders:
-    """All that the requests of a talk mean, in one cut; the orders themselves no longer name it."""
+    """Cut everything that the requests mean at once, and mask the orders; propose the requests that are not plain."""
     orders = Orders()
     plain = [each for each in meant if _is_plain(context, *each)]
     for request, turn, found in (each for each in meant if each not in plain):
@@ -166,19 +166,19 @@ def _carried_out(context: Context, meant: Sequence[tuple[ForgetRequest, Turn, Fo
 
 
 def _is_plain(context: Context, request: ForgetRequest, turn: Turn, found: Found) -> bool:
-    """Whether it is no doubt an order, of few things, none of them pinned."""
+    """Return whether a request may be carried out unasked: surely an order, of few memories, none pinned."""
     pinned = any(one.pinned for one in found.entries)
     few = found.memories <= MOST
     return few and not pinned and not context.config.require_user_confirmation and _asks_to_forget(turn.text)
 
 
 def _reason(request: ForgetRequest) -> str:
-    """What the journal tells of it: not its words, which name what is gone."""
+    """Return the reason for the journal, without the order's words, which name what is gone."""
     return f"asked to be forgotten turn:{request.turn_id}"
 
 
 def _masked(orders: Iterable[tuple[ForgetRequest, Turn]]) -> dict[TurnKey, str]:
-    """The turns of orders without the words that name what they mean."""
+    """Return new texts for the turns of orders, with the words that name what is gone masked."""
     texts: dict[TurnKey, str] = {}
     for request, turn in orders:
         key = (turn.session, turn.id)
@@ -194,17 +194,17 @@ def _masked(orders: Iterable[tuple[ForgetRequest, Turn]]) -> dict[TurnKey, str]:
 
 
 def _asks_to_forget(text: str) -> bool:
-    """Whether a user's own words ask for it; what a model takes for a request may be none."""
+    """Return whether the text itself asks to forget; a model may report requests that are none."""
     return any(_is_cue(sentence.text, "forget") for sentence in sentences(text))
 
 
 def _only_asks_to_forget(text: str) -> bool:
-    """Whether somebody's words are orders to forget and nothing else, which say nothing of what is meant."""
+    """Return whether a text is nothing but orders to forget, and so says nothing of what is meant."""
     return all(_is_cue(part, "forget") for said in sentences(text) for part in parted(said.text))
 
 
 def said_before(turn: Turn, turns: Sequence[Turn]) -> Turn | None:
-    """The last of the turns before this one in which a user said something else than what to forget; None if none."""
+    """Return the last earlier turn in which a user said something other than orders to forget, or None."""
     ids = [one.id for one in turns]
     earlier = turns[: ids.index(turn.id)] if turn.id in ids else turns
     users = (one for one in reversed(earlier) if one.role in ("user", "") and one.text.strip())
@@ -212,9 +212,9 @@ def said_before(turn: Turn, turns: Sequence[Turn]) -> Turn | None:
 
 
 def asked_to_remember(one: Candidate, turns: Iterable[Turn], now: datetime | None) -> datetime | None:
-    """When a user last asked in so many words that this be remembered; None if never, or if nobody knows.
+    """Return when a user last asked explicitly to remember this; None if never or unknown.
 
-    `now` dates turns without a time, of which with None nobody knows.
+    `now` dates turns without a time; if it is None, such turns are skipped.
     """
     times = []
     for turn in turns:
@@ -244,12 +244,12 @@ def _not_obeyed(request: ForgetRequest, *, sought: bool) -> Orders:
 
 
 def _why(context: Context, request: ForgetRequest) -> str:
-    """Without the words of the order where talks are not kept: then they stand nowhere."""
+    """Return the reason for a proposal; it quotes the order only if transcripts are kept."""
     return f"asked to be forgotten: {request.text}" if context.config.transcripts.enabled else "asked to be forgotten"
 
 
 def unasked(summary: SessionSummary, requests: Iterable[ForgetRequest]) -> SessionSummary:
-    """The summary without the sentences that somebody asked to forget."""
+    """Return the summary without the sentences that somebody asked to forget."""
     requests = tuple(requests)
     if not requests:
         return summary

@@ -1,4 +1,4 @@
-"""Keep forgotten statements out: the one filter of all that comes in, messages, imports, queues and spools."""
+"""Filter forgotten statements out of everything that comes in: messages, imports, queued sessions and events."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ if TYPE_CHECKING:
     from memorybook.model import Applied, Turn
 
 LEAST = 3
-"""Words of one order that a clause has which repeats, in other words, what was forgotten."""
+"""Least words of a forgotten operation that a clause must share to repeat it in other words."""
 
 MOST_CLAUSES = 8
-"""Clauses of a run that are looked up as one statement."""
+"""Most clauses of a run that are looked up as one statement."""
 
 
 def without_forgotten_turns(book: Book, turns: Sequence[Turn], *, now: datetime | None = None) -> tuple[Turn, ...]:
-    """The turns without what was forgotten; those of which nothing is left have no text.
+    """Return the turns without what was forgotten; turns of which nothing is left have an empty text.
 
-    What a user says after it was forgotten, and not in a list, was said anew and stays. An assistant, a tool or a
-    pasted list that says it again only repeats it, in other words too, as long as it was not purged. `now` dates what a
-    user without a time asks to remember in so many words; nobody knows when the rest was said.
+    What a user says again later, outside of lists, is new and stays. If an assistant, a tool or a pasted list says it
+    again, even in other words, it is removed, unless it was purged. `now` dates turns without a time in which a user
+    explicitly asks to remember; other turns without a time count as earlier.
     """
     if not turns or not book.journal.buries():
         return tuple(turns)
@@ -79,7 +79,7 @@ def _asks_to_remember(turn: Turn) -> bool:
 
 
 def _forms(text: str) -> dict[tuple[int, int], frozenset[str]]:
-    """The digests of every run of clauses of a text, and of all of it, by span."""
+    """Return the digests of every run of clauses of a text, and of the whole text, by span."""
     parts = units(text)
     found: dict[tuple[int, int], frozenset[str]] = {}
     for first, unit in enumerate(parts):
@@ -92,16 +92,16 @@ def _forms(text: str) -> dict[tuple[int, int], frozenset[str]]:
 
 
 def is_list(text: str) -> bool:
-    """Whether a text is a list that was pasted: several lines, most of them items, or many lines."""
+    """Return whether a text is a pasted list: two or more items, or five or more lines."""
     lines = [line for line in text.split("\n") if line.strip()]
     items = sum(re.match(r"\s*(?:[-*+•]|\d+[.)、])\s+|[^:：\s]{1,20}[:：]\s", line) is not None for line in lines)
     return len(lines) >= 2 and (items >= 2 or len(lines) >= 5)
 
 
 def _echoes(book: Book, texts: Iterable[str]) -> Callable[[Turn, Sequence[Turn]], list[tuple[int, int]]]:
-    """What finds, in a turn after others, clauses that repeat a name or two telling words of what was forgotten.
+    """Return a function (turn, turns before) -> spans that repeat a name or two telling words of what was forgotten.
 
-    That holds also if it was purged. What the user said in the session by then is no echo of what was forgotten.
+    It also recognises what was purged. Words that the user has said in the session before do not count.
     """
     words = {
         text: {(unit.start, unit.end): words_of(unit.text) for unit in units(text)} for text in dict.fromkeys(texts)
@@ -128,7 +128,7 @@ def _echoes(book: Book, texts: Iterable[str]) -> Callable[[Turn, Sequence[Turn]]
 
 
 def texts_left(book: Book, texts: Iterable[str]) -> list[str]:
-    """Texts that were made of turns, without the clauses that were forgotten, line by line."""
+    """Return texts made from turns without the forgotten clauses, line by line."""
     texts = list(texts)
     if not book.journal.buries():
         return texts
@@ -144,10 +144,10 @@ def texts_left(book: Book, texts: Iterable[str]) -> list[str]:
 
 
 class Echo:
-    """Tells whether a text repeats, in other words, what was forgotten and is still in the journal.
+    """Tests whether a text repeats, in other words, what was forgotten and is still in the journal.
 
     Args:
-        book: Whose journal it is; asked when it is first needed.
+        book: The book; its journal is read at first use.
     """
 
     def __init__(self, book: Book) -> None:
@@ -155,7 +155,7 @@ class Echo:
         self._tellers: list[tuple[Teller, frozenset[str], frozenset[str]]] | None = None
 
     def __call__(self, text: str) -> bool:
-        """Whether the text repeats something."""
+        """Return whether the text repeats something forgotten."""
         words = words_of(text)
         for teller, values, known in self._all():
             if teller(text):
@@ -169,11 +169,11 @@ class Echo:
         return False
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """Where it does."""
+        """Return the spans of the clauses that do."""
         return [(unit.start, unit.end) for unit in units(text) if self(unit.text)] if self._all() else []
 
     def left_in(self, calls: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
-        """Tool calls without what does."""
+        """Return tool calls without what repeats it."""
         for teller, _, _ in self._all():
             calls = teller.left_in(tuple(calls))
         return tuple(calls)
@@ -195,7 +195,7 @@ class Echo:
 
 
 def lost(change: Applied) -> Iterator[str]:
-    """What a change that forgot took away, statement by statement; what says nothing is none."""
+    """Yield the meaningful statements that a forgetting change removed."""
     return (text for text in _lost(change) if says_something(text) and not is_label(text))
 
 
@@ -232,14 +232,14 @@ def _lost(change: Applied) -> Iterator[str]:
 
 
 def _less(before: str, after: str) -> Iterator[str]:
-    """What a text said before that it does not say any more: its clauses, or all of it if nothing is left."""
+    """Yield the clauses of `before` that `after` lacks; all of it as one if nothing is left."""
     kept = {normalise(tidied(begun(unit.text))) for unit in units(after)}
     gone = (unit.text for unit in units(before) if normalise(tidied(begun(unit.text))) not in kept)
     yield from gone if kept else [before]
 
 
 def texts_without_forgotten(context: Context, texts: Iterable[str]) -> list[str]:
-    """Several texts without what was forgotten, each as it is if that is nothing."""
+    """Return the texts without what was forgotten; each unchanged if nothing was."""
     texts = texts_left(context.book, texts)
     kept = remembered(context, [part for text in texts for part in parts(text)])
     told = [without_texts(SessionSummary(session="", title="", summary=text), kept).summary for text in texts]

@@ -29,7 +29,7 @@ LEFT_OUT_EN = (
     rf"(?:put|add|commit|save|write)\s+{_SAID}\s+(?:in|into|to)\s+(?:your\s+|the\s+|any\s+)?(?:memory|memories|book|"
     r"notes?)\b)|(?:this|that|it)(?:'s|\s+is)\s+off\s+the\s+record\b|off\s+the\s+record\b(?=\s*[,:])"
 )
-"""In English, in any case; no part of it has a name."""
+"""Not to keep what is said, in English; to be matched ignoring case; has no named groups."""
 
 _MACHINE = (
     r"(?:files?|folders?|director(?:y|ies)|lines?|code|branch(?:es)?|commits?|imports?|functions?|tests?|tables?|"
@@ -37,7 +37,7 @@ _MACHINE = (
     r"databases?|disks?|cache|logs?|comments?|keys?|variables?|containers?|images?|text|paragraphs?|words?|sentences?|"
     r"changes?|edits?|drafts?|class(?:es)?|methods?|packages?|dependenc(?:y|ies)|whitespace|duplicates?|spaces?|tags?)"
 )
-"""What an agent is told to delete that is no memory."""
+"""What an agent may be told to delete that is no memory."""
 
 _KEPT_IN = r"(?:your|the|my)\s+(?:memory|memories|records?|notes?|file|book|mind|head)"
 _TAKE_OUT = r"(?:delete|remove|erase|wipe|drop|strike|withdraw|clear|scrub)"
@@ -58,13 +58,13 @@ ORDERED_EN = (
     rf"(?:everything|anything|what|whatever|all|his|her|their|the)\b"
     rf"|kindly\s+{_TAKE_OUT}\s+(?:my|our|what|where|who)\b"
 )
-"""How a user tells an agent in English to forget what it knows, in any case."""
+"""To forget what is known, in English; to be matched ignoring case."""
 
 CONFIDENTIAL_EN = (
     rf"(?:is|was|are|['’]s)\s+(?:strictly\s+)?(?:confidential|private|secret|sensitive|personal)\b[^.!?]*?\b"
     rf"(?:forget|{_TAKE_OUT})\s+(?:it|that|them|this)\b"
 )
-"""The same of what is said to be nobody's business."""
+"""To forget what is called confidential, in English."""
 
 _THIS = (
     r"(?:[这那][个条事些句点]|[这那](?:件|些|番|段|几)(?:事情?|话|信息|内容)|它|以上|我?(?:刚才|刚刚|上面)?说的)"
@@ -84,7 +84,7 @@ LEFT_OUT_ZH = (
     rf"{_NOT_ZH}(?:给我|帮我|替我)*(?:{_NOTE_ZH}|{_STORE_ZH}(?:{_THIS})?{_ENDS})|"
     rf"{_NO_NEED_ZH}(?:给我|帮我|替我)*(?:{_NOTE_ZH}|{_STORE_ZH})(?:{_ENDS}|(?=我|{_THIS}{_ENDS})))"
 )
-"""The same in Chinese; `held` is what stands before the verb: 别把这件事记下来."""
+"""Not to keep what is said, in Chinese; group `held` is the object before the verb: 别把这件事记下来."""
 
 _MACHINE_ZH = (
     r"(?:文件|目录|文件夹|代码|分支|注释|函数|日志|缓存|表|列|行|数据库|变量|容器|镜像|段落?|句子?|字|图片?|测试|"
@@ -105,7 +105,7 @@ ORDERED_ZH = (
     rf"别再?(?:记|存)了){_CLAUSE_ENDS}|"
     rf"(?:^|[，,。；;：:\s])(?:先|都|就|也|千万)*(?:别|不要)再?留着?{_CLAUSE_ENDS}"
 )
-"""The same in Chinese; what is meant stands before the verb: 把猫的事删了, 外孙的事别留."""
+"""To forget what is known, in Chinese; the object stands before the verb: 把猫的事删了, 外孙的事别留."""
 
 # --- told to forget, or not to keep what is said ---------------------------------------------------
 
@@ -141,7 +141,7 @@ FORGET = (
     rf"{_START_EN}{_POLITE_EN}(?:{_FORGET_EN})|{_START_LEFT}(?:{LEFT_OUT_EN})"
     rf"|(?i:{_START_EN}(?:{ORDERED_EN})|{CONFIDENTIAL_EN})|{_FORGET_ZH}|{LEFT_OUT_ZH}|{ORDERED_ZH}"
 )
-"""An order to forget something, or not to keep what is said, in a sentence whose first letter was made small."""
+"""An order to forget, or not to keep what is said, in a sentence whose first letter is lower case."""
 
 PRIVATE = (
     r"(?i:\b(?:don't(?!\s+rem)|do\s+not|never|not|no|nobody|mustn't|needn't|nothing|leave|"
@@ -161,4 +161,4 @@ PRIVATE = (
     r"这一[次回](?:用)?[，,]|"
     r"不作数|一笔勾销|听完拉倒|听听(?:得了|就好|就算)|别告诉|别跟(?:别人|人)"
 )
-"""What says in any way that it is not to be kept: nothing of such a turn is kept without being told so."""
+"""Any hint that something is not to be kept: of such a turn only what is explicitly asked for is remembered."""

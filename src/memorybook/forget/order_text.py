@@ -1,4 +1,4 @@
-"""Orders to forget, or not to keep: which part of a sentence is one, what it means, and whether a text says that."""
+"""Read orders to forget, or not to keep: find them in a sentence, find what they mean, match texts against them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from memorybook.text.sentences import Sentence, compiled, content_size, sentence
 from memorybook.text.tokens import query_words
 
 ASKED = "asked to be forgotten"
-"""Why something is left out of which a user said that it is to be forgotten, or not to be kept."""
+"""Reason for discarding what a user asked to forget, or not to keep."""
 
 
 def parted(text: str) -> tuple[str, ...]:
-    """A sentence that orders to forget one thing and says another too, cut between them; else the sentence alone.
+    """Split a sentence between an order to forget and what else it says; a tuple of one if there is no such joint.
 
-    What is not surely another thing stays with the order, as more is not to be kept than was wished: an order that
-    names nothing of its own (`I like tea, but don't save that`), a list (`forget that I row and I sing`).
+    What is not surely separate stays with the order, so that nothing unwanted is kept: an order that names nothing of
+    its own (`I like tea, but don't save that`), a list (`forget that I row and I sing`).
     """
     joints = list(compiled(_JOINT).finditer(text))
     pieces = zip([0, *(each.end() for each in joints)], [*(each.start() for each in joints), len(text)], strict=True)
@@ -42,7 +42,7 @@ def _kind(text: str) -> str:
 
 
 def _apart(before: str, piece: str, kind: str, rest: str, ordered: bool) -> bool:
-    """Whether a piece with a cue is another thing than what stands before it, where an order to forget may stand.
+    """Return whether a piece with a cue is separate from what stands before it.
 
     `rest` is the piece with its joint and all that follows; `ordered`: an order to forget stands somewhere before.
     """
@@ -58,7 +58,7 @@ def _apart(before: str, piece: str, kind: str, rest: str, ordered: bool) -> bool
 
 
 _ALL_THAT = r"(?i:\b(?:all|any|everything)\s+(?:of\s+)?(?:that|this|it)\b)|[这那]些(?:都|全)|(?:全|统统)都?"
-"""What an order to forget means besides that it names: what stands before it."""
+"""Words with which an order to forget refers to what stands before it."""
 
 _ORDERS = ("forget", "explicit")
 _JOINT = (
@@ -73,11 +73,11 @@ _LISTED = (
     r"(?i:\b(?:and|or)\s+(?:that\s+)?(?:I|my|we|our)\b|^[\s,;]*(?:that|because|since|as|who|which)\b)"
     r"|[这那](?:些|[两几]?[件个条句])|的(?:事|话)|也|都"
 )
-"""What shows that statements after an order to forget are still what is to be forgotten, or may be."""
+"""Signs that statements after an order to forget may still belong to it."""
 
 
 def asked_to_forget(text: str, request: ForgetRequest) -> bool:
-    """Whether a text says most of what a request to forget names, or is mostly made of what it points at."""
+    """Return whether a text has most words that a request names, or mostly words of what the request points at."""
     if request.said:
         words = frozenset(query_words(text)) - _USER
         return bool(words) and len(words.intersection(query_words(request.said))) >= 0.6 * len(words)
@@ -86,11 +86,11 @@ def asked_to_forget(text: str, request: ForgetRequest) -> bool:
 
 
 _USER = frozenset(query_words("the user's 用户的"))
-"""How an entry calls who says `I`."""
+"""Words with which an entry names the user."""
 
 
 def leaves_out(order: str) -> bool:
-    """Whether an order is not to keep what is said (`don't save that`), which means nothing that was kept before."""
+    """Return whether an order is not to keep what is said (`don't save that`), not to forget what is stored."""
     text = order.replace("’", "'")
     folded = text.lower()
     if not any(word in folded for word in _NEGATED):
@@ -100,24 +100,23 @@ def leaves_out(order: str) -> bool:
 
 
 def names_a_matter(order: str) -> bool:
-    """Whether an order says what it is about (`don't keep that about my bike`), wherever that was said."""
+    """Return whether an order names its topic (`don't keep that about my bike`)."""
     return compiled(r"(?i:\babout\b)|关于|的事").search(order) is not None and bool(named(order, only=True))
 
 
 def points_back(request: ForgetRequest) -> bool:
-    """Whether a request names nothing, so that only the talk can say what it means, which is not found yet."""
+    """Return whether a request names nothing and what it points at is not resolved yet."""
     return not request.said and not named(request.text) and not names_everything(request.text)
 
 
 def pointed(request: ForgetRequest, earlier: str, later: str, before: Turn | None) -> ForgetRequest:
-    """The request with what it points at, if it names nothing: what stands beside it in its turn, else the turn before.
+    """Resolve what a request points at, if it names nothing: the text beside it in its turn, else the turn before.
 
     Args:
-        request: As it was said.
-        earlier: What stands before it in its turn; what was told to be remembered there is not meant, if something else
-            stands between.
-        later: What stands after it.
-        before: The last turn before it in which something was said; None if there is none.
+        request: The request as it was said.
+        earlier: The text before it in its turn; an order to remember there counts only if it stands right before.
+        later: The text after it in its turn.
+        before: The last earlier turn in which something was said, or None.
     """
     if not points_back(request):
         return request
@@ -133,7 +132,7 @@ def pointed(request: ForgetRequest, earlier: str, later: str, before: Turn | Non
 
 
 def _beside(others: Iterable[Sentence]) -> str:
-    """The statements next to an order: up to another order, which only counts if it is the first and no request."""
+    """Return the statements next to an order, up to another; an order to remember counts if it is the first."""
     said: list[str] = []
     for one in others:
         kind = _kind(one.text)
@@ -147,10 +146,10 @@ def _beside(others: Iterable[Sentence]) -> str:
 
 @lru_cache(maxsize=128)
 def named(order: str, *, only: bool = False) -> frozenset[str]:
-    """The words of what an order to forget is about: after its verb, else (not with `only`) before it.
+    """Return the topic words of an order to forget: those after its verb, else (not with `only`) those before it.
 
-    Behind the clause of an order to forget stands why (`forget it, I was joking`), behind one not to keep what is said
-    there may stand what is meant (`don't save this, I am ill`).
+    After an order to forget follows the reason (`forget it, I was joking`), but after an order not to keep what is said
+    may follow what is meant (`don't save this, I am ill`).
     """
     order = without_lead(order.replace("’", "'"))
     clause = compiled(_FORGOTTEN).search(order)
@@ -163,7 +162,7 @@ def named(order: str, *, only: bool = False) -> frozenset[str]:
 
 
 def _telling(text: str) -> frozenset[str]:
-    """The words in which an order differs from others, also of one that has none but those that questions leave out."""
+    """Return the words of a text that are not common to all orders; none of a text of stop words alone."""
     text = compiled(_POINTING).sub(" ", text.rstrip(" 。.!！"))
     return frozenset(query_words(f"{text} {_FORGETTING}")).difference(query_words(_FORGETTING))
 
@@ -175,7 +174,7 @@ _FORGET = (
 _NEGATED = ("n't", "not ", "dont ", "no need", "off the", "别", "不", "勿", "甭", "无", "没")
 _LEFT_OUT_EN = rf"(?i:\b(?:{LEFT_OUT_EN}))"
 _FORGOTTEN = rf"(?:{_FORGET}|{_LEFT_OUT_EN}|{LEFT_OUT_ZH})(?P<what>[^，,。！!？?；;\n]*)"
-"""What is to be forgotten stands after the verb, in its clause, or is `held` before it: 别把…记下来."""
+"""An order with its object: group `what` after the verb, or `held` before it: 别把…记下来."""
 
 _POINTING = (
     r"把|一切|所有的?|全部的?|[这那](?:一|几|两)?[个条件句些](?:事情?|话)?|(?<![酒网贴])吧$|[刚上][才刚]?[那这一]?[句条](?:话)?|刚[才刚]?我?[说讲提]的?|"
@@ -184,7 +183,7 @@ _POINTING = (
     r"message|line|bit)(?:\s+(?:that\s+)?I\s+(?:just\s+)?(?:said|told\s+you|wrote|sent))?|\b(?:in|into|to|from)\s+(?:your|the)\s+"
     r"(?:memory|memories|notes?|book)\b|\bdown\s*$)"
 )
-"""What only points at something, or says where it is not to stand."""
+"""Phrases that only point at something, or say where it must not be kept."""
 
 _POINTS_ON = r"(?i:\bthis\b)|这|以下"
 _ONE_SENTENCE = r"(?i:\bsentence\b)|句"
@@ -200,7 +199,7 @@ _FORGETTING = (
 
 
 def names_everything(order: str) -> bool:
-    """Whether an order is to forget all there is, and nothing by name."""
+    """Return whether an order is to forget everything, and names nothing."""
     if compiled(_EVERYTHING).search(order) is None or compiled(_JUST_NOW).search(order) or leaves_out(order):
         return False
     return not named(order)

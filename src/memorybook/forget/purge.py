@@ -1,4 +1,4 @@
-"""Purging: what was forgotten is overwritten wherever a copy of it was, and searched for afterwards."""
+"""Purge: overwrite what was forgotten wherever a copy of it was, then search for leftovers."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 TRIES = 5
 PAUSE = 0.2
-"""How often, and seconds after which, it is tried again while another process reads the old state of a database."""
+"""Seconds between the `TRIES` to vacuum a database of which another process reads an old state."""
 
 PARKED = "purge"
-"""Under this id the journal keeps that erased pages are still to be overwritten."""
+"""Id and kind of the parked task to overwrite erased pages."""
 
 _SHORT = 6
 _CHUNK = 1 << 20
@@ -54,22 +54,21 @@ def purge(
     forgotten: bool = False,
     dry_run: bool = False,
 ) -> Receipt:
-    """Erase something for good: out of the documents, and out of everything that kept a copy of it.
+    """Erase something for good: from the documents and from everything that kept a copy.
 
-    Forgets what stands (as `forget` does, with the turns and summary lines that an entry rests on), then empties it
-    out of the journal, removes the old versions of documents with `MEMORY.md.bak`, makes the index anew, and writes
-    the databases anew without their free pages. Operations stay in the history without these texts, and can no
-    longer be undone. Other processes may have the book open; what they still hold is named in `remains`, and
-    `finish` or the next purge overwrites it.
+    Forgets it (as `forget` does, with the turns and summary lines that an entry comes from), empties it out of the
+    journal, deletes the old versions of documents and `MEMORY.md.bak`, rebuilds the index, and vacuums the databases.
+    The operations stay in the history without their texts, and cannot be undone. If another process holds the book
+    open, `remains` says so, and `finish` or the next purge overwrites the rest.
 
     Args:
-        target: Id of an entry, also of one that was forgotten.
+        target: Id of an entry, also of a forgotten one.
         query, session, source: As for `forget`.
-        forgotten: Everything that was ever forgotten, removed by tidying or deleted through memorybook, and not undone.
-        dry_run: Only say what would go.
+        forgotten: Everything ever forgotten, removed by tidying or deleted through memorybook, unless undone.
+        dry_run: Only report what would go.
 
     Raises:
-        NotFound: Neither the book nor its journal has such a thing.
+        NotFound: Neither the book nor its journal has it.
         InvalidInput: Not exactly one of the five was given.
     """
     if forgotten == bool(target or query or session or source):
@@ -91,7 +90,7 @@ def purge(
 
 
 def finish(context: Context) -> bool:
-    """Overwrite what an earlier purge could not, as another process was reading; True if nothing is left to do."""
+    """Overwrite what an earlier purge could not because another process was reading. Return True if all is done."""
     journal = context.book.journal
     if not any(parked.id == PARKED for parked in journal.parked(kind=PARKED)):
         return True
@@ -111,7 +110,7 @@ def _promise(texts: set[str]) -> str:
 def _erased(
     context: Context, target: str | None, query: str | None, session: str | None, source: str | None
 ) -> tuple[Meant, set[str], set[str], set[str]]:
-    """What still stands and is to go, texts to erase, targets of changes to empty, operations that forgot it."""
+    """Return (what the book still has, texts to erase, targets whose changes to empty, operations that forgot it)."""
     book = context.book
     if not (target or query or session or source):
         standing = {normalise(entry.text) for entry in book.entries()}
@@ -150,7 +149,7 @@ def _erased(
 
 
 def _before(book: Book, target: str | None, query: str | None, session: str | None) -> list[Operation]:
-    """The operations that forgot it before and are not undone: of the entry or session, or of what says the query."""
+    """Return the operations, not undone, that forgot this entry or session, or what says the query."""
     wanted = query_words(query or "")
     found = []
     for operation in _forgetting(book):
@@ -173,7 +172,7 @@ def _says(query: str, wanted: Collection[str], text: str) -> bool:
 
 
 def _is_known(book: Book, id: str) -> bool:
-    """Whether the journal has it, though the book has not any more."""
+    """Return whether the journal has an entry or session of this id."""
     known = book.journal.operations
     return bool(id) and bool(known(limit=1, target=id) or known(limit=1, session=id))
 
@@ -186,7 +185,7 @@ def _forgetting(book: Book) -> Iterator[Operation]:
 
 
 def _gone(operation: Operation) -> Iterator[str]:
-    """What an operation took out of the book."""
+    """Yield the texts that an operation removed from the book."""
     forgot = any(map(_forgot, operation.changes))
     for change in operation.changes:
         if _forgot(change) or (forgot and change.kind == "put"):
@@ -196,7 +195,7 @@ def _gone(operation: Operation) -> Iterator[str]:
 
 
 def _said(change: Applied) -> Iterator[str]:
-    """The statements in a change: of an entry, a line, a document's lines, turns."""
+    """Yield the statements before and after a change: of an entry, a line, a document, turns."""
     for text in (change.before, change.after):
         if not text or change.purged:
             continue
@@ -211,14 +210,14 @@ def _said(change: Applied) -> Iterator[str]:
 
 
 def _quoted(change: Applied) -> Iterator[str]:
-    """What the reason of a change quotes of what was said."""
+    """Yield what the reason of a change quotes."""
     said = re.match(r"said: (.*?)(?: turn:\S+)*\Z", change.reason, re.DOTALL)
     if said and not change.purged:
         yield said[1]
 
 
 def _left_out(book: Book, meant: Meant) -> set[str]:
-    """The words of its turns that something was taken from which was not stored."""
+    """Return the quotes of discarded candidates that come from the selected turns."""
     said = [normalise(turn.text) for turn in meant.turns]
     return {
         left.quote
@@ -230,7 +229,7 @@ def _left_out(book: Book, meant: Meant) -> set[str]:
 
 
 def _parts(path: str, text: str) -> Iterator[str]:
-    """The statements of a document or of a line; of a summary not the ids of its turns, which are no words."""
+    """Yield the statements of a document or line; of a session page its title, summary, decisions and questions."""
     if not path.startswith("sessions/"):
         yield from _statements(path, text)
         return
@@ -245,7 +244,7 @@ def _statements(path: str, text: str) -> Iterator[str]:
 
 
 def _past(book: Book, id: str) -> Iterator[Entry]:
-    """An entry as it stood at any time, as far as the journal knows."""
+    """Yield the earlier versions of an entry that the journal has."""
     for operation in book.journal.operations(target=id):
         for change in operation.changes:
             if change.target == id and change.kind not in ("append", "drop", "put", "item", "turns", "edit"):
@@ -257,7 +256,7 @@ def _entry(text: str) -> Entry:
 
 
 def _holding(texts: Iterable[str]) -> Callable[[str], bool]:
-    """Whether a text says one of these: a long one anywhere in it, a short one as a line of its own."""
+    """Return a test of whether a text contains one of these: long ones anywhere, short ones as a whole line."""
     statements = {statement for text in texts if (statement := normalise(text))}
     long = sorted(statement for statement in statements if _is_long(statement))
     short = statements.difference(long)
@@ -272,7 +271,7 @@ def _holding(texts: Iterable[str]) -> Callable[[str], bool]:
 
 
 def _telling(texts: Iterable[str]) -> Callable[[str], bool]:
-    """Whether a line of a summary says one of these, or a part of one: a sentence of a turn, or a title cut short."""
+    """Return a test of whether a summary line contains one of these, or is a part of one, such as a shortened title."""
     texts = set(texts)
     holds, said = _holding(texts), [normalise(text) for text in texts]
 
@@ -285,7 +284,7 @@ def _telling(texts: Iterable[str]) -> Callable[[str], bool]:
 
 
 def _is_long(text: str) -> bool:
-    """Whether a text says so much that it is the same wherever it stands: by its length, or by a name or a number."""
+    """Return whether a text is distinctive enough to match anywhere: by its length, or by a name or number in it."""
     return weight(text) >= (LONG if text.isascii() else 8) or (weight(text) >= _SHORT and bool(values_of(text)))
 
 
@@ -329,7 +328,7 @@ LIMITS = (
     "it is known again by its own words alone: said in other words it may come back",
     "copies outside of this book, such as its git history and backups, are not searched",
 )
-"""What purging cannot do."""
+"""Limits of a purge, for the receipt."""
 
 
 def _vacuumed(book: Book) -> bool:
@@ -345,7 +344,7 @@ def _vacuumed(book: Book) -> bool:
 
 
 def _left(root: str, texts: Iterable[str]) -> tuple[list[str], int]:
-    """Files of the book that still hold one of these texts, as UTF-8, as UTF-16, or as JSON; how many were searched."""
+    """Return the files of the book that still hold a text, in UTF-8, UTF-16 or JSON, and how many were searched."""
     said = {
         part
         for text in texts

@@ -1,4 +1,4 @@
-"""What was forgotten does not come back: its tombstones, and the one filter of statements, summaries and titles."""
+"""Tombstones of what was forgotten, and the filter that keeps it out of statements, summaries and titles."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 
 
 FORGOTTEN = "forgotten before"
-"""Why something is left out that would have brought back what was forgotten."""
+"""Reason for discarding what would bring back something forgotten."""
 
 _ALIKE = 0.6
-"""Share of an entry's words that a sentence has from which it says the same."""
+"""Share of an entry's words from which a sentence says the same."""
 
 
 def unnamed(text: str, reason: str = FORGOTTEN) -> Discarded:
-    """A text that is left out, without its words: the journal keeps neither a copy of it nor a digest."""
+    """Return a discarded text without its words, so that the journal keeps neither a copy nor a digest."""
     return Discarded(text="(forgotten)" if text else "", reason=reason)
 
 
 def as_journaled(context: Context, discarded: Sequence[Discarded]) -> tuple[Discarded, ...]:
-    """What of a talk is left out, as the journal keeps it: without its words where talks are not kept."""
+    """Return discarded texts as the journal stores them: without their words if transcripts are disabled."""
     if context.config.transcripts.enabled:
         return tuple(discarded)
     return tuple(unnamed(each.text, re.sub(r"(?s)'.*'", "'…'", each.reason)) for each in discarded)
@@ -50,16 +50,16 @@ def as_journaled(context: Context, discarded: Sequence[Discarded]) -> tuple[Disc
 
 
 def turn_key(session: str, turn: str) -> str:
-    """What a tombstone of a turn is of; unlike a statement, a turn is forgotten only where it was said."""
+    """Return the digest of a turn; unlike a statement, a turn is forgotten only in its session."""
     return text_digest(f"turn:{session}/{turn}")
 
 
 def tombstones_of(
     context: Context, entries: Iterable[Entry], *, lines: Iterable[str] = (), turns: Iterable[Turn] = ()
 ) -> set[str]:
-    """What must not come back of these entries, lines of notes and turns; to be asked before they go.
+    """Return the digests that keep these entries, note lines and turns out; call it before they are removed.
 
-    Digests of what they say, of the sentences in which it was said, and of titles made of it; the keys of the turns.
+    They are of the texts, of the sentences that said them, of titles made of those, and of the turns.
     """
     turns = list(turns)
     said = {text for entry in entries for text in (entry.text, *_said_as(context, entry))}
@@ -70,13 +70,13 @@ def tombstones_of(
 
 
 def turns_of(context: Context, entry: Entry) -> Iterator[Turn]:
-    """The turns that an entry rests on, as far as they are kept."""
+    """Yield the stored source turns of an entry."""
     for name in turn_ids(entry.source):
         yield from (turn for turn in context.book.transcripts.find(name) if entry.session in (None, turn.session))
 
 
 def _said_as(context: Context, entry: Entry) -> Iterator[str]:
-    """The sentences of its turns that say what the entry says; all of them if none does in its words."""
+    """Yield the sentences of an entry's source turns that say the same; all of a turn's if none does."""
     words = set(query_words(entry.text))
     for turn in turns_of(context, entry):
         said = list(_sentences(turn))
@@ -85,7 +85,7 @@ def _said_as(context: Context, entry: Entry) -> Iterator[str]:
 
 
 def _sentences(turn: Turn) -> Iterator[str]:
-    """The sentences of a turn that say something, as they stand and as summaries begin them."""
+    """Yield the meaningful sentences of a turn, with and without their lead-in."""
     for sentence in sentences(turn.text):
         if content_size(sentence.text) >= 3:
             yield from {sentence.text, without_lead(sentence.text)}
@@ -95,9 +95,9 @@ def _sentences(turn: Turn) -> Iterator[str]:
 
 
 def remembered(context: Context, texts: Iterable[str], *, since: datetime | None = None) -> Callable[[str], bool]:
-    """Tells of each of these texts, and of each without the speaker before it, whether it was not forgotten.
+    """Return a test, for these texts only, of whether a text was not forgotten, with or without its speaker label.
 
-    What an entry says again was wanted again. With `since` it matters only what was forgotten from that time on.
+    Texts that an entry says again count as remembered. With `since`, only what was forgotten from then on counts.
     """
     if not context.book.journal.buries():
         return lambda text: True
@@ -111,7 +111,7 @@ def _forms(text: str) -> Iterator[str]:
 
 
 def without_forgotten(context: Context, summary: SessionSummary) -> SessionSummary:
-    """The summary without what was forgotten, whoever wrote it."""
+    """Return the summary without what was forgotten."""
     kept = remembered(context, [*parts(summary.summary), summary.title, *summary.decisions, *summary.open_questions])
     return without_texts(summary, kept)
 
@@ -129,7 +129,7 @@ def without_texts(summary: SessionSummary, kept: Callable[[str], bool]) -> Sessi
 
 
 def turns_without(turns: Iterable[Turn], kept: Callable[[str], bool]) -> list[Turn]:
-    """The turns without the sentences that are not `kept`, to be told anew."""
+    """Return the turns without the sentences that are not `kept`."""
     return [turn if kept(turn.text) and all(map(kept, _sentences(turn))) else _cut(turn, kept) for turn in turns]
 
 
@@ -143,14 +143,14 @@ def _cut(turn: Turn, kept: Callable[[str], bool]) -> Turn:
 
 
 def sentences_of(turns: Iterable[Turn]) -> Iterator[str]:
-    """Everything that is said in these turns, as tombstones may have it."""
+    """Yield every text of these turns that may have a tombstone."""
     for turn in turns:
         yield turn.text
         yield from _sentences(turn)
 
 
 def sifted(summary: SessionSummary, kept: Callable[[str], bool]) -> SessionSummary:
-    """The summary with the sentences that are `kept`, and a title made of them if its own is not."""
+    """Return the summary with only the sentences that are `kept`, and a title made of them if its own is not."""
     were = summary.summary.split("\n")
     lines = ["".join(filter(kept, _SENTENCE.findall(line))).strip() for line in were]
     title = summary.title if kept(summary.title) else title_of(unlabelled(next(filter(None, lines), "")))
@@ -165,12 +165,12 @@ def sifted(summary: SessionSummary, kept: Callable[[str], bool]) -> SessionSumma
 
 
 def phrases(text: str) -> list[str]:
-    """The sentences of a summary, in order."""
+    """Return the sentences of a summary, in order."""
     return [part for line in text.split("\n") for each in _SENTENCE.findall(line) if (part := each.strip())]
 
 
 def unlabelled(line: str) -> str:
-    """A line of a summary without its speaker."""
+    """Return a summary line without its speaker label."""
     return re.sub(r"^[^:：\n]{1,40}(?:: |：)", "", line)
 
 
@@ -181,11 +181,11 @@ _SENTENCE = re.compile(r".(?:[^.!?。！？；\n]++|[.!?]++(?!\s|$))*(?:[。！�
 # --- orders that a user gave and took back since ------------------------------------------------
 
 ORDER = "order"
-"""Kind of the operations that carry out at once what a user told an agent to remember or to forget."""
+"""Kind of the operations that carry out a user's orders to remember or forget."""
 
 
 def taken_back(context: Context, session: str) -> set[str]:
-    """Ids of the turns of a session whose order, to remember or to forget, was carried out and then taken back."""
+    """Return the ids of a session's turns whose order, to remember or forget, was carried out and then undone."""
     journal = context.book.journal
     undone = journal.undone()
     if not undone:
@@ -202,9 +202,9 @@ def taken_back(context: Context, session: str) -> set[str]:
 
 
 def untold(context: Context, session: Session) -> Session:
-    """The session without a title that tells of an order that was taken back, nor, then, a summary that rules chose.
+    """Return the session without a title and a rule-made summary that may mention an order that was undone.
 
-    They are chosen anew, for the background may have told of the order before. A title that somebody gave stays.
+    Both are chosen anew, since a background run may have used the order before. A title that somebody gave stays.
     """
     back = taken_back(context, session.uuid)
     if not back:
@@ -220,10 +220,7 @@ def untold(context: Context, session: Session) -> Session:
 
 
 def worth_telling(context: Context, session: str, turns: Sequence[Turn]) -> Callable[[str], bool]:
-    """Tells of each text of these turns of a session whether a summary may say it.
-
-    It may if it was not forgotten, and is no order that was taken back.
-    """
+    """Return a test of whether a summary may use a text of these turns: not forgotten, and no order that was undone."""
     kept = remembered(context, sentences_of(turns))
     back = taken_back(context, session)
     ordered = [turn for turn in turns if turn.id in back]

@@ -1,4 +1,4 @@
-"""What was said, cut into statements: sentences and the clauses of one, as spans of the text that they stand in."""
+"""Split text into sentences and clauses, as spans of the text; classify clauses, and find an order's topic."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 
 USER = frozenset(query_words("the user's 用户的"))
-"""Words for who says `I`: a statement in the first person and one in the third have the same words without them."""
+"""Words for the user; without them a statement has the same words in the first and in the third person."""
 
 
 class Unit(NamedTuple):
     """A clause of a text.
 
     Attributes:
-        start, end: Where it stands, with the mark and the blanks after it.
-        text: Its words, without white space around them.
-        sentence: Number of its sentence in the text, from 0.
+        start, end: Its span, with the punctuation and white space after it.
+        text: Its text, stripped.
+        sentence: Index of its sentence in the text.
     """
 
     start: int
@@ -37,7 +37,7 @@ class Unit(NamedTuple):
 
 @lru_cache(maxsize=20_000)
 def units(text: str) -> tuple[Unit, ...]:
-    """The clauses of a text, which together are all of it; of what a machine wrote its members."""
+    """Return the clauses of a text, which together cover it; for machine output, the members of objects."""
     found: list[Unit] = []
     for number, (start, end) in enumerate(_sentences(text)):
         part = text[start:end]
@@ -49,7 +49,7 @@ def units(text: str) -> tuple[Unit, ...]:
 
 
 def sentences_in(text: str) -> list[str]:
-    """The sentences of a text, without white space around them."""
+    """Return the sentences of a text, stripped."""
     return [part for start, end in _sentences(text) if (part := text[start:end].strip())]
 
 
@@ -66,7 +66,7 @@ def _sentences(text: str) -> Iterator[tuple[int, int]]:
 
 
 _DATED = r"\s*[(（]\d{4}-\d\d-\d\d[)）]\s*"
-"""The day that stands behind a statement: it is told of nothing else."""
+"""The date in parentheses after a statement, which belongs to its sentence."""
 
 _END = rf"[。！？；!?]+[”’」』）)\"']*(?:{_DATED}|\s*)|(?P<dot>\.)[.\"')\]]*(?:{_DATED}|\s+|$)|…+\s*|\n+"
 _ABBREVIATED = r"(?:\b(?:[Mm]rs?|[Mm]s|[Dd]r|[Ss]t|e\.g|i\.e|vs|no|No|approx)|(?:^|\s)[A-Z])\.$"
@@ -77,7 +77,7 @@ def _joints(text: str, pattern: str) -> list[int]:
 
 
 _MEMBER = r",\s*(?=[\"'\w]+\s*[:=])"
-"""Where a member of an object ends in what a machine wrote."""
+"""Where a member of an object ends in machine output."""
 
 
 _JOINT = (
@@ -89,43 +89,43 @@ _JOINT = (
 
 
 def is_label(clause: str) -> bool:
-    """Whether a clause only introduces the next one: `Remember:`."""
+    """Return whether a clause only introduces the next one: `Remember:`."""
     return clause[-1:] in (":", "：")
 
 
 def is_machine(line: str) -> bool:
-    """Whether a line was written by or for a machine."""
+    """Return whether a line looks like JSON, markup or code."""
     return re.search(r"[{\[(<]\"|\":|->|=>|::", line) is not None
 
 
 @lru_cache(maxsize=50_000)
 def words_of(text: str) -> frozenset[str]:
-    """The words by which a statement is known: no small words, no names for the user."""
+    """Return the words that identify a statement: no stop words, no words for the user."""
     return frozenset(query_words(text.replace("用户", "我"))) - USER
 
 
 def whole_words(words: Iterable[str]) -> frozenset[str]:
-    """The words without the parts of those that are made of several, such as `edge-12`."""
+    """Return the words without the parts of compound ones: of `edge-12`, not `edge` and `12`."""
     found = frozenset(words)
     joined = [word for word in found if re.search(r"\w[-_./@:+]\w", word)]
     return found.difference(part for word in joined for part in tokens(word) if part != word)
 
 
 def figures_once(words: Iterable[str]) -> frozenset[str]:
-    """The words, a number by its longest form alone: 85,000 has the tokens 85, 000 and 85000, too."""
+    """Return the words with each grouped number once: of 85,000, not the tokens 85, 000 and 85000."""
     found = frozenset(words)
     grouped = [word for word in found if word[0].isdigit() and not word.isdigit()]
     return found.difference(part for word in grouped for part in tokens(word) if part != word)
 
 
 def is_word(word: str) -> bool:
-    """Whether it says something alone; a single Han character hardly does."""
+    """Return whether a token is a whole word; a single Han character is not."""
     return word.isascii() or len(word) > 1
 
 
 @lru_cache(maxsize=50_000)
 def values_of(text: str) -> frozenset[str]:
-    """Numbers, identifiers and proper names of a text, as tokens."""
+    """Return the numbers, identifiers and proper names of a text, as tokens."""
     found: set[str] = set()
     for value in compiled(_VALUES).findall(text):
         if compiled(_DAY).fullmatch(value):
@@ -141,7 +141,7 @@ _DAY = (
 
 
 def is_id(value: str) -> bool:
-    """Whether a value is an identifier or a long number, which is the same wherever it stands; an amount is not."""
+    """Return whether a value is an identifier or a long number, which means the same anywhere; amounts do not."""
     if re.fullmatch(r"[\d.,:]*\d(?:k|m|km|kg|g|mg|ml|l|cm|mm|mb|gb|h|am|pm|th|st|nd|rd)?", value):
         return len(value) >= 7 and value.isdigit()
     return len(value) >= 4 and any(map(str.isdigit, value))
@@ -155,9 +155,9 @@ _VALUES = (
 
 
 def corrects(text: str, said: Collection[str]) -> bool:
-    """Whether a turn begins by taking back what was said in these words: `scratch that`, `no, Friday`, 打错, 呸.
+    """Return whether a turn begins by correcting what these words said: `scratch that`, `no, Friday`, 打错, 呸.
 
-    One that goes on with a subject of its own and shares no word of it answers something else: `no, but I …`.
+    A turn that continues with its own subject and shares no word answers something else: `no, but I …`.
     """
     text = text.replace("’", "'")
     if compiled(_CORRECTS_SURELY).match(text):
@@ -184,7 +184,7 @@ _SUBJECT = (
 
 
 def is_of_another(text: str, said: Collection[str]) -> bool:
-    """Whether a sentence begins with somebody or something that these words do not name: `My brother …`, `Bob: …`."""
+    """Return whether a sentence begins with a subject that these words do not name: `My brother …`, `Bob: …`."""
     found = compiled(_OF_WHOM).match(text.replace("’", "'"))
     if found is None:
         return False
@@ -198,14 +198,14 @@ _OF_WHOM = (
 
 
 def counts_another(text: str, said: Collection[str]) -> bool:
-    """Whether a clause says of something else that it is so many: `the laptop costs 1,250`, not `so 1,250 then`."""
+    """Return whether a clause gives the number of something else: `the laptop costs 1,250`, not `so 1,250 then`."""
     if re.search(r"(?i)\byou|[你您]", text):
         return False
     return len({word for word in words_of(text) if is_word(word) and not word[0].isdigit()}.difference(said)) >= 2
 
 
 def goes_on(text: str) -> bool:
-    """Whether a clause says more of what the one before it is about: it has no subject of its own, or a pronoun."""
+    """Return whether a clause continues the one before it: it has a pronoun, or no subject of its own."""
     plain = text.replace("’", "'").strip()
     if compiled(_TURNS_TO).match(plain):
         return False
@@ -217,9 +217,9 @@ def goes_on(text: str) -> bool:
 
 
 def hangs_on(text: str, before: str) -> bool:
-    """Whether a clause says nothing without the one before it: by a pronoun, a relative, or the subject of that one.
+    """Return whether a clause depends on the one before it: by a pronoun, a relative, or that clause's subject.
 
-    The user's own statement stands alone: of `I'm Petra, and run a studio with Joost` only the second half is of Joost.
+    A clause about the user stands alone: in `I'm Petra, and run a studio with Joost` only the second half is Joost's.
     """
     if points_back(text) or re.match(r"(?i)\W*(?:who|whose|whom|which|where|that)\b", text):
         return True
@@ -227,17 +227,17 @@ def hangs_on(text: str, before: str) -> bool:
 
 
 def is_own(text: str) -> bool:
-    """Whether the subject of a clause is the user."""
+    """Return whether the subject of a clause is the user."""
     return re.match(r"(?i)\W*(?:(?:and|but|so)\s+)?(?:I|we)\b|[而但]?是?[我咱](?!们?的)", text) is not None
 
 
 def points_back(text: str) -> bool:
-    """Whether a clause has a pronoun for somebody or something named before it."""
+    """Return whether a clause has a pronoun for somebody or something named before it."""
     return compiled(_POINTS).search(text.replace("’", "'")) is not None
 
 
 def is_about(text: str, names: Collection[str]) -> bool:
-    """Whether one of these names is what a clause begins with, but for small words: its subject."""
+    """Return whether one of these names is the subject of a clause: among its first two words after any lead-in."""
     for word in tokens(
         re.sub(r"^\W*(?:(?:and|but|so|oh|also|then|well|welcome to|noted)\b[\s,:]*)+", "", text, flags=re.I)
     )[:2]:
@@ -247,7 +247,7 @@ def is_about(text: str, names: Collection[str]) -> bool:
 
 
 def starts_with_pronoun(text: str) -> bool:
-    """Whether what is said begins with a pronoun for somebody who was named before."""
+    """Return whether a text begins with a pronoun for a person named before."""
     return compiled(r"(?i)(?:he|she|they)\b|[他她]").match(text) is not None
 
 
@@ -263,7 +263,7 @@ _OWN = (
 
 
 def without_spans(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """The text without these spans and what is left of their sentences that says nothing; "" if nothing is left."""
+    """Return the text without these spans and meaningless remains of their sentences; "" if nothing is left."""
     cuts = sorted(spans)
     parts = units(text) if cuts else ()
     for number in {part.sentence for part in parts if any(a <= part.start < b for a, b in cuts)}:
@@ -287,13 +287,13 @@ def without_spans(text: str, spans: Iterable[tuple[int, int]]) -> str:
 
 
 def begun(text: str) -> str:
-    """A text whose beginning was cut off, without the `and` that went on from it, in capitals where it began so."""
+    """Repair the beginning of a cut text: drop a leading conjunction, capitalise the first letter."""
     left = re.sub(r"^\W*(?:(?i:and|but|while|also)\b\W*|[而且并但]是?(?=[我用他她]))?", "", text)
     return left[:1].upper() + left[1:]
 
 
 def first_person(text: str, *, they: bool = False) -> str:
-    """Return what an entry says of the user as the user would say it; with `they` that pronoun stands for the user."""
+    """Rewrite a statement about the user in the first person; with `they`, that pronoun stands for the user."""
     for said, own in (("the user['’]s", "my"), ("the user", "I"), *((("their", "my"), ("they", "I")) if they else ())):
         text = re.sub(rf"(?i)\b{said}\b", own, text)
     return text.replace("用户", "我")
@@ -306,12 +306,12 @@ def _joined(left: str, piece: str) -> str:
 
 
 def tidied(text: str) -> str:
-    """A text whose end was cut off, without the comma that led on to it."""
+    """Repair the end of a cut text: drop trailing commas, colons, dashes and white space."""
     return re.sub(r"[\s,;:，；：–—-]+$", "", text)
 
 
 def statement_key(text: str) -> str:
-    """What two statements have in common that differ in person and in small words alone; "" if they say too little.
+    """Return a key that statements share if they differ only in person and stop words; "" if they say too little.
 
     >>> statement_key("I'm allergic to hazelnuts.") == statement_key("The user is allergic to hazelnuts")
     True
@@ -334,13 +334,13 @@ def statement_key(text: str) -> str:
 
 
 class Topic(NamedTuple):
-    """What an order names.
+    """The topic of an order to forget.
 
     Attributes:
-        words: Words that memories of it hold.
-        names: Those of them that only say whose it is: they are not enough.
-        person: Whether all of somebody is meant (`forget her`, 他的事都删了).
-        own: Whether it is the user's own: `my car`, 我家.
+        words: Words to find in memories.
+        names: Those of them that only say whose it is; they do not suffice alone.
+        person: Whether everything about a person is meant (`forget her`, 他的事都删了).
+        own: Whether it belongs to the user: `my car`, 我家.
     """
 
     words: frozenset[str] = frozenset()
@@ -350,7 +350,7 @@ class Topic(NamedTuple):
 
 
 def topic_of(order: str) -> Topic:
-    """The topic of an order: what its verb is said of, or where that is a pronoun or nothing, what stands before it."""
+    """Return the topic of an order: the object of its verb, or what a pronoun there refers to in other clauses."""
     text = order.replace("’", "'")
     parts = [part for part in compiled(_CLAUSE).split(text) if part and part.strip()]
     ordered = next((place for place, part in enumerate(parts) if compiled(_VERB).search(part)), None)
@@ -383,7 +383,7 @@ _VERB = (
 
 
 def _topic(part: str) -> Topic:
-    """The telling words of a clause without those that order and point."""
+    """Return the topic of one clause, without words that order or point."""
     plain = compiled(_ORDERING).sub(" ", part)
     words = _telling(plain)
     owner = compiled(_OWNER).search(part)
@@ -406,7 +406,7 @@ def _telling(text: str) -> frozenset[str]:
 
 
 _WHICH = frozenset(query_words("new old current former latest previous 新 旧 新的 旧的 现在 原来 以前"))
-"""Words that only say which one is meant."""
+"""Words that only select one of several."""
 
 _ORDERING = (
     r"(?i:\b(?:please|kindly|forget|delete|remove|erase|drop|wipe|strike|withdraw|clear|scrub|purge|leave|out\s+of|everything|anything|whatever|"
@@ -427,7 +427,7 @@ _SMALL = (
 
 
 def queries(topic: Topic) -> Iterator[str]:
-    """What to search for."""
+    """Yield search queries for a topic: all of its words, then each."""
     if topic.words:
         yield " ".join(sorted(topic.words))
     yield from (word for word in sorted(topic.words) if re.search(r"\w", word))
@@ -443,25 +443,25 @@ Place = str | tuple[str, str]
 
 
 def turn_ids(source: str | None) -> list[str]:
-    """The turns that an entry rests on, by its source."""
+    """Return the ids of the turns that an entry's source names."""
     return re.findall(r"turn:([^\s,;]+)", source or "")
 
 
 class Found(NamedTuple):
-    """What says a statement.
+    """Everything that states something, ready to be cut.
 
     Attributes:
-        entries: Entries; of those in `left` what goes of them.
-        left: What stays of entries and lines that say something else, too, by id or (path, line).
+        entries: Entries; those in `left` have only the text to remove.
+        left: Text that stays of partly removed entries and lines, by id or (path, line).
         notes: Notes, and lines that a person wrote, as (path, line).
         cuts: Spans to cut by turn.
         turns: The turns of `cuts`.
-        texts: What is said in all of these, a text each.
-        values: Names and identifiers that nothing but these has.
-        told: What the entries and notes say.
-        pages: What summaries alone say, as (path, sentence).
-        rare: Words that nothing but these has.
-        named: Words of the topic by which it was found.
+        texts: Every text to remove.
+        values: Names and identifiers that only these have.
+        told: Texts of the entries and notes.
+        pages: Sentences that only summaries have, as (path, sentence).
+        rare: Words that only these have.
+        named: Topic words that led to it.
     """
 
     entries: tuple[Entry, ...] = ()
@@ -481,14 +481,14 @@ class Found(NamedTuple):
 
     @property
     def memories(self) -> int:
-        """How many memories go: entries, notes, and statements of turns that no entry of these rests on."""
+        """Number of memories: entries, notes, and cut pieces of turns that no entry here has as its source."""
         rested = {id for entry in self.entries for id in turn_ids(entry.source)}
         others = [spans for (_, turn), spans in self.cuts.items() if turn not in rested]
         return len(self.entries) + len(self.notes) + sum(len(list(runs(spans))) for spans in others)
 
 
 def runs(spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Spans that touch, as one."""
+    """Yield the spans in order, touching or overlapping ones merged."""
     start = end = -1
     for first, last in sorted(spans):
         if first > end >= 0:
@@ -502,7 +502,7 @@ def runs(spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
 
 
 def together(parts: Iterable[Found]) -> Found:
-    """All of them as one, everything once."""
+    """Merge several results into one without duplicates."""
     entries: dict[str, Entry] = {}
     lines: Counter[tuple[str, str]] = Counter()
     pages: dict[tuple[str, str], None] = {}
