@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import shutil
 import zipfile
-from datetime import UTC
+from collections.abc import Callable, Iterable
+from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -145,6 +147,85 @@ def test_the_order_of_day_and_month_is_that_of_the_file(stamps: list[str], days:
     found = chat("".join(f"{stamp} Ann: hello\n" for stamp in stamps))
     assert [line[:10] for line in lines(found)] == days
     assert [warning.rpartition(": ")[2] for warning in found.warnings] == ([told] if told else [])
+
+
+def table(name: str) -> list[list[str]]:
+    return [line.split("\t") for line in (DATA / name).read_text("utf-8").splitlines()]
+
+
+def of_signal_cli(stamp: str, text: str) -> str:
+    message = {"timestamp": int(stamp), "message": text}
+    return json.dumps({"envelope": {"sourceName": "Ann", "sourceNumber": "+49", "dataMessage": message}}) + "\n"
+
+
+SHAPES: dict[str, Callable[[str, str], str]] = {
+    "whatsapp.txt": lambda stamp, text: f"{stamp} Ann: {text}\n",
+    "telegram.html": lambda stamp, text: (
+        f'<div class="message default"><div class="date" title="{stamp}"></div><div class="from_name">Ann</div>'
+        f'<div class="text">{text}</div></div>\n'
+    ),
+    "telegram.json": lambda stamp, text: json.dumps(
+        {"type": "message", "date_unixtime" if stamp.isdigit() else "date": stamp, "from": "Ann", "text": text}
+    ),
+    "signal.md": lambda stamp, text: f"[{stamp}] Ann: {text}  \n",
+    "signal.json": lambda stamp, text: json.dumps({"date": stamp, "sender": "Ann", "body": text, "quote": ""}) + "\n",
+    "signal.jsonl": of_signal_cli,
+    "signal.array": lambda stamp, text: json.dumps(
+        {"conversationId": "1", "sent_at": int(stamp), "sourceName": "Ann", "body": text}
+    ),
+    "wechat.txt": lambda stamp, text: f"{stamp} Ann\n{text}\n\n",
+    "wechat.csv": lambda stamp, text: f"1,Ann,0,{text},{stamp}\n",
+}
+WHOLE = {
+    "telegram.html": ("<title>Exported Data</title>\n", "", ""),
+    "telegram.json": ('{"name": "Ann", "type": "personal_chat", "id": 1, "messages": [', ",", "]}"),
+    "signal.array": ("[", ",", "]"),
+    "wechat.csv": ("Type,Sender,IsSender,StrContent,StrTime\n", "", ""),
+}
+"""What stands before, between and behind the messages."""
+
+
+def export(shape: str, said: Iterable[tuple[str, str]], timezone: tzinfo) -> Conversation:
+    before, between, behind = WHOLE.get(shape, ("", "", ""))
+    text = before + between.join(SHAPES[shape](stamp, text) for stamp, text in said) + behind
+    return read(f"Ann/{shape}", timezone=timezone, stream=text.encode().splitlines(keepends=True))
+
+
+DATED = table("dated.tsv")
+
+
+@pytest.mark.parametrize("row", DATED[1:], ids=lambda row: " ".join(row[:2]))
+def test_every_turn_has_its_time_in_the_spelling_of_each_country(row: list[str]) -> None:
+    berlin = ZoneInfo("Europe/Berlin")
+    shape, _, *stamps = row
+    found = export(shape, [(stamp, f"word {number}") for number, stamp in enumerate(stamps)], berlin)
+    assert (found.format, found.warnings) == (shape.partition(".")[0], ())
+    times = [turn.time.astimezone(berlin) for one in found.sessions for turn in one.turns if turn.time]
+    assert [f"{time:%Y-%m-%d %H:%M}" for time in times] == [moment[:16] for moment in DATED[0][2:]]
+
+
+@pytest.mark.parametrize("row", table("said_by_app.tsv")[1:], ids=" ".join)
+def test_what_the_app_says_in_any_language_is_no_turn(row: list[str]) -> None:
+    format, _, note = row
+    shape, stamp = {
+        "whatsapp": ("whatsapp.txt", "03/01/2024, 21:15 -"),
+        "signal": ("signal.md", "2024-01-03 09:15:02"),
+        "wechat": ("wechat.txt", "2024-01-03 09:15:02"),
+    }[format]
+    found = export(shape, [(stamp, "Hello there"), (stamp, note), (stamp, "See you")], UTC)
+    assert [turn.text for one in found.sessions for turn in one.turns] == ["Hello there", "See you"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Did you delete the message?", "I deleted the message because Ann asked me to keep it quiet",
+        "这条消息别删除，里面有地址：南京路1号", "Deleted message, sorry", "see report.pdf (page 3)", "<3",
+        "Ich habe die Nachricht nicht gelesen", "List<String> is <b c>", "你删除了那条消息吗？",
+    ],
+)  # fmt: skip
+def test_what_people_say_of_messages_is_a_turn(text: str) -> None:
+    assert lines(chat(f"[03.01.24, 09:15:02] Ann: {text}\n")) == [f"2024-01-03 09:15:02 Ann: {text}"]
 
 
 def test_texts_of_wechat_may_stand_without_blank_lines_and_old_tables_without_names() -> None:

@@ -97,28 +97,36 @@ _SYSTEM = "of the app itself"
 
 _MARKS = "\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff"
 _STAMP = (
-    r"\d{1,4}[./年-]\s?\d{1,2}[./月-]\s?\d{1,4}[.日]?,?[^\]\n\d]{0,12}?\s?\d{1,2}[:.]\d\d(?:[:.]\d\d)?"
+    r"\d{1,4}[./年년-]\s?\d{1,2}[./月월-]\s?\d{1,4}[.日일]?,?[^\]\n\d]{0,12}?\s?\d{1,2}[:.]\d\d(?:[:.]\d\d)?"
     r"(?:\s?[^\W\d_][^\d\]\n:-]{0,8})?"
 )
 _LINE = rf"[{_MARKS}]*(?:\[({_STAMP})\]|({_STAMP})\s[-–])\s(.*)"
 _SIGNAL_LINE = r"\[\d{4}-\d\d-\d\d,? \d\d:\d\d(?::\d\d)?\] "
+_MESSAGE = r"(?:message|nachricht|mensaje|messaggio|mensagem|сообщени[ея]|消息|訊息|メッセージ|메시지)"
+_GONE = (
+    r"(?:deleted|recalled|gelöscht|zurückgerufen|elimin(?:ó|ad[oa]|aste|ato)|supprimé|apag(?:ada|ou)|excluída"
+    r"|удал(?:ено|или)|删除|刪除|撤回|削除|取り消|삭제|회수)"
+)
+_DELETED = (
+    rf"(?i:(?=.*{_MESSAGE})(?=.*{_GONE})"
+    r"\W?\w{1,20}(?:[^\w,，:：;；?？]{1,3}\w{1,20}){0,7}[^\w?？]{0,2})"
+)
+"""A line of few words in which some message is deleted, in any language that the apps speak here."""
 _INSERTED = (
     r"\u200e?<[^<>\n:：]{2,30}[:：] ?[^<>\n]+\.\w{2,5}>"  # <attached: 00000012-PHOTO.jpg>
-    r"|\u200e<[^<>\n]+>|\s<(?:This message was edited|Diese Nachricht wurde bearbeitet\.?|此消息已编辑|此訊息已編輯)>"
-    r"|(?m:^[\u200e]?\S[^\n]*\.\w{2,5} \((?:file attached|Datei angehängt|文件附件|檔案附件|[^()\n]*附[^()\n]*)\)$)"
+    rf"|\u200e<[^<>\n]+>|\s<(?i:[^<>\n]{{0,30}}{_MESSAGE}[^<>\n]{{0,20}})>\Z"  # <This message was edited>
+    r"|(?m:^(?:\u200e\S[^\n]*|[A-Z]{3}-\d{8}-WA\d{4})\.\w{2,5} \([^()\n]+\)$)"
+    r"|(?m:^\S[^\n]*\.\w{2,5} \((?:file attached|Datei angehängt|文件附件|檔案附件|[^()\n]*附[^()\n]*)\)$)"
     r"|!?\[[^\[\]\n]{0,300}\]\(\.{1,2}/[^)\n]{0,300}\)"  # files, reactions and stickers of signal-export
     r"|\n\(- .* -\)|(?m:^\(\( .* \)\)$)"
     r"|(?m:\A\s*(?:^> ?[^\n]*\n+)+)"  # what is answered to
 )
 _SAID_BY_APP = (
-    r"(?i)<[^<>\n]*[ \u4e00-\u9fff][^<>\n]*>|null"
+    rf"{_DELETED}|(?i:<[^<>\n]*(?: |[^\x00-\x7f])[^<>\n]*>|null"
     r"|(?:image|video|audio|sticker|gif|document|contact card|video note) omitted"
     r"|(?:bild|video|audio|sticker|gif|dokument|kontaktkarte|videonachricht) weggelassen"
     r"|(?:图片|图像|视频|音频|贴图|动态图|GIF|文档|名片|联系人卡片)\s?(?:已)?(?:忽略|省略|略去)"
-    r"|(?:this message was deleted|you deleted this message|\(this message was deleted\))\.?"
-    r"|(?:diese nachricht wurde gelöscht|du hast diese nachricht gelöscht)\.?"
-    r"|(?:此|这条)?消息已(?:被)?删除。?|[您你](?:已)?删除了?(?:此|这条)消息。?"
-    r"|(?:(?:incoming|outgoing|missed) )+(?:voice |video )?call(?: \([^)]*\))?"
+    r"|(?:(?:incoming|outgoing|missed) )+(?:voice |video )?call(?: \([^)]*\))?)"
 )
 
 
@@ -183,7 +191,11 @@ def _unmarked(text: str) -> str:
 
 _HEADER = rf"(?:({_STAMP})\s+([^\s#*>|-][^\n]{{0,60}})|([^\s#*>|-][^\n:]{{0,80}}?)\s+({_STAMP}))\s*"
 _WECHAT_MEDIA = r"!?\[[^\]\n]*\](?:\([^)\n]*\))?|<\?xml.*|<msg>.*"
-_WECHAT_SYSTEM = r"[^\n]{0,60}(?:撤回了?一条消息|拍了拍[^\n]{1,40}|加入了?群聊|移出了?群聊|修改群名为[^\n]*)"
+_WECHAT_SYSTEM = (
+    r"[^\n]{0,60}(?:拍了拍[^\n]{1,40}|加入了?群聊|移出了?群聊|修改群名为[^\n]*|现在可以开始聊天了。?|以上是打招呼的内容"
+    r"|红包，请在手机上查看| tickled [^\n]{1,40}| to the group chat\.?| Start chatting!?)"
+    rf"|{_DELETED}"
+)
 
 
 def is_wechat(head: str) -> bool:
