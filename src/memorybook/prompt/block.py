@@ -1,4 +1,4 @@
-"""The block that goes into a prompt: dated lines between markers, filled by priority and printed newest first."""
+"""The memory block of a prompt: dated lines between markers, filled by priority and printed newest first."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from memorybook.search.types import Hit, Passage, place_of, when_of
 from memorybook.text.tokens import count_tokens, is_telling, normalise, query_words, undated
 
 SHARE = 5
-"""Standing entries, and hand-written text, get one part in so many of a block; the rest belongs to the question."""
+"""Standing entries and hand-written text get at most 1/SHARE of a block each; the rest goes to the question's hits."""
 
 QUOTABLE = 12
-"""Shortest normalised text, bytes (4 Chinese characters), that another line can hold; shorter ones are only equal."""
+"""Least bytes of a normalised text (4 Chinese characters) to be found inside another; shorter ones must be equal."""
 
 LATEST = 1 << 40
-"""Position in its session of an entry whose turn is not known: what was remembered is said after it was told."""
+"""Position of an entry whose turn is unknown: after all turns of its session."""
 
 ALONE, STANDING = 400, 8
-"""Tokens that belong to the question's hits alone; of what is more, standing entries get one part in so many."""
+"""Tokens reserved for the question's hits; of the room beyond them standing entries get 1/STANDING."""
 
 MISSES = 8
-"""Groups in a row that do not fit, after which a block counts as full."""
+"""Successive groups that do not fit after which a block counts as full."""
 
 
 class Wording(NamedTuple):
@@ -68,15 +68,15 @@ WORDING = {
 
 
 class Fact(NamedTuple):
-    """An entry as every prompt takes it.
+    """A standing entry, which every prompt may have.
 
     Attributes:
         entry: Its id.
-        text: What is printed of it.
-        day: The day it was said, `YYYY-MM-DD`; "" if nobody knows.
+        text: The text to print.
+        day: The day it was said, `YYYY-MM-DD`; "" if unknown.
         pinned: Whether it is pinned.
-        asked: Whether the question finds it among the first: it is told with the hits, here only if that fails.
-        source: Session and id of the turn that it rests on.
+        asked: Whether it is among the first hits; it is then printed with them, and here only if that fails.
+        source: Session and id of its source turn.
     """
 
     entry: str
@@ -88,12 +88,12 @@ class Fact(NamedTuple):
 
 
 class Prose(NamedTuple):
-    """What people wrote, as a block may tell it.
+    """Hand-written lines for a block.
 
     Attributes:
-        lines: In their order, headings among them.
-        near: Numbers of the lines that have a share of the block, most wanted first; the others take what is left over.
-        rest: The line that names what has no room; "" if nobody is to be told.
+        lines: The lines in order, headings included.
+        near: Numbers of the lines that get a share of the block, most wanted first; others take what is left over.
+        rest: The line that names what has no room; "" for none.
     """
 
     lines: Sequence[str] = ()
@@ -105,10 +105,10 @@ class Block(NamedTuple):
     """A prompt block.
 
     Attributes:
-        text: Between its markers; "" if there is nothing to say.
+        text: The block with its markers; "" if it would be empty.
         tokens: Estimated size of `text`.
-        standing: Numbers of the standing entries that are in it, as they were given.
-        found: Numbers of the hits that are in it, as they were given.
+        standing: Indexes of the standing entries in it.
+        found: Indexes of the hits in it.
     """
 
     text: str = ""
@@ -129,20 +129,19 @@ def block(
 ) -> Block:
     """Fill one block and print it.
 
-    At most a fifth of the room goes to hand-written lines first, at most a fifth to standing ones, pinned before
-    others, and the rest to the question's hits as deep as they go; what is left over goes back to the first two.
-    What one part says no other says again: a standing entry that is all in a turn of the hits is told beside it only
-    if it is pinned.
-    Standing entries come before the hits: what was said last is often found by no word of the question.
+    At most a fifth of the room goes to hand-written lines, at most a fifth to standing entries, pinned ones first, and
+    the rest to the question's hits; what they leave goes back to the first two. No part repeats another: a standing
+    entry that a turn among the hits says completely is printed besides it only if it is pinned.
+    Standing entries come before the hits, since often no word of a question finds what was said last.
 
     Args:
-        hits: Everything that may be told for the question; `snippet` is what is printed.
-        groups: Numbers of hits, most wanted first; the hits of one group are told together or not at all.
-        standing: Entries that every prompt takes, most wanted first.
-        written: What people wrote.
+        hits: Everything to show for the question; `snippet` is printed.
+        groups: Numbers of hits, most wanted first; the hits of a group are shown together or not at all.
+        standing: Standing entries, most wanted first.
+        written: Hand-written lines.
         language: `en` or `zh`.
         max_tokens: At least 1.
-        known: Whether the hits answer the question; if not the block says so.
+        known: Whether the hits answer the question; if not, the block says so.
     """
     wording = WORDING[language]
     frame = [OPEN, wording.title, wording.data]
@@ -195,19 +194,19 @@ def _until_full(groups: Iterable[Sequence[int]], lines: _Lines) -> Iterable[Sequ
 
 
 class Section:
-    """Lines under a heading, as many of the most wanted as there is room for, and one that names the rest.
+    """Lines under a heading: the most wanted that fit, and one that names the rest.
 
     Args:
-        heading: Above the lines.
-        lines: In the order in which they are printed.
-        wanted: Numbers of the lines that come before the others, most wanted first.
-        rest: The line that is printed last as long as lines are left.
-        room: Tokens that `rest` may take with the heading; where it takes more it is left out.
+        heading: Printed above the lines.
+        lines: The lines in print order.
+        wanted: Numbers of the lines to fill first, most wanted first.
+        rest: Line to print last if some lines are not shown.
+        room: Most tokens of `rest` and heading; `rest` is dropped if it needs more.
 
     Attributes:
-        head: Tokens of the heading, as long as it is not paid for.
-        reserved: Tokens that heading and `rest` take.
-        shown: Numbers of the lines that are shown.
+        head: Tokens of the heading; 0 if they are in `reserved`.
+        reserved: Tokens of heading and `rest`, if there is a `rest`.
+        shown: Numbers of the shown lines.
     """
 
     def __init__(
@@ -230,7 +229,7 @@ class Section:
             self.head = 0
 
     def fill(self, room: int, *, first: Sequence[int] | None = None) -> int:
-        """Show more lines, all or those of these numbers, in so many tokens; returns how many of them were used."""
+        """Show more lines, only those in `first` if given, until one does not fit. Return the tokens used."""
         spent = 0
         for number in self._left if first is None else [each for each in self._left if each in first]:
             cost = _cost(self._lines[number]) + (0 if self.shown else self.head)
@@ -242,18 +241,18 @@ class Section:
         return spent
 
     def remove(self, numbers: Iterable[int]) -> int:
-        """Leave out these lines that are shown; returns the tokens that this frees."""
+        """Remove these shown lines. Return the tokens freed."""
         gone = set(numbers)
         self.shown = [number for number in self.shown if number not in gone]
         return sum(_cost(self._lines[number]) for number in gone)
 
     def skip(self, numbers: Iterable[int]) -> None:
-        """Show none of these lines from now on."""
+        """Exclude these lines from further filling."""
         gone = set(numbers)
         self._left = [number for number in self._left if number not in gone]
 
     def drop(self) -> bool:
-        """Leave out what was shown last, at last the line that names the rest; False if there was nothing."""
+        """Remove the line shown last, finally the `rest` line. Return False if there was none."""
         if self.shown:
             self._left.insert(0, self.shown.pop())
             return True
@@ -261,7 +260,7 @@ class Section:
         return bool(had)
 
     def printed(self) -> list[str]:
-        """The heading and the lines in their order; [] if none is shown."""
+        """Return the heading and the lines in order; [] if none is shown."""
         lines = [self._lines[number] for number in sorted(self.shown)]
         told = [line for line, after in zip(lines, [*lines[1:], "#"], strict=False) if not _is_empty(line, after)]
         told += [self._rest] if self._rest and self._left else []
@@ -269,7 +268,7 @@ class Section:
 
 
 class _Lines:
-    """The hits that have their place in the block so far, each statement once."""
+    """The hits in the block so far, each statement once."""
 
     def __init__(
         self, hits: Sequence[Hit], wording: Wording, room: int, *, said: AbstractSet[str], entries: AbstractSet[str]
@@ -287,9 +286,9 @@ class _Lines:
         self._known_words: dict[int, frozenset[str]] = {}
 
     def add(self, group: Sequence[int]) -> None:
-        """Tell these hits, without what is told already, where there is room for all of them.
+        """Add the hits of a group that are not said already, if all of them fit.
 
-        What had no room with what it must not be told without is not told alone.
+        The hits of a group of several that did not fit are not added alone later.
         """
         if not self._refused.isdisjoint(group):
             return
@@ -314,14 +313,14 @@ class _Lines:
         self.missed = 0
 
     def drop(self) -> bool:
-        """Take back what was added last, with all that belongs together; False if there was nothing."""
+        """Remove the group added last. Return False if there was none."""
         if not self._before:
             return False
         self.told = self._before.pop()
         return True
 
     def tells(self, fact: Fact, text: str) -> bool:
-        """Whether a hit of that entry, or in those normalised words, or the turn that has all its words, is told."""
+        """Return whether the block has a hit of this entry, of its normalised `text`, or of a turn that covers it."""
         for number in self.told:
             p = self._hits[number].passage
             if p.entry == fact.entry:
@@ -331,11 +330,11 @@ class _Lines:
         return self.has(text)
 
     def has(self, text: str) -> bool:
-        """Whether a hit in those normalised words is told."""
+        """Return whether the block has a hit of this normalised text."""
         return any(self._texts[number] == text for number in self.told)
 
     def _is_said(self, number: int) -> bool:
-        """Whether another part of the block has the entry, or other hits and parts say each line of the hit."""
+        """Return whether another part of the block has the entry, or other hits and parts say each line of the hit."""
         hit = self._hits[number]
         if hit.passage.source == "entry" and hit.passage.entry in self._entries:
             return True
@@ -351,7 +350,7 @@ class _Lines:
         return self._known_words[number]
 
     def _is_retold(self, line: str) -> bool:
-        """Whether a line of a summary has no words beyond those that the same person is told with."""
+        """Return whether one hit of the same speaker has all words of a summary's line."""
         who, said = spoken(line)
         words = words_of(said)
         text = normalise(said)
@@ -363,13 +362,13 @@ class _Lines:
         return any(map(tells, self.told))
 
     def _may_say(self, number: int) -> list[int]:
-        """What is told in the very words of a hit, or from another source."""
+        """Return numbers of hits in the block with the same text, or of another kind of source."""
         source = self._hits[number].passage.source
         same = [known for known in self.told if self._texts[known] == self._texts[number]]
         return same + [known for known in self.told if self._hits[known].passage.source != source]
 
     def _says(self, number: int, other: int) -> bool:
-        """Whether one hit says all that another says; two turns only in the same words, and not of two people."""
+        """Return whether a hit says all that another says; turns must be equal and not of two people."""
         passage, held = self._hits[number].passage, self._hits[other].passage
         one, two = passage.source, held.source
         text, said = self._texts[number], self._texts[other]
@@ -384,14 +383,14 @@ class _Lines:
         return one != two and (held_in or self._retells(other, number))
 
     def _retells(self, number: int, other: int) -> bool:
-        """Whether an entry or a note says nothing but what a turn says, or the other way round, whoever is `I`."""
+        """Return whether a hit has only words of the other, one a turn and one an entry or note, in any person."""
         words, sources = self._words(number), {self._hits[each].passage.source for each in (number, other)}
         if len(words) < 2 or sources not in _RETOLD or not words <= self._words(other):
             return False
         return negates(self._hits[number].passage.text) == negates(self._hits[other].passage.text)
 
     def _was_said(self, number: int, later: int) -> bool:
-        """Whether a later turn is the same statement, said again: the last time counts."""
+        """Return whether `later` repeats a hit at a later time, and so takes its place."""
         before, after = self._hits[number].passage, self._hits[later].passage
         return self._texts[number] == self._texts[later] and when_of(before) < when_of(after)
 
@@ -402,10 +401,10 @@ class _Lines:
         return f"- {f'[{p.date}] ' if p.date else ''}{who}{fenced(hit.snippet)}{_opens(p)}"
 
     def printed(self) -> list[str]:
-        """The lines, newest first, undated ones last; of a day people's words before an assistant's and summaries.
+        """Return the lines newest first, undated ones last; within a day, people's before assistants' and summaries.
 
-        Turns of a session stand in its order, whatever their clocks say. What was remembered of a turn comes before
-        it: it may hold what was said later.
+        Turns of a session keep its order, whatever their clocks say. An entry comes before its turn, since it may
+        contain what was said later.
         """
         first: dict[str | None, int] = {}
         for number in sorted(self.told):
@@ -429,37 +428,37 @@ class _Lines:
 
 
 def _opens(passage: Passage) -> str:
-    """What opens it: the id of an entry, the place of a document; turns and notes say their day and speaker."""
+    """Return a reference to open a hit by: the id of an entry, the place of a document; "" for turns and notes."""
     if passage.source == "turn" or passage.source == "note":
         return ""
     return f" ({passage.entry or place_of(passage)})"
 
 
 def statements(hit: Hit) -> list[str]:
-    """What a hit says, normalised: of a summary each line without the name of who said it, any other as a whole."""
+    """Return the normalised text of a hit; of a summary each line, without its speaker label."""
     if hit.passage.source != "summary":
         return [normalise(hit.snippet)]
     return [text for line in hit.snippet.splitlines() if (text := normalise(spoken(line)[1]))]
 
 
 def words_of(text: str) -> frozenset[str]:
-    """The words in which a statement differs from others, whoever says it."""
+    """Return the telling words of a statement, without words for the user."""
     return frozenset(filter(is_telling, query_words(text.replace("用户", "我")))) - _USER
 
 
 def covers(turn: Passage, told: str, entry: str) -> bool:
-    """Whether what is told of a turn, with the name of who said it, has all the words of an entry that rests on it."""
+    """Return whether the shown text of a turn, with its speaker's name, has all the words of an entry."""
     words = words_of(undated(entry)[0])
     return turn.source == "turn" and bool(words) and words <= words_of(f"{turn.speaker}: {told}")
 
 
 def _is(who: str, passage: Passage) -> bool:
-    """Whether the name before a line of a summary may be that of who said the passage."""
+    """Return whether the label of a summary line may be that of the passage's speaker."""
     return who.rstrip(" :：").lower() in ("", *_ROLES, passage.speaker.lower())
 
 
 def negates(text: str) -> bool:
-    """Whether a text has a word that turns a statement into its opposite; `words_of` leaves those out."""
+    """Return whether a text has a negating word; `words_of` ignores those."""
     folded = f" {text.lower().replace('’', chr(39))} "
     return any(word in folded for word in _NOT)
 
@@ -471,12 +470,12 @@ _ROLES = frozenset(name.lower() for wording in WORDING.values() for name in word
 
 
 def plain(line: str) -> str:
-    """A line of Markdown without the mark of a list."""
+    """Return a line of Markdown, fenced, without its list marker."""
     return fenced(line).lstrip("-*+ ").strip()
 
 
 def _is_empty(line: str, after: str) -> bool:
-    """Whether a line is a heading with nothing under it: what comes after it is no line and no lower heading."""
+    """Return whether a line is a heading with neither text nor a lower heading after it."""
     level, below = (len(each) - len(each.lstrip("#")) for each in (line, after))
     return 0 < below <= level
 

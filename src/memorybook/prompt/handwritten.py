@@ -1,4 +1,4 @@
-"""What people wrote into MEMORY.md outside the managed sections, as a prompt tells it."""
+"""Hand-written text of MEMORY.md and standing entries, as prompts include them."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ if TYPE_CHECKING:
 _COMMENT = lazily(r"(?s)<!--.*?-->")
 
 NAMED = 6
-"""Sections that are named where not all of them can be told."""
+"""Sections to name if not all of them fit."""
 
 
 class Section(NamedTuple):
-    """A heading as it is written ("" before the first), with the lines below it up to the next heading."""
+    """A heading as written ("" before the first), with the lines up to the next heading."""
 
     heading: str
     lines: tuple[str, ...]
 
 
 class Written:
-    """What people wrote into MEMORY.md.
+    """The hand-written text of MEMORY.md.
 
     Attributes:
         sections: In their order.
-        places: Each line with its section, by its text without marks.
+        places: Each (line, section) by the line's text without list markers.
     """
 
     def __init__(self, prose: str) -> None:
@@ -51,7 +51,7 @@ class Written:
 
 
 def sections(prose: str) -> Iterator[Section]:
-    """What people wrote that says something: no comments, no title, no heading with nothing under it."""
+    """Yield the sections of hand-written text, without comments, title and empty headings."""
     lines = [line.rstrip() for line in _COMMENT.sub("", by_people(prose)).splitlines() if line.strip()]
     heading, body = "", list[str]()
     for line, following in zip(lines, [*lines, "#"][1:], strict=True):
@@ -69,14 +69,14 @@ def sections(prose: str) -> Iterator[Section]:
 
 
 def handwritten(written: Written, found: Sequence[Hit], *, room: int, most: int, more: str) -> Prose:
-    """What may be told of it: all of it where it fits, else the lines nearest the question, and the others after them.
+    """Return the lines to include: all if they fit into `room`, else those nearest the question before the others.
 
     Args:
-        written: All of it; what instructs its reader is left out.
-        found: Hits for the question, best first; those in MEMORY.md that are no entries say which lines are near.
-        room: Tokens that are its own: where not all of it fits, the rest is named.
-        most: Tokens of what is looked at.
-        more: How the rest is named, with a place for the names of its sections.
+        written: The text; lines that instruct their reader are left out.
+        found: Hits for the question, best first; those in hand-written lines of MEMORY.md mark lines as near.
+        room: Tokens reserved for it; if not all of it fits, the rest is named.
+        most: Tokens to read; of what is beyond only near lines are used.
+        more: Format of the line that names the rest, with a place for section names.
     """
     lines: list[str] = []
     places: dict[str, tuple[int, int]] = {}
@@ -104,7 +104,7 @@ def handwritten(written: Written, found: Sequence[Hit], *, room: int, most: int,
 
 
 def is_named_only(written: Written, hit: Hit) -> bool:
-    """Whether a hit is what people wrote into MEMORY.md and not near the question: it counts among the rest there."""
+    """Return whether a hit is hand-written text of MEMORY.md that is irrelevant to the question."""
     passage = hit.passage
     if passage.path != "MEMORY.md" or passage.entry is not None or hit.relevance > 0:
         return False
@@ -120,7 +120,7 @@ def _fits(lines: Iterable[str], room: int) -> bool:
 
 
 def _near(written: Written, found: Sequence[Hit]) -> Iterator[tuple[str, Section]]:
-    """The lines that the search found, with their sections, best first."""
+    """Yield the (line, section) pairs that the search found, best first."""
     wanted = {
         plain(line): None
         for hit in found
@@ -131,7 +131,7 @@ def _near(written: Written, found: Sequence[Hit]) -> Iterator[tuple[str, Section
 
 
 def _names(written: Sequence[Section]) -> Iterator[str]:
-    """The largest sections by name, with the number of their lines."""
+    """Yield MEMORY.md with the names of its largest sections and the number of their lines."""
     large = sorted(written, key=lambda section: -len(section.lines))[:NAMED]
     names = [
         f"{section.heading.lstrip('# ')} ({len(section.lines)})"
@@ -171,18 +171,18 @@ _HEADINGS: Mapping[str, Mapping[Category, str]] = {
 }
 
 UNASKED = ("suspect", "tool", "document")
-"""Trust of what enters no prompt by itself: a search still finds it."""
+"""Trust levels that enter no prompt unasked; a search still finds them."""
 
 
 def standing(ordered: Iterable[Entry], *, limit: int = fade.PROMPT_BEST) -> list[Entry]:
-    """The first of the entries that every prompt takes, see `by_strength`, without those that instruct their reader."""
+    """Return the first `limit` entries for every prompt, in order, without those that instruct their reader."""
     return list(islice((entry for entry in ordered if not instructs(entry.text)), limit))
 
 
 def by_strength(entries: Iterable[Entry], today: date) -> tuple[Entry, ...]:
-    """The entries that every prompt may take: active, not lapsed, trusted, strength from 0.5 or pinned.
+    """Return the entries that every prompt may have: active, not expired, trusted, strength from 0.5 or pinned.
 
-    Pinned ones first, then the strongest; of equally strong ones (to a hundredth) those that were said last.
+    Pinned ones come first, then the strongest; of those equal to a hundredth, the latest.
     """
     fit = [
         (entry, fade.strength(entry, today))
@@ -229,7 +229,7 @@ def summarize_existing(context: Context, limit: int = 50) -> str:
 
 
 def as_text(context: Context, held: Sequence[Known]) -> str:
-    """Entries as one text by category, in the book's language; "" for none."""
+    """Return entries as one text grouped by category, in the book's language; "" for none."""
     language = language_of(context.config.language, [each.entry.text for each in held])
     parts = []
     for category in CATEGORIES:
@@ -257,14 +257,14 @@ _kept: dict[str, Snapshot] = {}
 
 
 class Snapshot:
-    """MEMORY.md as it was read on a day.
+    """MEMORY.md as of one day, with values computed once.
 
     Attributes:
-        document: As parsed.
+        document: The parsed document.
         entries: Its entries by id.
-        standing: Answers with the entries that a prompt may always take, most wanted first.
-        written: Answers with what people wrote.
-        replaced: Answers with the entries that rest on a turn, by (session, turn id), where all of them were replaced.
+        standing: Returns the entries for every prompt, most wanted first.
+        written: Returns the hand-written text.
+        replaced: Returns entries by source turn (session, turn id), of turns whose entries were all superseded.
     """
 
     def __init__(self, document: MemoryDocument, today: date) -> None:
@@ -285,7 +285,7 @@ class Snapshot:
 
 
 def snapshot(book: Book) -> Snapshot:
-    """The book's MEMORY.md as it is now; the last one of a book is kept while nothing changes."""
+    """Return the snapshot of the book's MEMORY.md, cached until the document or the day changes."""
     document, today, root = book.memory(), book.now().date(), book.documents.root
     known = _kept.get(root)
     if known is None or known.document is not document or known.today != today:

@@ -1,4 +1,4 @@
-"""What a prompt should hold of the book for a question: half from the session, half from everything, numbered."""
+"""The numbered block `## Relevant Memory` for a question: half from the session, half from the whole book."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from memorybook.context import Context
 
 POOL = 200
-"""Hits of each search that are looked at; what is cut is counted among these."""
+"""Hits of each search; what was left out is counted among these."""
 
 _TITLE = {"en": "## Relevant Memory", "zh": "## 相关记忆"}
 
 
 class Cut(NamedTuple):
-    """What was left out of a block, though a reader might have wanted it.
+    """Counts of what a block left out though a reader might want it.
 
     Attributes:
-        below: Hits under the threshold that are worth a look all the same (relevance from 0.3).
+        below: Hits below the threshold that are worth a look (relevance from 0.3).
         best: The highest relevance among them, 0..1; 0 if there are none.
-        over: Hits that reach the threshold and had no place.
+        over: Hits over the limit that reach the threshold.
     """
 
     below: int = 0
@@ -39,7 +39,7 @@ class Cut(NamedTuple):
     over: int = 0
 
     def told(self, threshold: float, limit: int, language: str = "en") -> str:
-        """In words, `2 more below 0.70 (best 0.52)`; "" if nothing was cut."""
+        """Return a message such as `2 more below 0.70 (best 0.52)`; "" if nothing was left out."""
         chinese = language == "zh"
         parts = []
         if self.below:
@@ -52,19 +52,19 @@ class Cut(NamedTuple):
 
 
 class Injected(NamedTuple):
-    """A block for the prompt, and what it is made of.
+    """A block for a prompt, and its sources.
 
     Attributes:
         text: The block between its markers; "" if no memory reaches the threshold.
         tokens: Estimated size of `text`.
-        memories: The hits in it, best first; the numbers of the block are their places, from 1.
-        threshold: Least relevance of a memory, 0..1. Age and score of an entry never count here.
+        memories: The hits in it, best first; the block numbers them from 1.
+        threshold: Least relevance of a memory, 0..1; age and score of an entry do not count.
         limit: Most memories.
-        has_relevant: Whether anything, shown or not, is about the question: as in a search with that threshold.
+        has_relevant: Whether any hit, shown or not, is relevant to the question.
         cut: What was left out.
-        language: Of the block, `en` or `zh`.
-        state: Of the index, see `hits.Answer`.
-        disabled: True when memory is switched off: nothing was searched.
+        language: Language of the block, `en` or `zh`.
+        state: State of the index, see `search.types.Answer`.
+        disabled: True if memory is switched off and nothing was searched.
     """
 
     text: str
@@ -79,7 +79,7 @@ class Injected(NamedTuple):
     disabled: bool = False
 
     def json(self) -> dict[str, Any]:
-        """`{"text", "tokens", "memories": [{"number", "type", "score", …}], "threshold", "has_relevant", "cut", …}`.
+        """Return `{"text", "tokens", "memories": [{"number", "type", "score", …}], "threshold", "cut", …}`.
 
         The `score` of a memory is the one that the block shows: its relevance.
         """
@@ -108,19 +108,19 @@ def retrieve_and_inject(
     min_score: float | None = None,
     max_memories: int | None = None,
 ) -> Injected:
-    """The block `## Relevant Memory` for a question, ready to be put into a prompt.
+    """Return the block `## Relevant Memory` for a question, ready for a prompt.
 
-    Half of the places (the larger half) go to what the search ranks first in the session, whatever its relevance; the
-    others to what it ranks first in the whole book: as many whatever their relevance, more from the setting
-    `inject_min_score` on, or all of them from `min_score` on. What one half does not need the other takes.
-    Each piece of evidence stands in it once, in the order of the search. What is suspect or told by a tool is left
-    out; of what was replaced the block has what is true now, with "(previously: …)". Entries in it count as used.
+    Half of the places, rounded up, go to the best hits of the session, whatever their relevance. The others go to the
+    best of the whole book: by default half of the places whatever their relevance, and more from the setting
+    `inject_min_score` on; with `min_score`, only hits that reach it. Places that one half leaves the other takes.
+    Each statement appears once, in search order. Suspect text and tool output are left out; superseded entries appear
+    as their successors, with "(previously: …)". Entries in the block count as used.
 
     Args:
         query: What the user just said, in any language.
-        session_id: Uuid or name of a session; one without memories, or None, leaves all places to the whole book.
-        min_score: Lowest relevance of what is not of the session, 0..1; None as said above.
-        max_memories: At most this many, 1..200; None takes the setting.
+        session_id: Uuid or name of a session; without one, or if it has no memories, all places go to the book.
+        min_score: Least relevance of hits outside the session, 0..1; None as described above.
+        max_memories: Most memories, 1..200; None takes the setting.
 
     Raises:
         InvalidInput: A blank query or a value out of range.
@@ -158,7 +158,7 @@ def _searched(context: Context, query: str, session: str) -> Sequence[Hit]:
 
 
 def _told(context: Context, query: str, found: Sequence[Hit]) -> list[Hit]:
-    """What of the hits may be told, best first, with the latest word."""
+    """Return the hits that may be told, best first, each after those that it must not be shown without."""
     page = snapshot(context.book)
     chosen = Selection(
         found,
@@ -173,7 +173,7 @@ def _told(context: Context, query: str, found: Sequence[Hit]) -> list[Hit]:
 
 
 def once(hits: Iterable[Hit]) -> list[Hit]:
-    """Each statement once, in order; the first of those that say the same."""
+    """Return the hits without repetitions; of those that say the same, the first stays."""
     texts: list[str] = []
     kept = []
     for hit in hits:
@@ -184,14 +184,14 @@ def once(hits: Iterable[Hit]) -> list[Hit]:
 
 
 def halved(hits: Sequence[Hit], own: Sequence[Hit], limit: int) -> list[Hit]:
-    """At most `limit` hits, in their order: up to half of them, rounded up, of the session's own, then the best."""
+    """Return at most `limit` hits in order: up to half of them, rounded up, of the session's own, then the best."""
     taken = [hit for hit in hits if hit in own][: (limit + 1) // 2]
     taken += islice((hit for hit in hits if hit not in taken), limit - len(taken))
     return [hit for hit in hits if hit in taken]
 
 
 def block(hits: Sequence[Hit], cut: str, *, language: str) -> str:
-    """The hits as `[1] [type] (score: 0.83) text (where)`, marked as data; `cut` says what is missing."""
+    """Format the hits as `[1] [type] (score: 0.83) text (where)`, marked as data; `cut` says what is missing."""
     lines = [f"[{number}] {_line(hit)}" for number, hit in enumerate(hits, 1)]
     note = [f"（{cut}）" if language == "zh" else f"({cut})"] if cut else []
     return "\n".join([OPEN, _TITLE[language], WORDING[language].data, *lines, *note, CLOSE])
@@ -205,10 +205,10 @@ def _line(hit: Hit) -> str:
 
 
 def _shown(relevance: float) -> str:
-    """Two decimals, rounded down: what is shown never passes a threshold that the value does not."""
+    """Format with two decimals, rounded down, so that it never seems to pass a threshold."""
     return f"{int(relevance * 100 + 1e-9) / 100:.2f}"
 
 
 def type_of(passage: Passage) -> str:
-    """The category of an entry, else what the passage is: `note`, `summary`, `document`, `turn`."""
+    """Return the category of an entry, else the kind of passage: `note`, `summary`, `document`, `turn`."""
     return passage.category or passage.source

@@ -1,4 +1,4 @@
-"""The pipeline: candidates, what may be told, the latest word, each statement once, fill, print."""
+"""The pipeline of the memory block: candidates, selection, current state, deduplication, filling, printing."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ if TYPE_CHECKING:
     from memorybook.model import Entry
 
     More = Callable[[MemoryDocument, Sequence[Hit], set[str]], Sequence[Hit]]
-    """What else may be told: from MEMORY.md, the hits for the query, and the ids of entries among them."""
+    """Returns more hits, from MEMORY.md, the hits for the query, and the ids of entries shown so far."""
 
 LINE = 22
-"""Tokens of the shortest lines: how many hits are asked for follows from the budget."""
+"""Tokens of the shortest lines; budget / LINE is the number of hits to search for."""
 
 MOST = 200
-"""Hits that are looked at, whatever the budget."""
+"""Most hits to search for, whatever the budget."""
 
 FRAME = 80
-"""Tokens of markers and headings, about."""
+"""Approximate tokens of markers and headings."""
 
 FIRST = 8
-"""Hits that surely have their place in a block."""
+"""Hits that surely fit into a block."""
 
 LATELY, TURNS, SESSIONS = 80, 20, 40
-"""Newest turns that are told where there is room, turns of one session among them, and sessions looked at for them."""
+"""Latest turns to include if there is room: in all, of one session, and sessions to read for them."""
 
 SHOWN = 20_000
-"""Tokens of what a person is shown, at most."""
+"""Most tokens to show a person."""
 
 WORTH_A_LOOK = 0.3
-"""Relevance from which a hit is worth a look: below what counts as an answer, but a reader can judge it."""
+"""Relevance from which a hit is worth a look: less than an answer, but a reader can judge it."""
 
 
 def recall(
@@ -62,11 +62,11 @@ def recall(
 
     Args:
         context: An open memory.
-        query: What the user just said; blank tells only what every prompt takes.
+        query: What the user just said; if blank, only what every prompt has is included.
         max_tokens: Size of the block, at least 1.
-        more: Hits that stand behind what the query finds.
+        more: Further hits, placed behind the first hits of the query.
         without: Uuid of a session whose turns are left out.
-        unasked: Tell only what may be about the query, of which nobody said that it is a question for the book.
+        unasked: Include only what may be about the query, as it need not be a question for the book.
     """
     if not context.config.enabled:
         return Recalled("", 0)
@@ -110,14 +110,14 @@ def tell_hits(
     without: str | None = None,
     keep: Callable[[Passage], bool] | None = None,
 ) -> Answer:
-    """Find what a person is shown for a question: as in a block, with what is true now, and what took a turn back.
+    """Find what to show a person for a question, selected as for a block: current entries, retractions included.
 
     Args:
         context: An open memory.
         query: What the user just said, not blank.
-        limit: How many hits are shown, besides what they must not be told without.
+        limit: Most hits, besides those that they must not be shown without.
         without: Uuid of a session whose turns are left out.
-        keep: Which passages may be shown; None keeps all.
+        keep: Predicate of the passages to show; None keeps all.
     """
     book = context.book
     found = book.search(Query(words_of(query)), limit=limit, keep=keep)
@@ -160,7 +160,7 @@ def _selection(
 
 
 def candidates(context: Context, query: str, *, max_tokens: int) -> Answer:
-    """As many hits as a block of that size could tell, best first; none for a blank query."""
+    """Return as many hits as a block of that size could hold, best first; none for a blank query."""
     if not query.strip():
         return Answer((), False, 0.0, 0, "", context.root, {})
     query = words_of(query)
@@ -171,7 +171,7 @@ def candidates(context: Context, query: str, *, max_tokens: int) -> Answer:
 
 
 def said_lately(book: Book) -> Iterator[Passage]:
-    """The last turns of people in the newest sessions, newest first; what an assistant or a tool said is left out."""
+    """Yield the last turns of people in the newest sessions, newest first; not those of assistants and tools."""
     left = LATELY
     for session in book.told(lambda kept: kept.sessions(limit=SESSIONS, turn_ids=False)):
         turns = book.turns([(session.uuid, -TURNS, -1)])
@@ -187,7 +187,7 @@ def _reaches(found: Answer, bar: float) -> bool:
 
 
 def _entries(book: Book, page: Snapshot, found: Sequence[Hit]) -> Mapping[str, Entry]:
-    """The entries of MEMORY.md by id, with those of the archive where one was found."""
+    """Return the entries of MEMORY.md by id, with the archive's if a hit is from there."""
     if any(hit.passage.path.startswith("archive/") for hit in found):
         return {entry.id: entry for entry in book.entries()}
     return page.entries
@@ -201,7 +201,7 @@ def _language(context: Context, query: str, page: Snapshot) -> str:
 def _with(
     chosen: Selection, beside: list[Hit], more: More, document: MemoryDocument, found: Sequence[Hit]
 ) -> Iterator[tuple[int, ...]]:
-    """The groups, and behind the first ones what else there is, which goes into `beside` too."""
+    """Yield the groups, with the hits of `more` after the first ones; those are added to `beside`, too."""
     groups = chosen.groups()
     yield from islice(groups, FIRST)
     for hit in more(document, found, {hit.passage.entry or "" for hit in chosen.hits}):
@@ -212,7 +212,7 @@ def _with(
 
 
 def _count_used(context: Context, query: str, hot: Sequence[Known], about: Sequence[Hit]) -> None:
-    """Count the entries and notes that were told as used: those of every prompt, and what is about the question."""
+    """Count the entries and notes in the block as used: the standing ones, and the hits about the question."""
     used = [each.entry.id for each in hot] + [hit.passage.entry for hit in about if hit.passage.entry]
     used += [note_key(hit.passage.text) for hit in about if hit.passage.source == "note"]
     if used:
@@ -220,9 +220,9 @@ def _count_used(context: Context, query: str, hot: Sequence[Known], about: Seque
 
 
 def tells_beside(text: str, question: str, *, questions: bool) -> bool:
-    """Whether any line says something else than the question, and more than questions do.
+    """Return whether any line makes a statement other than the question.
 
-    Questions count, if `questions` says so, where it is asked what was asked or said.
+    With `questions`, questions count as statements if the question is about what was asked or said.
     """
     from memorybook.text.sentences import sentences, statement_in
 
@@ -232,12 +232,12 @@ def tells_beside(text: str, question: str, *, questions: bool) -> bool:
 
 
 def note_key(text: str) -> str:
-    """Under this id the journal counts the prompts that a note stood in, wherever and however often it was written."""
+    """Return the id under which the journal counts the uses of a note in prompts, the same for equal notes."""
     return f"note:{digest(text)}"
 
 
 def masked(config: Config, text: str) -> str:
-    """The text without its secrets, as the settings say."""
+    """Return the text with its secrets redacted, as the settings say."""
     if not config.redaction.enabled:
         return text
     from memorybook.text.redact import redact
@@ -246,7 +246,7 @@ def masked(config: Config, text: str) -> str:
 
 
 def named_apart(book: Book, hits: Sequence[Hit]) -> list[Hit]:
-    """The hits as a text names them: a turn by SESSION/ID where turns of several sessions have its id."""
+    """Return the hits with unambiguous turn ids: SESSION/ID where turns of several sessions share an id."""
     ids = {hit.passage.turn or "" for hit in hits if hit.passage.source == "turn"}
     shared = book.told(lambda kept: kept.shared(ids))
     return [_named(hit) if hit.passage.source == "turn" and hit.passage.turn in shared else hit for hit in hits]

@@ -1,4 +1,4 @@
-"""What of a search may be told: nothing suspect, each statement with its latest word, an answer with its question."""
+"""Select hits for a prompt: nothing suspect, each statement as it is now, each answer with its question."""
 
 from __future__ import annotations
 
@@ -32,58 +32,58 @@ if TYPE_CHECKING:
     Turns = Callable[[Iterable[tuple[str, int, int]]], Sequence[Passage]]
 
 PLACED = 16
-"""How many hits are looked up in their talk at once."""
+"""Hits whose surrounding turns are read at once."""
 
 SURE, LINE = 400, 20
-"""Tokens of the best hits that are told whatever their relevance, and what a line takes besides its text."""
+"""Tokens of best hits to include whatever their relevance, and tokens that a line takes besides its text."""
 
 FADED = 0.3
-"""Relevance from which an archived entry is told."""
+"""Least relevance of an archived entry."""
 
 FOLLOWED = 4
-"""How many of them bring the turns that follow them."""
+"""Best hits that bring the turns after them."""
 
 ABOUT = 0.45
-"""Relevance from which a hit is about the question, and comes before the turns that follow better ones."""
+"""Relevance from which a hit comes before the turns that follow better ones."""
 
 BEFORE, AFTER = 2, 6
-"""Turns before and after a hit that are looked at."""
+"""Turns to read before and after a hit."""
 
 FOLLOWING = 2
-"""How many of the turns after a hit are told where there is room."""
+"""Most turns after a hit to include if there is room."""
 
 LONG = 3
-"""How many of the best hits are told at length where they are passages of documents."""
+"""Best hits that may be long if they are passages of documents."""
 
 WIDTH, HAN = 2_000, 0.3
-"""Longest text of a line, characters, half as many where so much of it is Chinese."""
+"""Most characters of a line; half as many from this share of Chinese."""
 
 
 def may_be_told(passage: Passage) -> bool:
-    """Whether a passage may enter a prompt that did not ask for it by name.
+    """Return whether a passage may enter a prompt that did not ask for it by name.
 
-    Suspect text may not, nor the output of a tool: a page of the web or a file says what its author wants.
+    Suspect text may not, nor the output of a tool: a web page or a file says what its author wants.
     """
     return passage.trust != "suspect" and passage.role != "tool" and not instructs(passage.text)
 
 
 class Selection:
-    """What may be told for a question, worked out as far as it is asked for.
+    """The hits to show for a question, computed lazily.
 
     Args:
-        found: Hits of a search, best first, superseded entries among them.
-        question: As asked; turns that only repeat it are left out.
+        found: Hits of a search, best first, with superseded entries.
+        question: The question; turns that only repeat it are left out.
         entries: Every entry of the book, by id.
-        replaced: By (session, turn id), the entries that rest on a turn, where all of them were replaced.
+        replaced: Entries by their source turn (session, turn id), if all entries of the turn were superseded.
         turns: Reads turns by (session, first, last position).
-        wording: How a statement is told with what it replaced, or that it is no longer so.
-        latest: Reads the turns of people that were said last, newest first.
-        least: Lowest relevance of a hit; above 0 nothing is told but such hits and what follows them.
+        wording: Phrases for statements that replaced others or are no longer true.
+        latest: Reads the last turns of people, newest first.
+        least: Least relevance of a hit; above 0, only such hits and the turns after them are shown.
         without: Uuid of a session whose turns the prompt shows already.
 
     Attributes:
-        found: The hits with what is true now in the place of what was superseded.
-        hits: What the groups so far have numbers for; `snippet` is what is told.
+        found: The hits, with current entries in place of superseded ones.
+        hits: The hits that the groups so far number; `snippet` is the text to show.
     """
 
     def __init__(
@@ -114,11 +114,11 @@ class Selection:
         self._numbers: dict[object, int] = {}
 
     def groups(self) -> Iterator[tuple[int, ...]]:
-        """Numbers of hits, most wanted first: each with what it must not be told without, as `ranked` has them.
+        """Yield groups of hit numbers, most wanted first; see `ranked`.
 
-        First the best and what is about the question. Then by turns the rest of the ranking and, beside it,
-        the turns that follow the best and what was said lately: where no word of a question leads on, the newest talk
-        is the best guess. Last come documents that are hardly about it.
+        First come the best hits and those about the question. Then, in alternation, the rest of the ranking, the turns
+        after the best hits, and the latest turns, which are the best guess where no word of the question leads on. Last
+        come documents that are hardly about it.
         """
         best: list[Hit] = []
         rest: list[tuple[int, ...]] = []
@@ -140,7 +140,7 @@ class Selection:
         yield from documents
 
     def ranked(self) -> Iterator[tuple[int, ...]]:
-        """Numbers of hits in the order of the search: each with what it must not be told without."""
+        """Yield groups of hit numbers in search order: a hit, then the hits that it must not be shown without."""
         near = (hit for hit in self.found if hit.relevance >= self._least)
         told = enumerate(hit for hit in near if may_be_told(hit.passage) and self._tells(hit))
         while some := list(islice(told, PLACED)):
@@ -185,7 +185,7 @@ class Selection:
         return passage.role != "assistant" or not says_nothing(passage.text)
 
     def _group(self, hit: Hit, others: Iterable[Hit]) -> tuple[int, ...]:
-        """The numbers of a hit and of what it is told with, each turn, entry and passage once."""
+        """Return the numbers of a hit and of the others; each turn, entry and passage has one number."""
         return tuple(dict.fromkeys([self._number(hit), *map(self._number, others)]))
 
     def _number(self, hit: Hit) -> int:
@@ -205,7 +205,7 @@ class Selection:
         return number
 
     def _shown(self, hit: Hit, rank: int) -> Hit:
-        """The hit with the text to tell: of an entry its turn, if that says all of it; of a summary what was asked."""
+        """Return the hit with the text to show: an entry's turn if that says all of it, lines of a summary."""
         passage, asked = hit.passage, self._asked
         if passage.source == "summary":
             lines = _asked_lines(passage.text, self._question, asked, self._outdated())
@@ -224,7 +224,7 @@ class Selection:
         return hit._replace(snippet=snippet(text, asked, width=width))
 
     def _as_known(self, hit: Hit) -> Hit:
-        """The hit; a turn of which all was replaced, and what did is gone, as what is no longer so."""
+        """Return the hit; mark a turn as outdated if its entries were superseded and a successor is gone."""
         hit = hit._replace(snippet=without_placeholders(hit.snippet))
         resting = self._replaced.get((hit.passage.session, hit.passage.turn or ""), ())
         if hit.passage.source != "turn" or not any(latest(one, self._entries).superseded_by for one in resting):
@@ -241,7 +241,7 @@ _ASSISTANT = ("assistant", "助手")
 def _asked_lines(
     text: str, question: str, asked: AbstractSet[str], outdated: AbstractSet[tuple[frozenset[str], bool]]
 ) -> list[str]:
-    """The lines of a summary that have a word of the question; all that tell something and are so if none has."""
+    """Return the meaningful, current lines of a summary: those with a word of the question, or all if none has one."""
     asked = frozenset(filter(is_telling, asked)) or asked
     same = normalise(question).rstrip("?")
     lines, about = [], []
@@ -261,7 +261,7 @@ def _asked_lines(
 
 
 def _outdated(entries: Iterable[Entry]) -> AbstractSet[tuple[frozenset[str], bool]]:
-    """What superseded entries say that no other one says: their words, and whether they negate."""
+    """Return (words, negated) of the statements that only superseded entries make."""
     said: dict[bool, set[tuple[frozenset[str], bool]]] = {True: set(), False: set()}
     for entry in entries:
         text = undated(entry.text)[0]
@@ -270,11 +270,11 @@ def _outdated(entries: Iterable[Entry]) -> AbstractSet[tuple[frozenset[str], boo
 
 
 def current(hits: Sequence[Hit], entries: Mapping[str, Entry], wording: Wording) -> list[Hit]:
-    """The hits with what is true now in the place of entries that it replaced, which are told behind it.
+    """Return the hits with superseded entries replaced by their successors, "(previously: …)" added.
 
-    Where it is not plain that it replaced them, they are told as they are, to stand below it with their day.
-    Where that is gone, they are told as no longer so. An entry that was merged into another is not told as something
-    that changed, and neither is one that was known to be wrong when it was said.
+    Entries that may only seem superseded stay as they are and are shown below their successor, with their day. If the
+    successor is gone, an entry is marked as no longer so. Nothing is added for entries that were merged, or that were
+    wrong when they were said.
     """
     best: dict[str, tuple[Hit, str]] = {}
     order: list[Hit | str] = []
@@ -299,9 +299,9 @@ def current(hits: Sequence[Hit], entries: Mapping[str, Entry], wording: Wording)
 
 
 def latest(entry: Entry, entries: Mapping[str, Entry], *, plain: bool = False) -> Entry:
-    """What is true in the place of an entry; the entry itself if nothing replaced it, or what did is gone.
+    """Follow `superseded_by` to the last existing entry; the entry itself if there is no successor.
 
-    With `plain` what plainly replaced it alone.
+    With `plain`, stop where the replacement is doubtful.
     """
     seen = {entry.id}
     while (then := entries.get(entry.superseded_by or "")) is not None and then.id not in seen:
@@ -313,12 +313,12 @@ def latest(entry: Entry, entries: Mapping[str, Entry], *, plain: bool = False) -
 
 
 def _is_doubtful(entry: Entry) -> bool:
-    """Whether it is not plain that an entry was replaced: it is linked with what did."""
+    """Return whether it is doubtful that an entry was replaced: it is linked to its successor."""
     return entry.superseded_by in entry.links
 
 
 def _was_true(entry: Entry, now: Entry) -> bool:
-    """Whether an entry was held true before another replaced it; not if it was merged, or lost when it was said."""
+    """Return whether an entry was held true before `now` replaced it: not merged, and not rejected when it was said."""
     if entry.archived and not now.contradicts and normalise(entry.text) != normalise(now.text) and _alike(entry, now):
         return False
     if entry.superseded_by in entry.contradicts:
@@ -341,7 +341,7 @@ def _as_now(hit: Hit, before: str, now: Entry, previously: str) -> Hit:
 
 
 def _newer(hit: Hit, replaced: Replaced, entries: Mapping[str, Entry]) -> Iterator[Hit]:
-    """What is true now in the place of an entry, or of all that was remembered from a turn."""
+    """Yield hits of the successors of an entry, or of all entries of a turn."""
     passage = hit.passage
     told = [entries[id] for id in (passage.entry or "",) if id in entries]
     told += replaced.get((passage.session, passage.turn or ""), ()) if passage.source == "turn" else ()
@@ -354,7 +354,7 @@ def _newer(hit: Hit, replaced: Replaced, entries: Mapping[str, Entry]) -> Iterat
 
 
 class _Talks:
-    """The turns around hits, by session and position, as far as they were read."""
+    """The turns around hits, by session and position, read on demand."""
 
     def __init__(self, found: Iterable[Passage], turns: Turns, without: str | None) -> None:
         self._around = turns
@@ -363,7 +363,7 @@ class _Talks:
         self._by_id = {(passage.session, passage.turn): passage for passage in found if passage.source == "turn"}
 
     def read(self, passages: Iterable[Passage]) -> None:
-        """Read what stands around these passages."""
+        """Read the turns around these passages."""
         places = ((p.session, p.position) for p in passages if p.session != self._without)
         spans = merged((session, at - BEFORE, at + AFTER) for session, at in places if session and at >= 0)
         for turn in self._around(spans):
@@ -371,18 +371,18 @@ class _Talks:
             self._by_id[turn.session, turn.turn] = turn
 
     def turn_of(self, passage: Passage) -> Passage | None:
-        """The turn that a passage rests on, where it is known."""
+        """Return the source turn of a passage if it was read, else None."""
         return self._by_id.get((passage.session, passage.turn))
 
     def later(self, passage: Passage) -> Iterator[Passage]:
-        """The turns after a passage in its session, up to `AFTER`, that may be told."""
+        """Yield up to `AFTER` turns after a passage in its session, those that may be told."""
         talk = self._turns.get(passage.session or "", {})
         for at in range(passage.position + 1, passage.position + AFTER + 1) if passage.position >= 0 else ():
             if at in talk and may_be_told(talk[at]):
                 yield talk[at]
 
     def asked_by(self, passage: Passage) -> Passage | None:
-        """What the user said just before an assistant's turn."""
+        """Return the user's turn just before an assistant's; None if there is none or it may not be told."""
         talk = self._turns.get(passage.session or "", {})
         for at in range(passage.position - 1, passage.position - BEFORE - 1, -1) if passage.position >= 0 else ():
             turn = talk.get(at)
@@ -391,7 +391,7 @@ class _Talks:
         return None
 
     def after(self, hit: Hit, without: str | None) -> Iterator[Hit]:
-        """The turns that follow a hit, the user's first."""
+        """Yield hits of the turns after a hit, the user's first."""
         passage = hit.passage
         if passage.position < 0 or passage.session == without:
             return
@@ -402,14 +402,14 @@ class _Talks:
 
 
 def in_turn(*others: Iterable[T]) -> Iterator[T]:
-    """The first of each, the second of each, and so on, until all are through."""
+    """Interleave: yield the first of each, the second of each, until all are exhausted."""
     nothing = object()
     for row in zip_longest(*others, fillvalue=nothing):
         yield from (one for one in row if one is not nothing)  # type: ignore[misc]
 
 
 def merged(spans: Iterable[tuple[str, int, int]]) -> list[tuple[str, int, int]]:
-    """The same places in as few spans as hold them."""
+    """Merge overlapping and adjacent spans (session, first, last)."""
     found: list[tuple[str, int, int]] = []
     for session, first, last in sorted(spans):
         if found and found[-1][0] == session and first <= found[-1][2] + 1:
@@ -424,7 +424,7 @@ def _beside(hit: Hit, turn: Passage) -> Hit:
 
 
 def _required(hit: Hit, talks: _Talks) -> Iterator[Hit]:
-    """What a turn must not be told without: the user's words before an assistant's, and who said it taking it back."""
+    """Yield hits that a turn must not be shown without: the question before an answer, and later retractions."""
     passage = hit.passage
     if passage.role == "assistant":
         before = talks.asked_by(passage)

@@ -1,7 +1,6 @@
-"""The block for a session that begins, kept beside the book until something that it is made of changes.
+"""Cache of the block for the start of a session, valid until its sources change.
 
-It is made of MEMORY.md, the sessions and the settings, on a day: while these are the same it is told without opening
-the book, for which a host would wait ten times as long.
+Sources are MEMORY.md, the sessions, the settings and the day. Opening the book instead takes about ten times as long.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ _NAME = "beginning"
 
 
 def state(root: str, config: Config) -> str:
-    """What the block rests on, in one line: equal while nothing of it changed. Taken before the block is made.
+    """Return the cache key, one line that is equal while no source changed; compute it before the block.
 
-    "" if that cannot be told, as the sessions are on a server.
+    "" if it is unknown because the sessions are on a server.
     """
     if config.transcripts.url:
         return ""
@@ -38,7 +37,7 @@ def _stamp(path: str) -> str:
 
 
 def load(root: str, state: str) -> str | None:
-    """The block that was made of this state; None if none was."""
+    """Return the block that was saved with this key, or None."""
     try:
         with open(os.path.join(root, ".memorybook", _NAME), encoding="utf-8", newline="") as file:
             return file.read() if state and file.readline() == f"{state}\n" else None
@@ -47,7 +46,7 @@ def load(root: str, state: str) -> str | None:
 
 
 def save(root: str, state: str, block: str) -> None:
-    """Keep the block; where that cannot be, nothing is kept."""
+    """Save the block under this key, if the folder can be written and the key is not ""."""
     if not state:
         return
     path = os.path.join(root, ".memorybook", _NAME)
@@ -63,7 +62,7 @@ def save(root: str, state: str, block: str) -> None:
 
 
 def drop(root: str) -> None:
-    """Keep no block."""
+    """Delete the saved block, if any."""
     with suppress(OSError):
         os.unlink(os.path.join(root, ".memorybook", _NAME))
 
