@@ -1,4 +1,4 @@
-"""What a sentence is to an extractor without an LLM: an order to forget or remember, a statement, an event, nothing.
+"""Classify a sentence by rules: an order to forget or remember, a statement, an event, or nothing.
 
 A statement is kept unless something speaks against it. Rules say what a person does not mean to be known of them (a
 question, a guess, a joke, a task, somebody else's words, how it is just now), not in which words they state things.
@@ -35,7 +35,7 @@ class Cue(NamedTuple):
 
 
 def find(sentence: str, *, talk: Audience, dated: bool = False) -> Cue | None:
-    """What a stated sentence is; None if it is nothing to keep. `dated`: it names a day that is still to come."""
+    """Classify a sentence; None if it is nothing to keep. `dated`: it names a day in the future."""
     if talk == "agent":
         if _forgets(sentence):
             return Cue("forget", "high", sentence)
@@ -63,18 +63,18 @@ _FEARED = (
     r"(?i)\b(?:before|in case|lest|so (?:that )?|until) (?:I|we|you)\b[^,;:.]{0,30}\bforget\b"
     r"|[免省]得[^，。]{0,6}忘|趁[^，。]{0,6}没忘"
 )
-"""Forgetting that is not ordered, but feared."""
+"""Phrases that fear forgetting rather than order it."""
 
 _EARLIER = (
     r"(?i:\b(?:the\s+(?:bit|part|thing|story|quarrel|row)|what\s+I\s+(?:said|told)|I\s+(?:told\s+you|said|mentioned)|"
     r"earlier|last\s+time|everywhere)\b)|"
     r"上[回次]|之前|刚才|那[段几件事些句]|说过|[讲说]的"
 )
-"""What points at something that was said before."""
+"""Phrases that point at something said before."""
 
 
 def _opened(text: str) -> str:
-    """`text` with its first letter small, so that a pattern need not care where a sentence begins."""
+    """Return the text with its first letter in lower case, as patterns expect; `I` and acronyms stay."""
     return text if compiled(r"I\b|[A-Z]{2}").match(text) else text[:1].lower() + text[1:]
 
 
@@ -109,7 +109,7 @@ _ELSEWHERE = (
     r"prior|as(?!\s+a\s+rule)|since|too|please|later|thanks)\b)|"
     r"[\W_]*(?:(?:我们|咱们?)?(?:再|接着|继续|先[讲说聊看]|回头|待会|等[会下]|稍后)|以后再|下面|下一|往下|走之前|师傅|谢谢)"
 )
-"""How what follows an order begins that is not what to remember: when, what for, what comes next."""
+"""Beginnings of what follows an order without being its content: when, what for, what comes next."""
 
 _ASIDE = (
     r"(?i:\b(?:by\s+the\s+way|btw|also|oh|and|so|please|ok|okay|well|then|another\s+thing|one\s+more\s+thing)\b)|"
@@ -118,7 +118,7 @@ _ASIDE = (
 
 
 def ordered(text: str) -> str | None:
-    """What of a sentence is told to be remembered, a whole statement; "" if nothing is; None if it is no order."""
+    """Return the statement that a sentence orders to remember; "" if it has none; None if it is no such order."""
     order = compiled(_ORDER).search(text.replace("’", "'"))
     if order is None:
         return None
@@ -140,11 +140,11 @@ _NAMED_ONLY = (
     r"(?i:(?:my|our|your|the)\s+[a-z]+[\s.!]*$)|"
     r"(?:我们?的)?(?:(?![是叫姓在有不吃住])[\u4e00-\u9fff]){1,3}[吧啊呀。！!]*$"
 )
-"""The name of a thing, of which nothing is said."""
+"""A bare name of a thing, no statement."""
 
 
 def points(text: str) -> bool:
-    """Whether an order to remember points at what was said before it: `remember that, before we …`."""
+    """Return whether an order to remember points at what was said before it: `remember that, before we …`."""
     order = compiled(_ORDER).search(text.replace("’", "'"))
     return (
         order is not None
@@ -162,13 +162,13 @@ STANDING = (
     r"every|each|ever|whenever|by\s+default|no\s+more|only|in\s+(?:the\s+)?future|instead)\b)|"
     r"以后|今后|往后|一律|从(?:现在|今天|今日|即日)(?:起|开始|往后)|每|必须|不许|不准|只准|规矩|都要|下次"
 )
-"""What makes an order a lasting one."""
+"""Words that make an order a lasting one."""
 
 FOR_GOOD = (
     r"(?i:^(?:please\s+)?(?:always|never|don't|do\s+not)\b|\b(?:from|as\s+of|starting)\s+(?:now|today|this\s+day)\b|"
     r"\bgoing\s+forward\b|\bin\s+(?:the\s+)?future\b)|以后|今后|往后|从(?:现在|今天|今日|即日)|别再|不要再"
 )
-"""What makes an order to an agent one for good."""
+"""Words that make an order to an agent a permanent one."""
 
 DECIDED = (
     r"(?i:\b(?:(?:decided|settled\s+on|agreed|chose|chosen|picked|final\s+decision|decision\s*:)\b|"
@@ -250,7 +250,7 @@ _NOT_MEANT = (
     r"高兴|无聊|好累|谢谢|多谢|喜欢你|爱你|作为一[个名]|是\s*(?i:ai)\b|"
     r"(?:记住|知道|明白|懂|收到|忘)了[。！!]?$|忘[记了]|跟你(?:讲|说)(?:个|件)|期待|加油)"
 )
-"""What speaks against a statement."""
+"""Phrases that speak against taking a sentence as a statement."""
 
 _JUST_NOW = (
     r"(?i:\b(?:today|tonight|right\s+now|at\s+the\s+moment|for\s+now|as\s+of\s+now|just\s+(?:this\s+|the\s+)?once|"
@@ -259,7 +259,7 @@ _JUST_NOW = (
     r"so\s+far)\b)|上周|上个?(?:星期|礼拜)|前[天几]|今天|今晚|今早|刚才|刚刚|昨[天晚]|这会儿|暂时|就[一这][次回晚天]|"
     r"眼下|先这样|下[^，。]{0,2}[雨雪]|\b(?:raining|snowing)\b"
 )
-"""What tells in the main clause how it is just now, and not for longer."""
+"""Words in the main clause that say how it is just now, and not for longer."""
 
 _TAKEN_BACK = (
     r"(?i:\b(?:lol|lmao|jk|ha(?:ha)+|joking|kidding|(?:his|her|their|[A-Z]\w*\.?'s)\s+words)\b)|哈哈|"
@@ -268,7 +268,7 @@ _TAKEN_BACK = (
 
 
 def taken_back(rest: str) -> bool:
-    """Whether what follows a sentence in its turn says that it was a joke, or somebody else's words."""
+    """Return whether the sentence after one takes it back: it was a joke, or somebody else's words."""
     return compiled(_TAKEN_BACK).search(rest) is not None
 
 
@@ -289,7 +289,7 @@ _FRAME = (
     r"(?:写|编|拟|起草)(?:一?[封篇个首段份条])?[^，。；]{0,6}(?:信|邮件|诗|故事|日记|小说|自我介绍|检讨|发言稿|情书|"
     r"请假条|文案)|给[^，。；]{1,4}[回发][^，。；]{0,4}[：:]|[替帮][我忙]回[他她]|念给你)"
 )
-"""What frames a turn as words for somebody else: a translation, a letter, a role."""
+"""Phrases that frame a turn as words for somebody else: a translation, a letter, a role."""
 
 _FRAME_ENDS = (
     r"(?i:\b(?:stop|back\s+to\s+me|out\s+of\s+character|enough|that's\s+it|end\s+of\s+(?:the\s+)?(?:game|"
@@ -302,26 +302,26 @@ _ROLE = (
 
 
 def framed_from(text: str) -> int | None:
-    """Where a turn begins to be about words that are not its speaker's own: to translate, of a letter, of a role."""
+    """Return the offset from which a turn has words not its speaker's own (a translation, a letter), or None."""
     found = compiled(_FRAME).search(text.replace("’", "'"))
     return found.start() if found is not None else None
 
 
 def plays(text: str, playing: bool) -> bool:
-    """Whether a role is played from this turn on, where one was, or was not, played before it."""
+    """Return whether a role is being played after this turn, given whether one was before it."""
     if playing:
         return compiled(_FRAME_ENDS).search(text) is None
     return framed_from(text) is not None and compiled(_ROLE).search(text.replace("’", "'")) is not None
 
 
 def unmeant(text: str) -> bool:
-    """Whether something speaks against taking a sentence for what its speaker means."""
+    """Return whether something speaks against taking a sentence as meant."""
     return compiled(_NOT_MEANT).search(without_lead(text.replace("’", "'"))) is not None
 
 
 @lru_cache(maxsize=20_000)
 def states(sentence: str, talk: Audience) -> bool:
-    """Whether a sentence that asks nothing states how things are, for its speaker and for longer than now."""
+    """Return whether a sentence, no question, states how things are for its speaker, and not only just now."""
     text = without_lead(sentence.replace("’", "'"))
     if content_size(text) < 3 and not compiled(r"(?i)我|\d|^I(?:'m| am)\b").search(text):
         return False
@@ -352,10 +352,10 @@ _TOLD = (
     r"(?i:(?!I\b|we\b)(?:(?!(?:is|are|has|have)\b)[\w'-]+\s+){1,4}?"
     r"(?:was|were|went|came|saw|said|did|got|took|made|ran|\w\w+ed)\b)"
 )
-"""How somebody tells what others did."""
+"""Beginnings of reports of what others did."""
 
 _ENOUGH = 8
-"""Words from which a plain statement is taken for one that tells something, whatever it says."""
+"""Words from which any plain statement counts as worth keeping."""
 
 _SPECIFIC = (
     r"\d|(?<=[a-z,;:'’)] )[A-Z]\w|[\u4e00-\u9fff][ “]?[A-Za-z]{2}|[零二两三四五六七八九十百千万]|"
@@ -366,11 +366,11 @@ _SPECIFIC = (
     r"^(?:我|用户)[的们家在只是有叫姓住会用养]|叫(?:我|用户)|[姐妹哥弟爸妈爷奶]|不|[周月年]|"
     r"[:：、]"
 )
-"""What makes a short statement tell something: a number, a name, what somebody is or has, what is denied."""
+"""What makes a short statement worth keeping: a number, a name, what somebody is or has, a denial."""
 
 
 def tells_enough(text: str) -> bool:
-    """Whether a plain statement says enough to be worth keeping: at length, or something specific, or for good."""
+    """Return whether a plain statement is worth keeping: it is long, or specific, or says what holds for good."""
     text = without_lead(compiled(r"^[^\s:：]{1,20}[:：]\s*").sub("", text.replace("’", "'")))
     return content_size(text) >= _ENOUGH or any(
         compiled(one).search(text) for one in (_SPECIFIC, STANDING, _HOW_TO_SPEAK, DECIDED, CHANGED)
@@ -384,7 +384,7 @@ LEANING = (
     r"所以)?(?:[这那它他她其](?!实|他|余|么)|一样|同样|照旧|也(?!门))|"
     r"[二三四五六七八九十]+、|[再然最][后给]"
 )
-"""How a sentence begins that cannot be read without the one before it."""
+"""Beginnings of sentences that cannot be read without the one before."""
 
 _OWN = (
     r"(?i:(?:I|we|my|our|the|an?|no|nobody|please|always|never|don't|do\s+not|from|as\s+of|each|when(?:ever)?|if|"
@@ -399,7 +399,7 @@ _POINTING = (
     r"^I\s+\w+\s+(?:it|them|him|that|those)\b|^(?:and\s+)?(?:mine|ours|next\s+one|the\s+(?:rest|others?|same)|another|other|fewer|more)\b|\bthe\s+rest\b)|"
     r"^是(?!不是)"
 )
-"""What in a sentence points at another one."""
+"""Words that point at another sentence."""
 
 _TELLS = (
     rf"^{_OWN}|^(?:[\w'’/-]+\s*){{1,4}}[:：]|{STANDING}|{_HOW_TO_SPEAK}|{DECIDED}|{CHANGED}|(?i:\b(?:I|my|we|"
@@ -408,13 +408,13 @@ _TELLS = (
 _TELLS_ZH = (
     rf"[我咱]|[A-Za-z0-9]|[：:]|{STANDING}|{_HOW_TO_SPEAK}|{DECIDED}|{CHANGED}|过敏|不[吃喝碰住坐]|[叫姓住在是有]"
 )
-"""What the first sentence of a turn has of its own, so that it is a statement and no bare answer."""
+"""What makes the first sentence of a turn a statement rather than a bare answer."""
 
 
 def leans(text: str, *, first: bool, alone: bool = False) -> bool:
-    """Whether a sentence hangs on the one before it; only the `first` of a turn stands without a subject of its own.
+    """Return whether a sentence depends on the one before it; `first`: it is the first of its turn.
 
-    `alone`: what stands before it is not kept, so that nothing in it may point there.
+    `alone`: the one before is not kept, so no word of this one may point there.
     """
     text = without_lead(text.replace("’", "'"))
     if compiled(LEANING).match(text) or compiled(_POINTING).search(text):
@@ -479,13 +479,13 @@ _FILED: tuple[tuple[Category, Importance, str], ...] = (
         r"我[^，。]{0,3}(?:熟悉|精通|擅长|会[用写说弹])",
     ),
 )
-"""Categories by what tells them, the first that fits; else it is a fact."""
+"""(category, importance, pattern); the first match decides, else it is a fact."""
 
 _FIRM = (
     r"(?i:\b(?:name(?:'s|\s+is)|I'm\s+called|birthday|allergic|diabetic|vegan|vegetarian|coeliac|pregnant)\b)|"
     r"我(?:的名字)?叫|过敏|生日|糖尿病|怀孕|吃素|素食"
 )
-"""Facts that matter however lightly they are said."""
+"""Facts of high importance, however casually said."""
 
 _TO_DO = (
     r"(?i:\b(?:to-?do\b|remind\s+me|deadline|is\s+due|are\s+due|due\s+on|(?:I|we)(?:'ve)?\s+(?:need|have|got|must|"
@@ -497,7 +497,7 @@ _TO_DO = (
 
 @lru_cache(maxsize=20_000)
 def filed(text: str, talk: Audience, *, dated: bool) -> tuple[Category, Importance]:
-    """Category and importance of a statement; one that names a day to come may be something to be done."""
+    """Return the category and importance of a statement; if it names a future day it may be a todo."""
     text = _opened(without_lead(text.replace("’", "'")))
     asked = talk == "agent" and compiled(r"(?i:^(?:todo|to-do)\b|^remind\s+me)|待办|提醒我").search(text)
     if (asked or (dated and compiled(_TO_DO).search(text))) and compiled(DECIDED).search(text) is None:
@@ -537,7 +537,7 @@ _NO_EVENT = (
 
 
 def is_event(sentence: str) -> bool:
-    """Whether a sentence tells what the speaker (or theirs) did or will do at some time: worth a note."""
+    """Return whether a sentence reports what the speaker or their people did or will do at some time: worth a note."""
     text = sentence.replace("’", "'")
     return bool(
         compiled(_WHEN).search(text) and compiled(_DOING).search(text) and compiled(_NO_EVENT).search(text) is None
@@ -563,6 +563,6 @@ _LEAD = (
 
 
 def without_lead(text: str) -> str:
-    """`text` without a greeting and the small words by which talk goes on (`Hi Ann, …`, `Oh, …`, 你好，…)."""
+    """Return the text without a greeting or interjection at its beginning (`Hi Ann, …`, `Oh, …`, 你好，…)."""
     lead = compiled(_LEAD).match(text)
     return text[lead.end() :] or text if lead else text

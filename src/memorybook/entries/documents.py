@@ -1,4 +1,4 @@
-"""Documents as wholes: opened with their revision, written, renamed, removed; each verb is one `Book.apply`."""
+"""Read, write, rename and remove whole documents, with revisions; each verb is one `Book.apply`."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Written(NamedTuple):
     """A document that was written or removed.
 
     Attributes:
-        path: Where it stands now; of a removed one where it stood.
-        revision: What it is now; None if it is gone.
-        redacted: How many secrets were masked.
-        operation: Id of the operation; None if the document was so already.
+        path: Its path; of a removed one, its former path.
+        revision: Its new revision; None if it was removed.
+        redacted: Number of secrets masked.
+        operation: Id of the operation; None if nothing changed.
     """
 
     path: str
@@ -40,7 +40,7 @@ class Written(NamedTuple):
     operation: str | None = None
 
     def json(self) -> dict[str, Any]:
-        """`{"path", "revision", "redacted", "operation"}`."""
+        """Return `{"path", "revision", "redacted", "operation"}`."""
         return self._asdict()
 
 
@@ -77,7 +77,7 @@ def rename_document(context: Context, path: str, to: str, *, expect: str | None)
 
 
 def rename_documents(context: Context, ways: Mapping[str, str]) -> None:
-    """Move documents to paths where there are none, all of them or none, as one operation; raises as one does."""
+    """Move documents to free paths, all or none, as one operation. Raises as `rename_document`."""
 
     def rename() -> Result:
         moved = [_moved(context, path, to, None) for path, to in ways.items()]
@@ -99,7 +99,7 @@ def remove_document(
 
 
 def remove_documents(context: Context, paths: Sequence[str]) -> None:
-    """Take documents out of the book, all of them or none, as one operation; raises as one does."""
+    """Remove documents, all or none, as one operation. Raises as `remove_document`."""
 
     def remove() -> Result:
         drops = [_removed(context, path, None, "removed") for path in paths]
@@ -109,7 +109,7 @@ def remove_documents(context: Context, paths: Sequence[str]) -> None:
 
 
 def _anew(do: Callable[[], _Done], expect: str | None = None) -> _Done:
-    """Do it, and do it anew where somebody wrote a document meanwhile whose revision does not matter."""
+    """Call `do`, and again if a document changed meanwhile and no revision is expected."""
     return retried(do, Conflict, times=5 if expect is None else 1)
 
 
@@ -124,7 +124,7 @@ def _moved(context: Context, path: str, to: str, expect: str | None) -> tuple[Pu
 
 
 def _removed(context: Context, path: str, expect: str | None, reason: str, *, act: str = "remove") -> Drop:
-    """Raises InvalidInput where an agent would take away MEMORY.md, or an archive with entries in it."""
+    """Return the change that removes a document. Raises InvalidInput if an agent would remove entries with it."""
     before = _standing(context, path, expect)
     if before is None:
         raise MissingDocument(f"no document {path!r} to {act}")
@@ -135,7 +135,7 @@ def _removed(context: Context, path: str, expect: str | None, reason: str, *, ac
 
 
 def _check_name(context: Context, path: str) -> None:
-    """Raises InvalidInput for a path that would hold a secret."""
+    """Raise InvalidInput if a path looks like a secret."""
     mask = Mask(context)
     clean = "/".join(mask.words(path.removesuffix(".md").split("/")))
     if mask.count:
@@ -143,7 +143,7 @@ def _check_name(context: Context, path: str) -> None:
 
 
 def _standing(context: Context, path: str, expect: str | None) -> str | None:
-    """The text that stands there, None if none does; raises Conflict if it is not the one that is expected."""
+    """Return the text of the document, None if there is none. Raises Conflict if it is not as expected."""
     try:
         found = context.book.documents.read(path)
     except MissingDocument:
@@ -171,15 +171,14 @@ def _applied(
 
 
 def _stamped(context: Context, path: str, text: str, before: str | None) -> str:
-    """The text with entries as whoever writes may leave them: their records are kept, and trust is the door's.
+    """Return the text with the entries limited to what its author may change.
 
-    A person may write anything into a document. An agent rewrites what entries say, files and moves them; how well
-    they are trusted, how strong they are and where they come from is not taken from its text, nor that of
-    new ones. What a person said and the text leaves out or words otherwise is archived as it was, and neither lapses
-    nor loses its pin by it; lines that it adds to a person's part are stamped as an agent's.
+    A person may write anything. An agent may reword, file and move entries; trust, strength and origin are taken from
+    the record, not from its text. Entries of a person that it rewords or omits are archived as they were, and keep
+    expiry and pin. Lines that it adds to a person's part are marked as an agent's.
 
     Raises:
-        InvalidInput: The text leaves out lines of a person in MEMORY.md.
+        InvalidInput: An agent's text omits lines of a person in MEMORY.md.
     """
     if context.actor == "user" or not _holds_entries(path):
         return text
@@ -209,7 +208,7 @@ def _holds_entries(path: str) -> bool:
 
 
 def _held(context: Context, entry: Entry, known: Entry | None) -> Entry:
-    """The entry with the record of the one that it was, or a new one's."""
+    """Return the entry with the record of the known one, or of a new one."""
     trust = "suspect" if screen(entry.text) else context.actor
     if known is None:
         now = context.book.now()

@@ -63,13 +63,13 @@ class _Piece(NamedTuple):
 def notes_of(
     source: str | Extraction, *, now: datetime, limit: int = 20, width: int = 500, every: bool = False
 ) -> Flushed:
-    """At most `limit` notes of at most `width` characters, and what was left out with the reason.
+    """Make at most `limit` notes of at most `width` characters; report what was left out, with the reason.
 
-    Text is read as Markdown: a list item or paragraph is a note, a long paragraph several, headings give kind and tags,
-    code and boilerplate stay out; of what a conversation gave, statements come first, then events with their day.
-    With `every` also what a talk would not be remembered for: questions, jokes, words for somebody else.
+    Text is read as Markdown: a list item or paragraph is a note, a long paragraph several; headings give kind and tags;
+    code and boilerplate are dropped. Of an extraction, statements come first, then events with their day.
+    `every` also keeps what is not worth remembering: questions, jokes, words for somebody else.
     Notes are stamped `now`. Reasons: `too long: cut`, `over 20 notes`, `empty`, `duplicate`, `not to be kept`, and
-    those of `screen`, which takes out no more than the sentences that try to instruct their reader.
+    those of `screen`, for which only the sentences that try to instruct their reader are removed.
     """
     skipped: list[Skipped] = []
     pieces = _of_text(without_recalled(source), width) if isinstance(source, str) else _of_talk(source, now, skipped)
@@ -103,13 +103,13 @@ def notes_of(
 
 
 def clean(turn: Turn, skipped: list[Skipped]) -> Turn:
-    """A turn without the sentences that try to instruct their reader, which are skipped; others may be kept."""
+    """Return a turn without the sentences that try to instruct their reader; those are added to `skipped`."""
     text = _screened(turn.text, skipped)
     return turn if text == turn.text else replace(turn, text=text)
 
 
 def _screened(text: str, skipped: list[Skipped]) -> str:
-    """Return a text without the sentences that try to instruct their reader, which are skipped."""
+    """Return a text without the sentences that try to instruct their reader; those are added to `skipped`."""
     reason = screen(text)
     if reason is None:
         return text
@@ -128,11 +128,11 @@ _SENTENCE = r"(?s).+?(?:[。！？!?；;]+[”」』)）]*|\.(?=\s)|\n|$)\s*"
 _UNFIT = "not to be kept"
 REQUEST = "a request to forget"
 PRIVATE_REASONS = (_UNFIT, REQUEST, ASKED)
-"""Why something is left out whose words the journal does not keep either."""
+"""Reasons for which the journal does not keep the words either."""
 
 
 def _is_worth(text: str, kind: str | None) -> bool:
-    """Whether a text is neither small talk, a question nor a joke, nor words for somebody else or nobody to keep."""
+    """Return whether a text is neither small talk, a question, a joke, for somebody else, nor private."""
     if is_small(text) or (kind != "question" and is_question(text)):
         return False
     return not taken_back(text) and framed_from(text) is None and compiled(PRIVATE).search(text) is None
@@ -159,7 +159,7 @@ def _of_text(text: str, width: int) -> Iterator[_Piece]:
 
 
 def _blocks(text: str) -> Iterator[str]:
-    """Headings, list items with what is indented under them, and paragraphs; no code, comments, rules or tables."""
+    """Yield headings, list items with their indented lines, and paragraphs; no code, comments, rules or tables."""
     text = re.sub(
         r"(?ms)^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)|<!--(?:(?!<!--).)*?-->|\A---\n.*?\n---$", "\n", text
     )
@@ -182,7 +182,7 @@ def _kind(heading: str) -> str | None:
 
 
 def _labelled(text: str) -> tuple[str | None, str]:
-    """A leading `[pref]`, `Decision:` or 待办： as kind, and the rest."""
+    """Split off a leading label such as `[pref]`, `Decision:` or 待办：. Return (kind, rest), or (None, text)."""
     found = re.match(r"\[(\w{2,12})\]\s+(\S.*)", text, re.S) or re.match(
         r"\**([A-Za-z-]{2,10}|[\u4e00-\u9fff]{2,3})\**\s*[:：]\**\s*(\S.*)", text, re.S
     )
@@ -195,7 +195,7 @@ def _labelled(text: str) -> tuple[str | None, str]:
 
 
 def _tags(text: str, heading: str) -> tuple[tuple[str, ...], str]:
-    """Tags: hashtags at the end of the text (taken off), and the heading unless it only named the kind."""
+    """Return (tags, rest): hashtags cut off the end of the text, and the heading unless it names a kind."""
     ending = re.search(r"(?:\s+#(?=[\w/-]{0,40}[^\W\d_])[\w/-]{1,80})+\s*$", text)
     tags = re.findall(r"#([\w/-]+)", ending[0]) if ending else []
     body = text[: ending.start()] if ending else text
@@ -206,7 +206,7 @@ def _tags(text: str, heading: str) -> tuple[tuple[str, ...], str]:
 
 
 def _grouped(text: str, width: int) -> Iterator[str]:
-    """The sentences of a paragraph, as many together as fit into `width`."""
+    """Yield a paragraph in groups of sentences that fit into `width`."""
     if len(text) <= width:
         yield text
         return
@@ -224,7 +224,7 @@ def _grouped(text: str, width: int) -> Iterator[str]:
 
 
 def _of_talk(found: Extraction, now: datetime, skipped: list[Skipped]) -> Iterator[_Piece]:
-    """Statements first, then events with their day."""
+    """Yield the statements, then the events with their day; add what was left out to `skipped`."""
     skipped.extend(found.skipped)
     skipped.extend(Skipped(left.text, left.reason) for left in found.discarded)
     skipped.extend(Skipped(request.text, REQUEST) for request in found.forget_requests)

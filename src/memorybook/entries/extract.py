@@ -234,7 +234,7 @@ OPEN, CLOSE = "<known>", "</known>"
 
 
 class Prompt(NamedTuple):
-    """What is sent, and what the aliases in it stand for."""
+    """A prompt, and the meaning of its aliases."""
 
     system: str
     user: str
@@ -250,10 +250,10 @@ def prompt_of(
     mask: Mask = str,
     imported: bool = False,
 ) -> Prompt:
-    """The prompt of one extraction: instructions and known entries, and the talk as data.
+    """Return the prompt of an extraction: instructions, known entries, and the conversation as data.
 
-    Of a talk that was `imported`, the day of turns without a time is unknown, else it is that of `now`.
-    Entries and groups stand between markers, masked; what tries to instruct is left out.
+    Turns without a time are dated `now`, unless the conversation was `imported`: their day is then unknown.
+    Entries and groups are masked and put between markers; what tries to instruct is left out.
     """
     lines = [PROMPT[language], OPEN]
     counts = Counter(entry.group for entry in known if entry.group and entry.state == "active")
@@ -288,10 +288,9 @@ def prompt_of(
 
 
 def pertinent(known: Iterable[Entry], pieces: Sequence[dialogue.Piece]) -> list[Entry]:
-    """At most 50 entries: first those that one turn of people shares most rare words with, then the best.
+    """Return at most 50 entries, not suspect: first those that share most rare words with one turn, then the best.
 
-    Suspect ones are left out. Looked for turn by turn: an entry is spoken of in one turn, while a long talk shares
-    some word with every entry.
+    Turns of people are compared one by one, since a long conversation as a whole shares some word with every entry.
     """
     entries = [entry for entry in known if entry.trust != "suspect"]
     words = {entry.id: set(filter(is_telling, query_words(entry.text))) for entry in entries}
@@ -322,15 +321,15 @@ _OPENING_DATE = r"(?i)^(?:(?:as of|by|on|since)\s+|截至\s*|从\s*)?\d{4}-\d\d-
 
 
 STATEMENTS = 3
-"""Statements of people from which a talk has something to tell."""
+"""Statements of people from which an empty extraction counts as a failure."""
 
 
 def held(reading: Reading, heard: Heard, pieces: Sequence[dialogue.Piece]) -> Reading:
-    """The reading, held against what was said: each candidate, sentence and decision that does not stand has a doubt.
+    """Check a reading against what was said; candidates, sentences and decisions without ground get a doubt.
 
     Raises:
-        ValueError: It refuses, is mostly in another language than the talk, or nothing of it stands though people
-            stated things: no answer to go on with.
+        ValueError: The answer is a refusal, mostly in another language than the conversation, or has no ground at all
+            though people stated things.
     """
     told = [*map(str.strip, sentences_of(reading.summary)), *reading.decisions]
     if any(refuses(text) for text in (*told, *(one.content for one in reading.candidates))):
@@ -366,12 +365,12 @@ def held(reading: Reading, heard: Heard, pieces: Sequence[dialogue.Piece]) -> Re
 
 
 def sentences_of(summary: str) -> list[str]:
-    """The sentences of a summary, with the space after each."""
+    """Return the sentences of a summary, with the space after each."""
     return compiled(r"[^\s].*?(?:[.!?](?=\s|$)|[。！？]|$)\s*").findall(summary)
 
 
 def statements(pieces: Iterable[dialogue.Piece]) -> int:
-    """How many statements people made: no questions, nothing small."""
+    """Count the statements of people, without questions and small talk."""
     return sum(
         not one.question and content_size(one.text) >= 3 and not dialogue.is_small(one.text)
         for piece in pieces
@@ -381,7 +380,7 @@ def statements(pieces: Iterable[dialogue.Piece]) -> int:
 
 
 def masked(reading: Reading, mask: Mask) -> Reading:
-    """The reading without secrets, and without names and tags that try to instruct whoever reads them."""
+    """Return the reading with secrets masked, without names and tags that try to instruct their reader."""
 
     def clear(names: Iterable[str]) -> tuple[str, ...]:
         return tuple(name for each in names if _clear(_as_words(name := mask(each))))
@@ -410,7 +409,7 @@ def masked(reading: Reading, mask: Mask) -> Reading:
 
 
 def _as_words(name: str) -> str:
-    """A tag or a path as a sentence: `ignore-all/previous_instructions` instructs as well."""
+    """Return a tag or path as words, since `ignore-all/previous_instructions` instructs as well."""
     return " ".join(compiled(r"[\s/_-]+").split(name))
 
 
@@ -426,7 +425,7 @@ def _requests(by_rule: Iterable[ForgetRequest], by_model: Iterable[ForgetRequest
 def _unrefused(
     reading: Reading, requests: Sequence[ForgetRequest], pieces: Sequence[dialogue.Piece]
 ) -> tuple[list[Candidate], list[Discarded]]:
-    """Part the candidates that are kept from those that instruct, or that the user asked to forget."""
+    """Split candidates into those to keep and those that instruct, or that the user asked to forget."""
     places = {turn.id: place for place, piece in enumerate(pieces) for turn in piece.turns}
     spread = Counter(word for one in reading.candidates for word in set(query_words(one.content)))
     often = {word for word, count in spread.items() if count > 2 and 2 * count > len(reading.candidates)}
@@ -452,12 +451,12 @@ def _unrefused(
 
 
 def _clear(text: str) -> str:
-    """The text, or "" if it tries to instruct whoever reads it."""
+    """Return the text, or "" if it tries to instruct its reader."""
     return text if text and screen(text) is None else ""
 
 
 def covers(one: Candidate, order: Candidate) -> bool:
-    """Whether a candidate says what the user ordered: by equal text, or from the same turn in shared words."""
+    """Return whether a candidate says what the user ordered: equal text, or shared words of the same turn."""
     if normalise(one.content) == normalise(order.content):
         return True
     if not set(one.turn_ids) & set(order.turn_ids):
@@ -473,4 +472,4 @@ def covers(one: Candidate, order: Candidate) -> bool:
 
 
 _POINTER = r"(?i)(?:this|that|these|those|it)\b|[这那](?!么|样)|以上|上面"
-"""How a text begins that only points at what was said before: what rests on its turn says it better."""
+"""Beginning of a text that only points at what was said before."""

@@ -1,4 +1,4 @@
-"""Whether what a model says rests on what was said: each claim is held against the turns that it names.
+"""Ground what a model says: check each claim against the turns that it names.
 
 A claim is a candidate, a sentence of a summary or a decision. It is aligned with the sentence that says most of it, and
 stands if nothing in it is made up: its numbers, days, names and words were said, and its sense was not turned round.
@@ -41,23 +41,23 @@ ALIKE = 0.75
 """Share of a quote's words that a sentence must have to be what was quoted."""
 
 MADE_UP = 0.5
-"""Share of a claim's words that nobody said from which it does not stand."""
+"""Share of words nobody said from which a claim is unfounded."""
 
 AGAIN, AGAIN_NAMED = 0.2, 0.1
-"""Share of a known statement's words that are said in and beside the turns where it is said again: in the same words,
-and in whatever words where a model names the statement, as people seldom use the same."""
+"""Share of a known statement's words in and beside the turns from which it counts as said again; less where a model
+names the statement, as people seldom repeat its words."""
 
 MOST_CHANGED = 2
-"""Known entries of which one candidate may say that they are no longer true."""
+"""Most known entries that one candidate may contradict."""
 
 WIDTH = 300
-"""Characters of a sentence that is taken for a quote."""
+"""Most characters of a sentence used as a quote."""
 
 FOREIGN = "is in another language than what was said"
-"""Why a claim does not stand that the model wrote in its own language."""
+"""Doubt of a claim in a language nobody spoke."""
 
 Claim = Candidate | str
-"""A candidate, or a sentence about the whole of a talk."""
+"""A candidate, or a sentence about a whole conversation."""
 
 
 def ground(
@@ -68,17 +68,17 @@ def ground(
     now: datetime | None = None,
     zone: tzinfo | None = None,
 ) -> tuple[Candidate, ...]:
-    """The candidates, each with the reason why it does not stand as its `doubt`; "" if it does.
+    """Return the candidates, each with the reason why it is unfounded as its `doubt`, "" if it is founded.
 
-    A quote that stands in no turn is replaced by the sentence that says most of the candidate. Entities that nobody
-    named, and a last day that nobody spoke of, are taken out.
+    A quote that no turn has is replaced by the sentence that says most of the candidate. Entities that nobody named,
+    and an expiry day that nobody spoke of, are removed.
 
     Args:
-        candidates: Of this talk.
-        turns: All of it, in order, as it was said.
-        known: The entries the model was shown or that candidates name.
-        now: Dates turns without a time; None leaves their relative days unread.
-        zone: In which days are counted; None is UTC.
+        candidates: Candidates from these turns.
+        turns: The whole conversation, in order.
+        known: Entries that the model was shown or that candidates name.
+        now: Dates turns without a time; None ignores their relative days.
+        zone: Time zone of days; None is UTC.
     """
     said = Heard(turns, known, now, zone)
     return tuple(map(said.grounded, candidates))
@@ -92,16 +92,16 @@ def unfounded(
     now: datetime | None = None,
     zone: tzinfo | None = None,
 ) -> str | None:
-    """The first date, number or name of a text that stands in none of the sources; None if all of them do.
+    """Return the first date, number or name of a text that no source has, as `the number '8080'`, or None.
 
-    It is named as `the number '8080'`. `entities` are looked for where they stand in the text; the rest as `ground`.
+    Of `entities` only those in the text count; other parameters as for `ground`.
     """
     talk = Heard([Turn(id=str(place), session="", text=one) for place, one in enumerate(sources)], (), now, zone)
     return talk.unfounded(text, entities, talk.sources(range(len(sources))))
 
 
 def stands_in(quote: str, text: str) -> bool:
-    """Whether a quote, or each part of one that is shortened with an ellipsis, stands in a text, in order."""
+    """Return whether a text has a quote, or in order the parts of a quote with ellipses."""
     whole, place = squeezed(text), 0
     parts = [part for part in (squeezed(part) for part in re.split(r"\.{3,}|…+|\[…\]", quote)) if part]
     for part in parts:
@@ -116,14 +116,14 @@ _QUOTED = r"[「『《“\"][^「」『』《》“”\"]{1,60}[」』》”\"]"
 
 
 class _Sources(NamedTuple):
-    """What a claim may have its numbers and dates from."""
+    """Numbers and dates that a claim may use."""
 
     values: frozenset[float]
     spans: frozenset[Span]
 
 
 class _Read(NamedTuple):
-    """What was read out of a turn: its words, numbers and days, and how far it is trusted."""
+    """What a turn contains: its words, numbers, days, and its trust."""
 
     words: frozenset[str]
     values: frozenset[float]
@@ -132,7 +132,7 @@ class _Read(NamedTuple):
 
 
 class Heard:
-    """A talk that claims are held against; what is read out of a turn is read once."""
+    """A conversation to check claims against; each turn is read once."""
 
     def __init__(
         self,
@@ -159,7 +159,7 @@ class Heard:
     # --- claims ----------------------------------------------------------------------------------
 
     def grounded(self, one: Candidate) -> Candidate:
-        """The candidate with what can be mended mended, its trust, and what is wrong with it."""
+        """Return the candidate with quote, turns, entities and expiry corrected, its trust, and its doubt."""
         places = sorted({self._places[id] for id in one.turn_ids if id in self._places})
         if not places:
             return replace(one, doubt="rests on no turn of the talk")
@@ -189,12 +189,12 @@ class Heard:
         return replace(mended, trust=min(trust, one.trust, key=TRUST_ORDER.index), doubt=doubt)
 
     def doubt(self, sentence: str) -> str:
-        """Why a sentence about the talk as a whole does not stand; "" if it does. Tools alone are nobody's word."""
+        """Return why a sentence about the whole conversation is unfounded, "" if it is not. Tool turns do not count."""
         people = [place for place in range(len(self._turns)) if self._of_turn(place).trust in ("user", "agent")]
         return self._doubt(sentence, people, self.sources(range(len(self._turns))))
 
     def _doubt(self, claim: Claim, places: Sequence[int], sources: _Sources) -> str:
-        """What is wrong with a claim that rests on these turns; "" if nothing is."""
+        """Return what is wrong with a claim that rests on these turns; "" if nothing is."""
         text, entities = (claim, ()) if isinstance(claim, str) else (claim.content, claim.entities)
         if self._is_foreign(text):
             return FOREIGN
@@ -213,14 +213,14 @@ class Heard:
         return "has another number than what was said" if self._revalued(claim, places) else ""
 
     def _is_foreign(self, text: str) -> bool:
-        """Whether a claim is in Chinese and nothing that people said is, or the other way round."""
+        """Return whether a claim is in Chinese and nothing that people said is, or the other way round."""
         if not self._languages:
             return False
         chinese = compiled("[\u3400-\u9fff]").search(text) is not None
         return True not in self._languages if chinese else False not in self._languages and is_worded(text)
 
     def _unsaid(self, claim: Claim, text: str, entities: Sequence[str], places: Sequence[int]) -> str:
-        """Why too little of a claim was said, in its turns or at all; "" if enough was."""
+        """Return why too little of a claim was said, in its turns or at all; "" if enough was."""
         speakers = {turn.speaker for turn in self._turns if turn.role == ""}
         wanted = units(_without(text, {*entities, *speakers, *self._names}))
         own, near = self._words(places), self._words(self._near(places, 2))
@@ -243,12 +243,12 @@ class Heard:
         return ""
 
     def _nearest_turns(self, text: str, places: Sequence[int]) -> list[int]:
-        """The three of these turns that say most of a text."""
+        """Return the three of these turns that say most of a text."""
         wanted = units(text)
         return sorted(places, key=lambda place: -sum(is_held(unit, self._of_turn(place).words) for unit in wanted))[:3]
 
     def _evidence(self, text: str, entities: Sequence[str], places: Sequence[int]) -> int:
-        """What else than words a claim has of its turns: numbers and days, which count twice, names, who speaks."""
+        """Count what a claim shares with its turns besides words: names, speakers, and twice each number and day."""
         read = [self._of_turn(place) for place in places]
         values = frozenset().union(*(one.values for one in read))
         days = frozenset().union(*(one.spans for one in read)) - {self._said_on(place) for place in places}
@@ -262,7 +262,7 @@ class Heard:
         return found + 2 * sum(among(one, days) for one in named(text))
 
     def _revalued(self, claim: Claim, places: Sequence[int]) -> bool:
-        """Whether a claim repeats a known entry with a number in the place of which its turns have another."""
+        """Return whether a claim repeats a known entry's number where its turns have another number."""
         known = self._repeated(claim)
         if known is None:
             return False
@@ -273,11 +273,11 @@ class Heard:
         return any(new.intersection(_beside(one, known.text)) for one in old)
 
     def _repeated(self, claim: Claim) -> Entry | None:
-        """The known entry whose statement a claim makes once more."""
+        """Return the known entry whose statement a claim repeats, or None."""
         return self._repeats.get(normalise(claim.content)) if isinstance(claim, Candidate) else None
 
     def _is_said_again(self, id: str, places: Sequence[int], *, named: bool) -> bool:
-        """Whether enough of a known statement was said in or beside these turns; less if a model names it."""
+        """Return whether enough of a known statement was said in or beside these turns; less suffices with `named`."""
         if id not in self._known:
             return False
         text, beside = self._known[id].text, self._near(places, 2)
@@ -288,14 +288,14 @@ class Heard:
         return again >= max(1, (AGAIN_NAMED if named else AGAIN) * len(wanted))
 
     def _is_another(self, one: Candidate, known: Entry) -> bool:
-        """Whether a candidate says of somebody another thing in the same frame: likes jazz, likes green tea."""
+        """Return whether a candidate says something else of somebody in the same frame: likes jazz, likes green tea."""
         names = {*one.entities, *known.entities, *self._names}
         new, old = units(_without(one.content, names)), units(_without(known.text, names))
         same = sum(is_held(unit, forms(known.text)) for unit in new)
         return same < len(new) and 0 < 2 * same <= min(len(new), len(old))
 
     def _changed(self, one: Candidate, places: Sequence[int]) -> tuple[str, ...]:
-        """The entries that a candidate contradicts and that it, or who speaks there, has a word about; two at most."""
+        """Return ids of the contradicted entries that candidate or turns really speak of; none if it names over two."""
         if len(one.contradicts) > MOST_CHANGED:
             return ()
         spread = Counter(form for entry in self._known.values() for form in forms(entry.text))
@@ -312,7 +312,7 @@ class Heard:
     # --- whose words they are --------------------------------------------------------------------
 
     def _trust(self, one: Candidate, places: Sequence[int], beside: Sequence[int]) -> tuple[Trust, str]:
-        """The lowest trust of the turns that hold the words of a candidate; who spoke, if it names only others."""
+        """Return the lowest trust of the turns with the words of a candidate, and "tool" if only a tool said them."""
         own = [self._of_turn(place).trust for place in places if place not in beside] or ["user"]
         best = max(own, key=TRUST_ORDER.index)
         quoted = min((self._of_turn(place).trust for place in beside), key=TRUST_ORDER.index, default=best)
@@ -325,7 +325,7 @@ class Heard:
         return lowest, "tool" * ascribed
 
     def _level(self, unit: Unit) -> Trust | None:
-        """How far the best turn or entry that holds a word is trusted; None if none holds it."""
+        """Return the highest trust of the turns and entries with a word; None if there are none."""
         if is_held(unit, self._of_known):
             return "user"
         read = map(self._of_turn, range(len(self._turns)))
@@ -335,10 +335,10 @@ class Heard:
     # --- quotes ----------------------------------------------------------------------------------
 
     def _quote(self, one: Candidate, places: Sequence[int]) -> tuple[str, list[int]]:
-        """The candidate's quote, found or replaced by the best sentence, and the turns that it brings besides.
+        """Return the candidate's quote, or the best sentence in its place, and further turns that it comes from.
 
-        A quote may be shortened with an ellipsis, and differ in case, spaces and marks. If it stands in another turn
-        of the talk, or only a turn beside its own ones speaks of it, the candidate rests on that one too.
+        A quote may have ellipses, and differ in case, spaces and punctuation. If only another turn has it, or only a
+        turn next to its own speaks of it, the candidate rests on that one, too.
         """
         if one.quote:
             if any(stands_in(one.quote, self._turns[place].text) for place in places):
@@ -359,7 +359,7 @@ class Heard:
         return text, []
 
     def _nearest(self, wanted: str, places: Sequence[int]) -> tuple[str, float, int]:
-        """The sentence that has most of the words wanted, their share 0..1, and its turn."""
+        """Return the sentence with most of the wanted words, their share 0..1, and the index of its turn."""
         asked = units(wanted)
         best = "", 0.0, -1
         for place in places:
@@ -373,7 +373,7 @@ class Heard:
     # --- what is read out of turns ---------------------------------------------------------------
 
     def unfounded(self, content: str, entities: Iterable[str], sources: _Sources) -> str | None:
-        """The first date, number or name of a text that nobody said; None if there is none."""
+        """Return the first date, number or name of a text that nobody said, or None."""
         plain = compiled(_QUOTED).sub(self._blank, content)  # what something is called is no date: “漓湾六号”
         thing = _unfounded_date(plain, sources) or _unfounded_number(plain, sources)
         return thing or self._said.unfounded(content, entities)
@@ -382,7 +382,7 @@ class Heard:
         return " " * len(found[0]) if self._said.names(found[0]) else found[0]
 
     def sources(self, places: Iterable[int], one: Candidate | None = None) -> _Sources:
-        """What the turns at these places say, and the entries that a candidate names."""
+        """Return the numbers and days of these turns, and of the entries that a candidate names."""
         values: set[float] = set()
         spans: set[Span] = set()
         for place in places:
@@ -399,7 +399,7 @@ class Heard:
         return _Sources(frozenset(values | set(filter(_is_telling, every))), frozenset(spans))
 
     def _near(self, places: Iterable[int], width: int = 1) -> list[int]:
-        """These places and those beside them."""
+        """Return these indexes and those up to `width` beside them."""
         last = len(self._turns)
         return sorted({each + by for each in places for by in range(-width, width + 1) if 0 <= each + by < last})
 
@@ -407,11 +407,11 @@ class Heard:
         return frozenset().union(*(self._of_turn(place).words for place in places))
 
     def _speakers(self, places: Iterable[int]) -> list[str]:
-        """The names of those who speak; that of a role is none."""
+        """Return the speakers' names; the name of a role does not count."""
         return [turn.speaker for place in places if (turn := self._turns[place]).speaker not in ("", turn.role)]
 
     def _said_on(self, place: int) -> Span:
-        """The day of a turn."""
+        """Return the day of a turn as a span; day 0 if unknown."""
         time = self._turns[place].time or self._now
         day = time.astimezone(self._zone).date().toordinal() if time is not None else 0
         return day, day
@@ -431,12 +431,12 @@ class Heard:
 
 
 def _joined(units: Iterable[Unit]) -> str:
-    """Words as they are named to a person."""
+    """Join up to five words for a message."""
     return ", ".join(dict.fromkeys(unit[0] for unit in list(units)[:5]))
 
 
 def _without(text: str, names: Iterable[str]) -> str:
-    """A text without these names, and without others that it has: who is spoken of says nothing about them."""
+    """Return a text without these names and any other name in it."""
     for name in sorted({*names, *names_in(text, ())}, key=len, reverse=True):
         if name:
             text = text.replace(name, " ")
@@ -444,7 +444,7 @@ def _without(text: str, names: Iterable[str]) -> str:
 
 
 def _sentences(text: str) -> list[str]:
-    """The sentences of a text; its lines where it has none, as code and output do not."""
+    """Return the sentences of a text, and its lines if it has no prose, like code and output."""
     found = [text[sentence.start : sentence.end] for sentence in sentences(text)]
     if not found or not prose(text).strip():
         found += [line.strip() for line in text.splitlines() if re.search(r"\w", line)]
@@ -455,23 +455,23 @@ def _sentences(text: str) -> list[str]:
 
 
 def _numbers(text: str) -> list[Figure]:
-    """The numbers of a text that are no part of a date."""
+    """Return the numbers of a text that are not part of a date."""
     dates = [(one.start, one.end) for one in named(text)]
     return [one for one in figures(text) if one.sure and not any(start <= one.start < end for start, end in dates)]
 
 
 def _beside(one: Figure, text: str) -> list[str]:
-    """What stands before a number and what after it: 千字 360."""
+    """Return the characters right before and after a number: 千字 360."""
     return [side for side in (squeezed(text[: one.start])[-2:], squeezed(text[one.end :])[:3]) if len(side) > 1]
 
 
 def _is_telling(value: float) -> bool:
-    """Whether a number is hardly said twice by chance: such a one may stand anywhere in the talk."""
+    """Return whether a number is unlikely to recur by chance, so that any turn may be its source."""
     return value >= 100 or value != int(value)
 
 
 def _written(text: str) -> set[Span]:
-    """The days that a text names with their year."""
+    """Return the full dates in a text, as spans."""
     return {
         (day, day)
         for one in named(text)
@@ -488,7 +488,7 @@ def _ordinals(one: Named) -> Iterator[int]:
 
 
 def _values(text: str) -> set[float]:
-    """Every value of a number in the text that is not part of a date, hours in both ways of counting."""
+    """Return all possible values of the numbers in a text, without dates; hours in 12 and 24 hour notation."""
     dates = [(one.start, one.end) for one in named(text)]
     found = {
         value
@@ -515,11 +515,11 @@ _HALVES = (
     (r"俩", 2.0),
     (r"仨", 3.0),
 )
-"""Numbers that people say without saying them."""
+"""Numbers that are said in words such as half."""
 
 
 def _unfounded_date(content: str, sources: _Sources) -> str | None:
-    """The first date of a text that nobody can have meant; None if there is none."""
+    """Return the first date of a text that nobody can have meant, or None."""
     for one in named(content):
         if not among(one, sources.spans) and not _as_numbers(one, sources.values):
             return f"the date {content[one.start : one.end].rstrip(' .,')!r}"
@@ -527,13 +527,13 @@ def _unfounded_date(content: str, sources: _Sources) -> str | None:
 
 
 def _as_numbers(one: Named, values: frozenset[float]) -> bool:
-    """Whether a date that names one part only may be a number that was said."""
+    """Return whether a date with only a year or day may be a number that was said."""
     parts = [part for part in (one.year, one.month, one.day) if part is not None]
     return len(parts) == 1 and one.month is None and float(parts[0]) in values
 
 
 def _unfounded_number(content: str, sources: _Sources) -> str | None:
-    """The first number of a text that nobody said; None if there is none."""
+    """Return the first number of a text that nobody said, or None."""
     dates = [(one.start, one.end) for one in named(content)]
     for one in figures(content):
         dated = any(start <= one.start < end for start, end in dates)
@@ -543,7 +543,7 @@ def _unfounded_number(content: str, sources: _Sources) -> str | None:
 
 
 def _counted(one: Figure, sources: _Sources) -> bool:
-    """Whether a number was said: any of its values, or each part of a clock time or version."""
+    """Return whether a number was said: any of its values, or each part of a clock time or version."""
     if compiled(r"\d+[:：.]\d").search(one.text) and not one.values & sources.values:
         parts = [float(part) for part in re.split("[:：.]", one.text)]
         return all(part == 0 or {part, part - 12, part + 12} & sources.values for part in parts)
@@ -551,7 +551,7 @@ def _counted(one: Figure, sources: _Sources) -> bool:
 
 
 def _listed(one: Figure, content: str) -> bool:
-    """Whether a small number counts what the text lists after it: three people: Ada, Bob and Cyd."""
+    """Return whether a small number counts what the text lists after it: three people: Ada, Bob and Cyd."""
     found = compiled(r"[^。.!！?？]*?[:：（(—](?P<list>[^。.!！?？）)]*)").match(content, one.end)
     if found is None:
         return False
@@ -560,7 +560,7 @@ def _listed(one: Figure, content: str) -> bool:
 
 
 def _spoken_of(day: date, one: Candidate, sources: _Sources) -> bool:
-    """Whether a last day may have been meant: the day, its month, or a date that the candidate itself names."""
+    """Return whether an expiry day may have been meant: the sources have its month, or the candidate such a date."""
     if among(Named(None, day.month, None, 0, 0), sources.spans):
         return True
     return any(
@@ -573,18 +573,18 @@ def _spoken_of(day: date, one: Candidate, sources: _Sources) -> bool:
 
 
 class Clause(NamedTuple):
-    """The words of a clause that it affirms, and those that it denies."""
+    """The affirmed and the denied words of a clause."""
 
     affirmed: frozenset[str]
     denied: frozenset[str]
 
 
 def contrary(text: str, sources: Iterable[str], *, subject: str = "") -> str | None:
-    """The word that a text affirms and its sources only deny, or the other way round; None if there is none.
+    """Return a word that a text affirms and its sources only deny, or the other way round; None if there is none.
 
-    What a text denies must stand in a clause of the sources most of which it says, or that says all that it denies: a
-    denial is often inferred (韵达丢了我三单, so 不发韵达), an affirmation hardly ever. Words of `subject`, who it is
-    about, are left out.
+    What a text denies counts only against a source clause that it mostly repeats, or that has all it denies, since
+    denials are often inferred (韵达丢了我三单, so 不发韵达) and affirmations hardly ever. Words of `subject`, who it
+    is about, are ignored.
     """
     own, said = clauses(text), [clause for source in sources for clause in clauses(source)]
     affirmed = frozenset().union(*(one.affirmed for one in said))
@@ -604,7 +604,7 @@ def contrary(text: str, sources: Iterable[str], *, subject: str = "") -> str | N
 
 @lru_cache(maxsize=20_000)
 def clauses(text: str) -> tuple[Clause, ...]:
-    """The clauses of a text that affirm or deny something, in order."""
+    """Return the clauses of a text that affirm or deny something, in order."""
     text = compiled(_NAMES).sub(lambda found: found[0].translate(_HIDING), text.lower())
     for pattern, mark in _MARKS:
         text = compiled(pattern).sub(mark, text)
@@ -627,7 +627,7 @@ def _clause(text: str) -> Clause:
 
 
 def _words(text: str) -> set[str]:
-    """Stems of Latin words, and Chinese pairs of characters: single ones stand in too many words."""
+    """Return stems of Latin words, and pairs of Chinese characters."""
     spoken = [word for word in compiled(_LATIN).findall(text) if not word.isdigit() and not is_stop_word(word)]
     telling = (word for word in spoken if len(word) > 1 and word not in _EMPTY and word not in WORDS)
     found = {query_words(word)[0].rstrip("i") for word in telling}  # allergy, allergic

@@ -1,4 +1,4 @@
-"""What candidates do to the entries of a book: new, said again, merged, replaced, done, or not to be stored.
+"""Match candidates against the entries of a book: new, repeated, merged, replaced, done, or not stored.
 
 By the model's word first (`reinforces`, `contradicts`), then by equal text, then by likeness, then by what rules can
 tell of a change. Each candidate is settled against the entries as those before it leave them, so that two of one talk
@@ -356,7 +356,7 @@ class Ledger:
     # --- the laws --------------------------------------------------------------------------------
 
     def _is_heard(self, target: Entry) -> bool:
-        """Whether this session said it before."""
+        """Return whether this session reinforced or added the entry before."""
         mine = self.talk.session is not None and target.session == self.talk.session
         return mine or target.id in self._heard or target.id in self.fresh
 
@@ -410,10 +410,10 @@ class Ledger:
             self.entries[one.id] = fade.contradicted(one, made.id, today)
 
     def _outranks(self, one: Entry, candidate: Candidate) -> bool:
-        """Whether a known entry stays true against what was said: by trust, if that counts, else what was said last.
+        """Return whether a known entry stays true against the candidate: by trust with `highest_trust`, else by date.
 
-        When an entry was said is known of those that rest on a turn; others were written down at their time, which
-        only what is imported from the past is held against. What was said at a time nobody knows gives way.
+        Only entries from a turn know when they were said; the creation date of others counts against imports alone. A
+        candidate of unknown date gives way.
         """
         if self.conflicts == "highest_trust" and _rank(one.trust) != _rank(candidate.trust):
             return _rank(one.trust) > _rank(candidate.trust)
@@ -580,7 +580,7 @@ def _contradicted(ledger: Ledger, candidate: Candidate) -> list[Entry]:
 
 
 def _corrects(candidate: Candidate, one: Entry) -> bool:
-    """Whether what was said after an entry of the same talk says otherwise of the same thing."""
+    """Return whether a candidate says otherwise of the same thing than an entry from another turn of the session."""
     if not candidate.turn_ids or one.source == f"turn:{candidate.turn_ids[-1]}":
         return False
     if replaces(candidate, one) is not None:

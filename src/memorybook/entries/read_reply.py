@@ -1,4 +1,4 @@
-"""How a model is asked to fill in a form, and its answer read: what cannot be used is set aside, the rest stays."""
+"""Ask a model to fill in a form, and read its answer leniently: unusable items are set aside, the rest stays."""
 
 from __future__ import annotations
 
@@ -418,7 +418,7 @@ def aliases_of(value: Any, letter: str) -> list[str]:
 
 
 def _is_nothing(value: str) -> bool:
-    """Whether a text, where there may be none, stands for none."""
+    """Return whether an optional text stands for none: blank, `null`, `n/a`, 无."""
     return value.strip().strip("\"'`()[]<>").strip().lower() in _NOTHING
 
 

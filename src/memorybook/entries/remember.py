@@ -110,7 +110,7 @@ def append(context: Context, text: str, *, kind: str | None, tags: Sequence[str]
 
 
 def note_change(context: Context, text: str, *, kind: str | None, tags: Sequence[str], reason: str) -> Append:
-    """The change that appends a note, stamped now, to the file of the book's day."""
+    """Return the change that appends a note, stamped now, to the file of the book's day."""
     now = context.book.now()
     note = Note(time=now, text=" ".join(text.split()), kind=kind, tags=tuple(tags))
     return Append(path=session_md.daily_path(context.book.day(now)), line=session_md.render_line(note), reason=reason)
@@ -162,9 +162,9 @@ def _entry(context: Context, id: str) -> Entry | None:
 
 
 def reworded(context: Context, id: str, text: str) -> dict[str, Any]:
-    """The fields of an entry that has another text from now on: it is trusted no more than whoever worded it.
+    """Return the fields that give an entry another text; its trust drops to the actor's if that is lower.
 
-    `suspect` if the text tries to instruct its reader; a text that stays as it is keeps its trust.
+    Trust is `suspect` if the text tries to instruct its reader, and stays if the text does.
     """
     if screen(text):
         return {"text": text, "trust": "suspect"}
@@ -208,7 +208,7 @@ class Revised(NamedTuple):
     usage: Mapping[str, Any]
 
     def json(self) -> dict[str, Any]:
-        """`{"entry": {…}, "before", "changed", "refused", "operation", "redacted", "usage"}`."""
+        """Return `{"entry": {…}, "before", "changed", "refused", "operation", "redacted", "usage"}`."""
         return {
             **self.known.json(),
             "before": self.before,

@@ -1,4 +1,4 @@
-"""Whether a statement replaces or corrects a known one, as far as rules can tell: few cases, all of them plain.
+"""Find by rules whether a statement replaces or corrects a known one: few cases, all of them plain.
 
 A firm statement of an attribute that has one value (I work at X, 我住在 X, my editor is X, prefers A over B), a change
 that names what it was before (from A to B, 从 A 换成 B), a todo that is done, and a correction: it names what is not
@@ -109,7 +109,7 @@ _LOOSE = (
 
 @lru_cache(maxsize=20_000)
 def _is_firm(text: str) -> bool:
-    """Whether a text says how things are, not how they might be or were."""
+    """Return whether a text says how things are, not how they might be or were."""
     return compiled(_LOOSE).search(text) is None and not is_question(text)
 
 
@@ -229,7 +229,7 @@ _NO_VALUE = r"(?:很|太|非常|比较|最|越|一?个|不|没|还|也|都|挺|�
 
 
 def _is_value(attribute: str, value: str) -> bool:
-    """Whether it may be the value of that attribute, not something else that is said of it (my job is hard)."""
+    """Return whether this may be a value of the attribute, not just a remark on it (my job is hard)."""
     if denies(value) or compiled(_NO_VALUE).match(value):
         return False
     if attribute == "work" and (value in _PLACES or value in _TOWNS or compiled(r"[市省区县镇村路街]$").search(value)):
@@ -268,7 +268,7 @@ def _conflict(new: Claim, old: Claim) -> bool:
 
 
 def _is_other_kind(one: str, other: str) -> bool:
-    """Whether two names of a thing differ in the one word, or the one or two characters, that come first."""
+    """Return whether two names differ only in their first word, or in their first one or two characters."""
     first, second = one.split(), other.split()
     if len(first) > 1 or len(second) > 1:
         return len(first) == len(second) and first[0] != second[0] and first[1:] == second[1:]
@@ -300,7 +300,7 @@ def _moves(text: str) -> tuple[tuple[str, str, str], ...]:
 
 
 def _names_old(about: str, old: str, new: str, entry: Entry) -> bool:
-    """Whether the entry has the old value, not the new one, and all names and most words of what it is about."""
+    """Return whether the entry has the old value, not the new one, and most words of what the change is about."""
     bare = squeezed(entry.text)
     if not squeezed(old) or squeezed(old) not in bare or squeezed(new) in bare:
         return False
@@ -324,7 +324,7 @@ _DONE = (
 
 
 def _is_done(said: str, todo: str) -> bool:
-    """Whether what was to be done is said to be done, or dropped."""
+    """Return whether a text says that a todo is done or dropped."""
     if compiled(_DONE).search(said) is None or denies(said):
         return False
     wanted = words(_without_dates(todo)) - _DOING
@@ -344,7 +344,7 @@ def _without_dates(text: str) -> str:
 
 
 def corrects(content: str, quote: str, known: str) -> bool:
-    """Whether a statement, said in the words of `quote`, corrects a known one: both cannot be so, and it says which is.
+    """Return whether a statement, said in the words of `quote`, explicitly corrects a known one.
 
     >>> corrects("My sister is called Lina, not Lena.", "", "My sister is called Lena.")
     True
@@ -421,10 +421,10 @@ def _denials(text: str) -> Iterator[_Denial]:
 
 
 def _says_what_is_not(denial: _Denial, known: str) -> bool:
-    """Whether a known text says just what is denied, and nothing of anything else.
+    """Return whether a known text says just what is denied, and nothing of anything else.
 
-    All else that it says must be said again, and what comes new must be one stretch of words, not longer than what it
-    takes the place of: `the team dinner is on Monday, not Friday` may be another dinner.
+    All its other words must be repeated, and new words must be adjacent and no longer than the denied value: `the team
+    dinner is on Monday, not Friday` may be another dinner.
     """
     wrong, old = words(denial.value), words(known)
     if not wrong or not wrong <= old or squeezed(denial.value) not in squeezed(known):
@@ -470,7 +470,7 @@ _VALUES = (
 
 
 def _has_another_value(content: str, known: str) -> bool:
-    """Whether two texts are the same but for one number, day or name."""
+    """Return whether two texts differ only in one number, day or name."""
     pattern = compiled(_VALUES)
     new, old = ([(one.lastgroup, squeezed(one[0])) for one in pattern.finditer(text)] for text in (content, known))
     if len(new) != len(old) or sum(one != other for one, other in zip(new, old, strict=True)) != 1:
@@ -512,7 +512,7 @@ def mended(said: str, rest: str) -> str:
 
 
 def swapped_in(said: str, rest: str) -> str | None:
-    """What was said with one value for another, where a correction names both (`the 3rd, not the 5th`); else None."""
+    """Return a text with its value swapped if a correction names both values (`the 3rd, not the 5th`), else None."""
     values = [one[0].strip() for one in compiled(_VALUES).finditer(f", {rest}")]
     known = [one[0].strip() for one in compiled(_VALUES).finditer(said)]
     old = [value for value in values if value in known]
@@ -522,12 +522,12 @@ def swapped_in(said: str, rest: str) -> str | None:
 
 
 def begins_with_value(text: str) -> bool:
-    """Whether a text begins with a number or a day."""
+    """Return whether a text begins with a number or a day."""
     return compiled(_VALUES).match(text) is not None
 
 
 def has_value_like(said: str, rest: str) -> bool:
-    """Whether a text has a number, day or name of the kind that a correction gives, or names one that it denies."""
+    """Return whether a text has a number, day or name of a kind that the correction has, or one that it denies."""
     if swapped_in(said, rest) is not None:
         return True
     kinds = {one.lastgroup for one in compiled(_VALUES).finditer(rest)}
@@ -548,10 +548,10 @@ CHANGED = (
     r"现在|如今|不再|以后|往后|作废|取消|推迟|提前|延期|只剩|改[成为到用走叫]?|换|搬|挪|(?:退|停|辞|转|卖|拆|升|降|"
     r"涨|加|减|追|收)[^，]{0,4}[了到成]"
 )
-"""What says that something is not as it was."""
+"""Phrases that say that something has changed."""
 
 NOW_SO = rf"{CHANGED}|了(?=[，,。！!；;\s]|$)"
-"""The same, with what says in Chinese no more than that it is so by now."""
+"""The same, with the Chinese 了 that says only that it is so by now."""
 
 
 def outdated(candidate: Candidate, entries: Iterable[Entry]) -> list[Entry]:
@@ -654,7 +654,7 @@ def _counts(text: str) -> frozenset[str]:
 
 
 def _may_speak_of(candidate: Candidate, entry: Entry) -> bool:
-    """Whether one speaker, and of one person, says both: what somebody says of themselves nobody else changes."""
+    """Return whether both may be about the same person: nobody changes what another speaker says of themselves."""
     for one, said in ((candidate.content, entry.text), (entry.text, candidate.content)):
         other = compiled(_OTHER).match(one)
         if other is not None and (other["who"] or other["whose"]).lower() not in said.lower():
@@ -668,7 +668,7 @@ _OTHER = (
     r"(?:The user's (?:(?:new|old|older|elder|younger|best|first|second) )?(?P<who>[\w-]+)\b(?! (?:is|are) )"
     r"|用户的[新老旧大小]?(?P<whose>[^\s，是的]{1,2}[A-Za-z-]*))"
 )
-"""Who a text speaks of that is not the user: somebody or something of theirs."""
+"""Subjects that are somebody or something of the user's."""
 
 
 @lru_cache(maxsize=20_000)

@@ -570,7 +570,7 @@ def stale(book: Book, proposal: Proposal, entries: Mapping[str, Entry]) -> str:
 
 
 def says_forgotten(book: Book, proposal: Proposal) -> bool:
-    """Whether a proposal says what was forgotten since it was made, in any words: it is told no more."""
+    """Return whether a proposal says, in any words, what was forgotten since it was made; it is then hidden."""
     if proposal.kind == FORGET or not book.journal.buries():
         return False
 
@@ -633,7 +633,7 @@ def _misfit(
 
 
 def _forgotten_since(book: Book, digests: Sequence[str], time: datetime) -> bool:
-    """Whether something was forgotten after that time; what was accepted since but asked for before is none of it."""
+    """Return whether one of these was forgotten after that time, not by requests made before and accepted since."""
     if not book.journal.buried(digests, since=time):
         return False
     asked = (each for each in book.journal.proposals(state="accepted", kind=FORGET) if each.time < time)

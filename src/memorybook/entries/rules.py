@@ -1,4 +1,4 @@
-"""What is worth keeping of a talk, found by rules: the extractor that needs no LLM.
+"""Extract by rules what is worth keeping of a conversation, without a language model.
 
 Per turn: the speaker's own prose -> its sentences -> what each is (`entries.cues`) -> a candidate, a note, a request
 to forget, or nothing. A sentence that hangs on the one before it is kept with it, a correction with what it corrects.
@@ -148,7 +148,7 @@ def by_rules(
 
 
 def _is_worth(one: Candidate) -> bool:
-    """Whether a candidate says enough by itself, or was firmly said or ordered."""
+    """Return whether a candidate says enough by itself, or was firmly said or ordered."""
     if one.told or one.importance == "high":
         return True
     alone = is_chinese(one.content) or compiled(_OF_OWN).match(one.content) or len(subject_of(one.content)) > 1
@@ -156,25 +156,25 @@ def _is_worth(one: Candidate) -> bool:
 
 
 _OF_OWN = r"(?:[^:]{1,30}: )?(?:The user|(?i:my|our|I|we)\b)"
-"""How an English statement begins that can be read by itself however little it says: with who it is about."""
+"""Beginning of an English statement that names whom it is about, so that it may be short."""
 
 
 _POINTS = r"(?i:\b(?:this|that|it|these|those)\b)|[这那它]"
-"""What a short turn points at that is not to be kept: what was said just before it."""
+"""Words with which a short private turn points at what was said just before it."""
 
 _NO = r"(?i:no|nope)\b|不是|不对|不"
-"""How a question is answered, and something taken back as well."""
+"""Words that answer a question or take something back."""
 
 _LONG_AGO = timedelta(days=400)
 _PASTED = 2_000
-"""Characters from which a turn is a pasted text, of which only orders are heard."""
+"""Characters from which a turn counts as pasted text, of which only orders are read."""
 
 _NEXT = r"(?i:\b(?:next|following)\b)|接下来|下一|下面"
-"""What says that the next turn is meant."""
+"""Words that mean the next turn."""
 
 
 def _says_what(found: Iterable[_Found], turn: Turn) -> bool:
-    """Whether all that is said not to be kept is an order of which it is known what it means: said there, or named."""
+    """Return whether all private sentences of a turn are orders to forget whose meaning is known."""
     orders = [
         one.text
         for one in found
@@ -185,19 +185,19 @@ def _says_what(found: Iterable[_Found], turn: Turn) -> bool:
 
 
 def _opens(last: Candidate) -> bool:
-    """Whether a statement says that something changed, and leaves to the next one what."""
+    """Return whether a statement says that something changed, and needs the next one to say what."""
     return last.leans and compiled(NOW_SO).search(last.content) is not None
 
 
 def _question(text: str) -> str:
-    """What a turn asks in the end; "" if nothing."""
+    """Return the short question at the end of a turn; "" if there is none."""
     listed = sentences(text)
     short = listed and listed[-1].question and len(listed[-1].text) <= _MOST_ASKED
     return listed[-1].text if short and screen(text) is None else ""
 
 
 _MOST_ASKED = 120
-"""Characters of a question that is kept with its answer."""
+"""Most characters of a question that is kept with its answer."""
 
 
 def _is_order(one: _Found) -> bool:
@@ -227,7 +227,7 @@ def _context(
 
 
 class _Reading:
-    """Reading a turn sentence by sentence; `found` is what earlier turns gave, which it may mend."""
+    """Reads a turn sentence by sentence; may correct `found`, what earlier turns gave."""
 
     def __init__(self, context: _Context, found: list[_Found]) -> None:
         self._context = context
@@ -240,7 +240,7 @@ class _Reading:
         self._first: Sentence | None = None
 
     def all(self) -> list[_Found]:
-        """All that the turn gives."""
+        """Return everything found in the turn."""
         listed = sentences(self._said)
         self._first = listed[0] if listed else None
         for place, sentence in enumerate(listed):
@@ -270,12 +270,12 @@ class _Reading:
         return self._new
 
     def _is_own(self, sentence: Sentence) -> bool:
-        """Whether a sentence gives its speaker's own words; before words for somebody else only what is to last."""
+        """Return whether a sentence is its speaker's own; before words for somebody else only lasting orders are."""
         foreign = self._context.foreign
         return foreign is None or (sentence.end <= foreign and compiled(STANDING).search(sentence.text) is not None)
 
     def _retorts(self, text: str) -> bool:
-        """Whether a sentence takes up what somebody else just supposed, quoted or joked: banter, no statement."""
+        """Return whether a sentence only takes up what somebody else just asked, supposed or joked."""
         before = self._context.before
         if self._context.talk == "agent" or before is None or before.speaker == self._context.turn.speaker:
             return False
@@ -367,7 +367,7 @@ class _Reading:
             )
 
     def _headed(self, sentence: Sentence, text: str) -> tuple[str, str]:
-        """A sentence without the heading that it begins with, and under the one that it stands below; "" under none."""
+        """Return a sentence without the heading it begins with, and with the heading it stands under ("" if none)."""
         bullet = compiled(r"(?:[-*+•·]|\d+[.)、])\s|[二三四五六七八九]、").match(self._said, sentence.start) is not None
         headed = compiled(r"(?P<head>[^：:]{1,20}[：:])\s*(?P<rest>$|(?:一、|1[.)、]).*)").match(text)
         if headed is not None:
@@ -469,14 +469,14 @@ class _Reading:
 
 
 _COMPLETE = r"(?i:(?:I|we|my|our|the|an?)\b)|(?=[A-Z])|(?:我|[^，,。]{1,8}(?:是|叫|在))"
-"""How a correction begins that can be read by itself."""
+"""Beginnings of corrections that can be read by themselves."""
 
 _MOST = 300
-"""Characters of a statement with what hangs on it."""
+"""Most characters of a statement joined with those that depend on it."""
 
 
 def several(text: str) -> tuple[str, ...]:
-    """The statements of one sentence, each to be known and forgotten by itself, where none hangs on another."""
+    """Split a sentence into independent statements of the user; a tuple of one if they depend on each other."""
     pieces = tuple(compiled(_BETWEEN).split(text))
     apart = len(pieces) > 1 and compiled(_HANGING).search(text) is None and all(states(one, "agent") for one in pieces)
     return pieces if apart and all(compiled(_OWN).match(without_lead(one)) for one in pieces) else (text,)
@@ -489,11 +489,11 @@ _HANGING = (
     r"both)\b)|"
     r"因为|所以|因此|如果|虽然|但|却|而|时|的话|[这那]"
 )
-"""What ties one statement to another."""
+"""Words that tie one statement to another."""
 
 
 def _plainly(asked: str) -> str:
-    """What a question tells to forget or remember that is one out of politeness alone; "" if it is none."""
+    """Return the order to forget or remember in a polite question; "" if it is none."""
     polite = compiled(_POLITE).match(asked)
     if polite is None:
         return ""
@@ -522,7 +522,7 @@ _EVERY_YEAR = (
     r"(?!.*\b(?:need|must|have|should|let's|book|buy|get|by)\b))"
     r"|(?:生日|纪念日|忌日)[是在为：:\s]*[\d一二三四五六七八九十]+\s*月(?!.*[要得买订送前])"
 )
-"""What says on which day of every year something is, which is neither to be done nor over by then."""
+"""Days of every year: no todo, and never over."""
 
 _WEEKDAY = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?)"
 _RECURS = (
@@ -535,17 +535,17 @@ _RECURS = (
     r"礼拜)[一二三四五六日天][^，。]{0,6}不(?!用|要)|不(?!是)[^，。]{0,4}(?:周|星期|礼拜)[一二三四五六日天]|还是\s*\d|"
     r"(?:周|星期|礼拜)[一二三四五六日天]\s*[、和跟与到至]?\s*(?:周|星期|礼拜)[一二三四五六日天]"
 )
-"""What says on which day something is again and again: a standing fact, nothing to be done and never over."""
+"""Recurring days: a standing fact, no todo, and never over."""
 
 _PAST = r"(?i:\b(?:since|had|was|were|did|got|went|bought|saw|met|lost|took|came|made|\w\wed)\b(?!\s+to\b))"
-"""What was on a day lies behind: the day that it names is none to come."""
+"""Past tense: the day that the text names is not in the future."""
 
 _DECIDED_ON = (
     r"(?i:(?:^(?:on\s+)?|\b(?:decided|agreed|settled|chose)\s+(?:on\s+)?)(?:\w+day|this\s+week(?:end)?)"
     r"(?=\s+(?:to|that|not)\b|,?\s+(?:we|I)\b))"
     r"|(?:周|星期|礼拜)[一二三四五六日天](?=[^，,。；决]{0,6}决定)"
 )
-"""When it was decided, no day to come: `on Friday we decided …`, `we agreed on Friday that …`, 周五我们决定."""
+"""The day of a decision, not in the future: `on Friday we decided …`, `we agreed on Friday that …`, 周五我们决定."""
 
 
 _CHORE = r"(?i:(?:please\s+)?(?:check|look|tell|show|write|fix)\b)"
@@ -553,34 +553,34 @@ _CHORE = r"(?i:(?:please\s+)?(?:check|look|tell|show|write|fix)\b)"
 
 
 def _quote(sentence: Sentence, part: str, turn: str) -> str:
-    """The words of the turn that a part of a sentence is, or where they are laid out otherwise the sentence's."""
+    """Return the part as the turn has it verbatim, else the whole sentence."""
     at = turn.find(part, sentence.start, sentence.end) if part != sentence.text else -1
     return turn[sentence.start : sentence.end] if at < 0 else turn[at : at + len(part)]
 
 
 def _until(text: str, day: date | None) -> str:
-    """`text` with the day it names, for "tomorrow" means another one tomorrow."""
+    """Return the text with the date of the day it names, as "tomorrow" is relative."""
     if day is None or day.isoformat() in text:
         return text
     return f"{text}（{day.isoformat()}）" if is_chinese(text) else f"{text} ({day.isoformat()})"
 
 
 def _undated(one: Candidate) -> str:
-    """What a candidate says without the day that was worked out for it."""
+    """Return a candidate's content without the date that was computed for it."""
     bare, day = undated(one.content)
     return one.content if day.strip(" (（)）") in one.quote else bare
 
 
 def _ended(text: str) -> str:
-    """`text` in one line with one full stop."""
+    """Return the text in one line with one full stop."""
     text = " ".join(text.split()).rstrip(" ，,;；：:—-")
     return text if re.search(r"[.。!！?？…)）」”\"'`]$", text) else text + ("。" if is_chinese(text) else ".")
 
 
 def entities_of(text: str, speaker: str = "") -> tuple[str, ...]:
-    """Names in a sentence, at most 8: the speaker, quoted terms, code, and capitalised or numbered Latin words.
+    """Return at most 8 names: the speaker, quoted terms, code, and capitalised or numbered Latin words.
 
-    A capital at the start of an English sentence makes no name.
+    A capital at the start of an English sentence does not make a name.
     """
     found = re.findall(r"[「《]([^」》]{1,30})[」》]|`([^`\n]{1,40})`", text)
     names = [quoted or code for quoted, code in found]
@@ -606,7 +606,7 @@ _NO_NAME = (
 
 
 def _screened(found: list[_Found], text: str, skipped: list[Skipped], *, insisting: bool) -> list[_Found]:
-    """What was found in a turn; of one that tries to instruct whoever reads it nothing, or what a person insists on."""
+    """Return what was found; if the turn tries to instruct, nothing, or with `insisting` the candidates as suspect."""
     if not found:
         return found
     reason = screen(text)
@@ -626,7 +626,7 @@ def _text_of(found: _Found) -> str:
 
 
 def _without(found: Iterable[_Found], request: ForgetRequest, skipped: list[Skipped]) -> list[_Found]:
-    """What was found before, less what the user now asks to forget."""
+    """Return what was found before, without what the user now asks to forget."""
     kept = []
     for one in found:
         turns = one.turn_ids if isinstance(one, Candidate) else (one.turn_id,)
@@ -639,7 +639,7 @@ def _without(found: Iterable[_Found], request: ForgetRequest, skipped: list[Skip
 
 
 def _merged(candidates: Iterable[Candidate]) -> Iterator[Candidate]:
-    """Candidates, what was said twice as one that rests on both turns."""
+    """Yield candidates, those of equal text as one that rests on all their turns."""
     merged: dict[str, Candidate] = {}
     for one in candidates:
         key = normalise(one.content)
@@ -668,10 +668,10 @@ _ADVERBS = (
 
 
 def stand_alone(text: str, name: str) -> str:
-    """`text`, said by `name` ("" for an agent's user, whose name nobody knows), to be read by itself.
+    """Return a statement of `name` ("" for an agent's unnamed user) so that it can be read by itself.
 
-    A named speaker is put in front (`Caroline: I prefer tea`). The user's own words are put in the
-    third person where that is safe (`The user prefers tea`, 用户喜欢茶), and get a `User:` in front where not.
+    A named speaker is put in front (`Caroline: I prefer tea`). The user's own words are put in the third person if
+    that is safe (`The user prefers tea`, 用户喜欢茶), else `User:` is put in front.
     """
     if name:
         return f"{name}：{text}" if is_chinese(text) else f"{name}: {text}"
@@ -729,7 +729,7 @@ def _begun(text: str) -> str:
 
 
 def _third_person(contracted: str, adverbs: str, verb: str) -> str | None:
-    """What follows "The user" for "I", a contraction or nothing, adverbs and the verb; None if unsure."""
+    """Return what follows "The user" instead of "I" + contraction, adverbs and verb; None if unsure."""
     if contracted:
         turned = _IRREGULAR.get(contracted, {"'d": " would", "'ll": " will"}.get(contracted))
         return f"{turned}{adverbs} {verb}" if turned is not None else None
@@ -744,7 +744,7 @@ def _third_person(contracted: str, adverbs: str, verb: str) -> str | None:
 
 
 def _they(text: str) -> str:
-    """The rest of a sentence about the user, who is "they" by now."""
+    """Return the rest of a sentence with the first person replaced by "they"."""
     for pattern, word in (
         (r"\bI'm\b|\bI am\b", "they are"),
         (r"\bI was\b", "they were"),

@@ -41,17 +41,17 @@ MOST_NEAR = 8
 
 
 def same_statement(new: str, known: str, cosine: float | None) -> bool:
-    """Whether a new text says what a known one says, and nothing more.
+    """Return whether a new text says what a known one says, and nothing more.
 
-    By cosine at least 0.95, or by their words: at least 0.75 of all words common, and none of the new text's missing
-    in the known one. In both cases nothing may differ, see `differs`.
+    That needs a cosine of 0.95, or 0.75 of all words in common and every word of the new text in the known one. In
+    both cases nothing may differ, see `differs`.
     """
     by_words = overlap(new, known) >= SAME_WORDS and words(new) <= words(known)
     return (by_words or (cosine is not None and cosine >= SAME)) and differs(new, known) is None
 
 
 def same_fact(new: str, known: str) -> bool:
-    """Whether two texts give the same thing the same value, in whatever words, and nothing differs, see `differs`.
+    """Return whether two texts make the same statement with different filler words, and nothing `differs`.
 
     >>> same_fact("Rex is the user's dog.", "The user has a dog called Rex.")
     True
@@ -198,7 +198,7 @@ def forms(text: str) -> frozenset[str]:
 
 
 def is_held(unit: Unit, heard: frozenset[str]) -> bool:
-    """Whether a word was said, or one that begins alike: goal, goalkeeper."""
+    """Return whether a word was said, or a word of which one begins with the other: goal, goalkeeper."""
     word = unit[0]
     return any(form in heard for form in unit) or (
         len(word) > 3
@@ -261,7 +261,7 @@ _DENIALS = (
 
 
 def denies(text: str) -> bool:
-    """Whether a text denies or forbids something."""
+    """Return whether a text denies or forbids something."""
     return compiled(_DENIALS).search(text) is not None
 
 
@@ -410,7 +410,7 @@ class Said:
         self._initials = " ".join("".join(word[0] for word in re.findall("[a-z]+", text.lower())) for text in texts)
 
     def names(self, name: str) -> bool:
-        """Whether somebody used this name: as it is, spelled apart, shortened, or most of a Chinese one."""
+        """Return whether somebody used this name: as it is, spelled apart, shortened, or most of a Chinese one."""
         bare = squeezed(name)
         short = len(bare) < 4 and bare.isascii()
         if not bare or (name in self._whole if short else bare in self._squeezed):  # Ann is not in planning
@@ -432,7 +432,7 @@ class Said:
         return people is not None and any(other.startswith(people[1]) for other in self._words)
 
     def _has_run(self, run: str) -> bool:
-        """Whether half of a Chinese name's pairs of characters were used, or the first of a long one."""
+        """Return whether half of a Chinese name's pairs of characters were used, or the first of a long one."""
         pairs = [run[place : place + 2] for place in range(len(run) - 1)]
         if len(run) >= 4 and pairs[0] in self._squeezed:
             return True

@@ -92,7 +92,7 @@ class Kept(NamedTuple):
     known: Known | None
 
     def json(self) -> dict[str, Any]:
-        """`{"action", "text", "reason", "type", "importance", "entry": {…}}`; the last three null without an entry."""
+        """Return `{"action", "text", "reason", "type", "importance", "entry": {…}}`; the last three may be null."""
         entry = None if self.known is None else self.known.json()["entry"]
         return {
             "action": self.action,
@@ -138,7 +138,7 @@ class Stored(NamedTuple):
     disabled: bool = False
 
     def json(self) -> dict[str, Any]:
-        """All fields; `"memories": [{"action", "type", …}]`, `"discarded": [{"text", "reason", "quote"}]`."""
+        """Return all fields; `"memories": [{"action", "type", …}]`, `"discarded": [{"text", "reason", "quote"}]`."""
         memories = [each.json() for each in self.memories]
         return {**to_json(self), "score": round(self.score, 4), "memories": memories}
 
@@ -261,7 +261,7 @@ def _submitted(
 
 
 def as_text(value: Any) -> str:
-    """A result as text: text as it is, None as "", anything else as JSON, or as Python shows it."""
+    """Return a result as text: text unchanged, None as "", anything else as JSON or, failing that, its repr."""
     if isinstance(value, str):
         return value
     if value is None:
@@ -273,10 +273,10 @@ def as_text(value: Any) -> str:
 
 
 def lines_of(log: Log) -> list[str]:
-    """The lines of a log; a step of role and content or tool and output reads `role: content`.
+    """Return the lines of a log; a step of role and content, or tool and output, becomes `role: content`.
 
     Raises:
-        InvalidInput: No text, and no list of texts and objects.
+        InvalidInput: Neither text nor an iterable of texts and objects.
     """
     if not isinstance(log, Iterable) or isinstance(log, bytes | Mapping):
         raise InvalidInput(f"execution_log must be text, or a list of lines or steps, not {repr(log)[:80]}")
@@ -289,7 +289,7 @@ def lines_of(log: Log) -> list[str]:
 
 
 def ends(text: str, most: int = MOST_TEXT) -> str:
-    """The text, or its beginning and end, in at most `most` characters; cut between words, no secret is halved."""
+    """Return a text, or its beginning and end in `most` characters, cut between words so that no secret is halved."""
     if len(text) <= most:
         return text
     head, tail = text[: most // 2].rsplit(None, 1), text[-(most // 2) :].split(None, 1)
@@ -323,7 +323,7 @@ class Task(NamedTuple):
 
 
 def turns_of(task: Task) -> tuple[Turn, ...]:
-    """The texts of a task as turns `goal`, `log`, `result`, `error`, by which memories say what they rest on."""
+    """Return the texts of a task as turns `goal`, `log`, `result` and `error`, for memories to name as sources."""
     said = (
         Turn(id="goal", session="", text=task.goal, role="user"),
         Turn(id="log", session="", text="\n".join(task.log), role="tool"),
@@ -416,7 +416,7 @@ def weigh(
 
 
 def _fit(task: Task) -> tuple[Task, tuple[Discarded, ...]]:
-    """The task without what tries to instruct its reader, and that, with the reason."""
+    """Return the task without what tries to instruct its reader, and that part with the reason."""
     left: list[Discarded] = []
 
     def fit(text: str) -> bool:
@@ -445,10 +445,10 @@ _REASONS: Mapping[str, Mapping[Language, str]] = {
 
 
 def _judged(task: Task, llm: LLM | None, language: Language, now: datetime, zone: tzinfo | None) -> Verdict:
-    """The model's judgement, grounded; that of the rules where there is no model, or it fails.
+    """Return the model's grounded verdict; the rules' verdict if there is no model or it fails.
 
-    Where a model found nothing that stands, or failed and rules find nothing, what came of the task waits for a
-    person's word.
+    If the model found nothing that is founded, or failed and rules find nothing, the outcome of the task is proposed
+    to a person.
     """
     learned = learnt(task)
     reasoning = _REASONS["found"][language] + ", ".join(dict.fromkeys(one.category for one in learned))
@@ -557,7 +557,7 @@ _JUDGE = Step(
 
 
 def shown(task: Task, language: Language) -> str:
-    """The task as data between markers that no text in it can write."""
+    """Return the task as data between markers that no text in it can contain."""
     names = {"en": ("Goal", "Log", "Result", "Error"), "zh": ("目标", "日志", "结果", "错误")}[language]
     log = "\n".join(_telling_lines(task.log, LOG_TOKENS))
     parts = [middle_out(task.goal, _PART), log, middle_out(task.result, _PART), middle_out(task.error, _PART)]
@@ -570,7 +570,7 @@ def shown(task: Task, language: Language) -> str:
 
 
 def _telling_lines(log: Sequence[str], limit: int) -> Iterator[str]:
-    """The lines of a log, each cut; of a long one those that tell of errors first, then its end, then its beginning."""
+    """Yield the shortened lines of a log that fit into `limit` tokens: errors first, then from both ends inwards."""
     lines = [middle_out(" ".join(line.split()), _LINE) for line in log]
     order = sorted(
         range(len(lines)), key=lambda place: (not is_trouble(lines[place]), min(len(lines) - place, place + 1))
@@ -623,7 +623,7 @@ def read_verdict(value: Any, turns: Sequence[Turn]) -> Verdict:
 
 
 _LABEL = r"^[\W\d]*(?:{})\W{{0,3}}[:：]"
-"""How a line says what it is, as results in Markdown do."""
+"""Label at the beginning of a line, as results in Markdown have it."""
 
 _DO = (
     r"(?:run|use|check|call|set|keep|add|commit|push|test|start|stop|build|deploy|restart|back|verify|ask|write|read|open|"
@@ -668,10 +668,10 @@ _SIGNS: tuple[tuple[Category, Importance, str], ...] = (
         r"|以后|今后|下次|务必|每次[^，。]{0,12}(?:都|要|先|必须)|必须先|要先[^，。]{2,30}再|先[^，。]{2,20}再[^，。]{2,20}|流程(?:是|为)|步骤(?:是|为|如下)",
     ),
 )
-"""How results and logs say what they taught, best first; precision goes before recall."""
+"""(category, importance, pattern) of lessons in results and logs, best first; precise rather than complete."""
 
 _ELSEWHERE = r"(?i:\b(?:you|your|yours)\b|^(?:they|he|she|these|those|that|this)\b)|[您你]|^[他她它]"
-"""Advice to whoever reads the result, and what leans on the sentence before it: no way of working, no decision."""
+"""Advice to the reader, and sentences that depend on the one before: neither workflow nor decision."""
 
 _TROUBLE = (
     r"(?i:\b(?:\w*error|\w*exception|failed|failure|fatal|traceback|denied|refused|timed\s*out|timeout|cannot|panic)\b)"
@@ -680,9 +680,9 @@ _TROUBLE = (
 
 
 def learnt(task: Task) -> list[Candidate]:
-    """What the user ordered in the goal, what result and log say was learnt, and an error that was overcome.
+    """Find lessons: what the user ordered in the goal, what result and log say was learnt, and an overcome error.
 
-    The most important first, at most `MOST`; each with the words of the task it rests on.
+    At most `MOST`, the most important first; each quotes the task.
     """
     found = [one for one in _of_goal(task) if one.category not in ("todo", "context")]
     found += _signs(task, task.result)
@@ -693,7 +693,7 @@ def learnt(task: Task) -> list[Candidate]:
 
 
 def _of_goal(task: Task) -> Iterable[Candidate]:
-    """What the user said of themselves, or ordered for good, when they set the task."""
+    """Return what the user said of themselves, or ordered for good, in the goal."""
     turn = Turn(id="goal", session="", text=task.goal, role="user", speaker="user")
     found = by_rules([turn], session=None, now=datetime(2000, 1, 1, tzinfo=UTC)).candidates
     return [
@@ -702,7 +702,7 @@ def _of_goal(task: Task) -> Iterable[Candidate]:
 
 
 class _Sign(NamedTuple):
-    """A sentence that says what was learnt: its place among the sentences, where it stands, and what it is."""
+    """A sentence that says what was learnt: its index, span, text, category and importance."""
 
     place: int
     start: int
@@ -713,7 +713,7 @@ class _Sign(NamedTuple):
 
 
 def _signs(task: Task, text: str) -> Iterator[Candidate]:
-    """What a text says was learnt; cause and cure that follow each other as one."""
+    """Yield what a text says was learnt; adjacent experiences, such as cause and cure, as one."""
     groups: list[list[_Sign]] = []
     for place, one in enumerate(sentences(text)):
         if one.question or content_size(one.text) < 4 or len(one.text) > MAX_LENGTH // 2:
@@ -740,7 +740,7 @@ def _signs(task: Task, text: str) -> Iterator[Candidate]:
 
 
 def _overcome(task: Task) -> Iterator[Candidate]:
-    """The first error of the log, with what came of the task all the same; for a task that came to its end."""
+    """Yield the first error of the log with the result that was reached nevertheless; nothing if the task failed."""
     error = next((" ".join(line.split()) for line in task.log if is_trouble(line)), "")
     outcome = next((one.text for one in sentences(task.result) if content_size(one.text) >= 4), "")
     if not error or not outcome or task.error:
@@ -752,14 +752,14 @@ def _overcome(task: Task) -> Iterator[Candidate]:
 
 
 def failure(task: Task) -> Candidate:
-    """The error that ended a task, as an experience."""
+    """Return the error that ended a task, as an experience."""
     error = cut_at_sentence(" ".join(task.error.split()), 200)
     told = f"失败：{error}" if is_chinese(task.goal) else f"failed with {error}"
     return _memory(task, told, error.removesuffix("…"))
 
 
 def outcome(task: Task) -> Candidate:
-    """What came of a task, or the last that is known of it, where nobody can say what it taught."""
+    """Return the result of a task, or its last known text, as an experience of low importance."""
     last = next((text for text in (task.result, *reversed(task.log), task.goal) if text.strip()), "")
     told = cut_at_sentence(" ".join(last.split()), 200)
     return _memory(task, told, told.removesuffix("…"), "experience", "low")
@@ -768,7 +768,7 @@ def outcome(task: Task) -> Candidate:
 def _memory(
     task: Task, told: str, quote: str, category: Category = "experience", importance: Importance = "medium"
 ) -> Candidate:
-    """A statement under the goal of its task, so that it can be read by itself."""
+    """Return a candidate that begins with the goal of its task, so that it can be read by itself."""
     goal = title_of(" ".join(task.goal.split()))
     content = f"{goal}：{told}" if is_chinese(goal) else f"{goal}: {told}"
     return Candidate(
@@ -782,5 +782,5 @@ def _memory(
 
 
 def is_trouble(line: str) -> bool:
-    """Whether a line of a log tells of an error."""
+    """Return whether a line of a log reports an error."""
     return compiled(_TROUBLE).search(line) is not None

@@ -275,7 +275,7 @@ def after_session(context: Context) -> Tidied | None:
 
 
 def is_idle(context: Context, idle: float) -> bool:
-    """Whether nobody wrote to the book for `idle` seconds: no turn was stored, nothing was done but tidying."""
+    """Return whether for `idle` seconds no turn was stored and no operation but tidying was done."""
     book = context.book
     times = [session.updated for session in book.transcripts.sessions(limit=1)]
     times += [each.time for each in book.journal.operations(limit=10) if each.kind != "tidy"][:1]
