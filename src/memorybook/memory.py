@@ -362,6 +362,9 @@ class Memory:
     ) -> results.Known:
         """Change fields of an entry; None leaves a field as it is, "" clears `group` and `expires`.
 
+        What an agent would take away of a person's entry waits in review: other words, a day to lapse, the strength
+        to stay. The answer then holds `proposals`, and the entry as it stands.
+
         Raises:
             NotFound: No entry has that id.
             InvalidInput: Nothing to change, or a value that cannot be used.
@@ -1181,8 +1184,9 @@ class Memory:
     def write_document(self, path: str, text: str, *, expect: str | None = None) -> Written:
         """Write the text of a document; secrets in it are masked.
 
-        In `MEMORY.md` and `archive/` an agent can change the text of entries; their strength, origin and trust stay,
-        and entries it adds have an agent's trust.
+        In `MEMORY.md` and `archive/` an agent can change the text of its entries; their strength, origin and trust
+        stay, and entries it adds have an agent's trust. What it would take away of a person's words stays, and waits
+        in review.
 
         Raises:
             Conflict: It has another revision than expected.
@@ -1205,7 +1209,7 @@ class Memory:
         return documents.rename_document(self._on, path, to, expect=expect)
 
     def remove_document(self, path: str, *, expect: str | None = None) -> Written:
-        """Remove a document; `undo` restores it, `purge` erases it for good.
+        """Remove a document; `undo` restores it, `purge` erases it for good. A person's waits in review for an agent.
 
         Raises:
             MissingDocument: There is no such document.

@@ -66,6 +66,7 @@ class Known(NamedTuple):
     """An entry as it is now, with its strength today (0..1) and how often prompts used it.
 
     After a change also how many secrets were masked in it, and the id of its operation; None if it was only looked at.
+    `proposals` are ids of what waits for a person in review instead: an agent's edit of what a person said.
     """
 
     entry: Entry
@@ -73,14 +74,15 @@ class Known(NamedTuple):
     access_count: int = 0
     redacted: int = 0
     operation: str | None = None
+    proposals: tuple[str, ...] = ()
 
     def json(self) -> dict[str, Any]:
-        """Return `{"entry": …}`; after a change with `"operation"`, and `"redacted"` if secrets were masked."""
+        """Return `{"entry": …}`; after a change with `"operation"`, and `"redacted"` and `"proposals"` if any."""
         shown: dict[str, Any] = {
             "entry": entry_json(self.entry, strength=self.strength, access_count=self.access_count)
         }
         changed = {name: value for name in ("redacted", "operation") if (value := getattr(self, name))}
-        return {**shown, **changed}
+        return {**shown, **changed, **({"proposals": list(self.proposals)} if self.proposals else {})}
 
 
 class Remembered(NamedTuple):

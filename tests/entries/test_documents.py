@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import memorybook
+from memorybook import locale
 from memorybook.config.settings import Config
 from memorybook.entries import documents
 from memorybook.errors import Conflict, InvalidInput, MissingDocument, Unavailable, UnsafePath
@@ -177,11 +179,11 @@ def test_secrets_are_masked_on_this_way_in_too(memory: memorybook.Memory) -> Non
     assert "a1B2" not in memory.document("a.md").text
 
 
-def test_an_agent_rewrites_what_an_entry_says_but_not_how_well_it_is_trusted(tmp_path: Path) -> None:
+def test_an_agent_rewrites_what_its_entry_says_but_not_how_well_it_is_trusted(tmp_path: Path) -> None:
     with memorybook.open(str(tmp_path / "book"), door="cli") as person:
-        said = person.remember("The user drinks green tea.", category="preference").known.entry
         kept = person.remember("用户住在杭州。").known.entry
     with memorybook.open(str(tmp_path / "book"), door="mcp") as memory:
+        said = memory.remember("The user drinks green tea.", category="preference").known.entry
         text = memory.document("MEMORY.md").text
         forged = text.replace("green tea", "black tea").replace("score: 0.6;", "score: 1;").replace(" | 1\n", " | 99\n")
         assert "score: 1;" in forged
@@ -224,69 +226,188 @@ def test_an_agent_does_not_write_in_a_persons_place_nor_drop_what_they_said(tmp_
         assert memory.document("MEMORY.md").text == stamped
         memory.append("filed", section="其它")
         assert memory.document("MEMORY.md").text.count("其它") == 1
-        with pytest.raises(InvalidInput, match=r"lines that a person wrote, which stay.*- answers in English"):
-            memory.write_document("MEMORY.md", "- all of it, anew\n")
         memory.write_document("MEMORY.md", "- all of it, anew\n- answers in English\n")
         assert memory.document("MEMORY.md").text.startswith("- all of it, anew <!-- trust: agent -->\n")
         [kept] = memory.entries().entries
-        assert (kept.entry.id, kept.entry.text, kept.entry.state) == (said.id, said.text, "archived")
+        assert (kept.entry.id, kept.entry.text, kept.entry.state) == (said.id, said.text, "active")
 
 
-SMALL = [
+SAID = ("The user drinks green tea every day.", "用户每天早上喝绿茶。")
+
+EDITS = [
     ("green tea every day", "x"),
     ("green tea every day", "green tea every da"),
-    ("每天早上喝绿茶", "。"),
+    ("drinks green tea", "hardly ever drinks green tea"),
     ("The user drinks green tea every day.", "Nothing is known."),
-    ("trust: user", "trust: agent"),
-    ("<!-- ", "<!-- expires: 2020-01-01; "),
+    ("The user drinks green tea every day.", "It is not so that the user drinks green tea every day."),
+    ("每天早上喝绿茶", "。"),
+    ("每天早上喝绿茶", "每天早上喝红茶"),
+    ("用户每天早上喝绿茶", "用户每天早上不喝绿茶"),
+    ("绿茶", ""),
+    ("用户每天早上喝绿茶。", "不清楚。"),
     ("Active", "Archived"),
 ]
+"""Edits of a page that take away something of an entry of a person's."""
 
 
-@pytest.mark.parametrize(("old", "new"), SMALL)
-def test_what_a_person_said_is_not_an_agents_to_remove_by_way_of_a_small_edit(
-    tmp_path: Path, old: str, new: str
-) -> None:
-    said = {"The user drinks green tea every day.", "用户每天早上喝绿茶。"}
+@pytest.fixture
+def said(tmp_path: Path) -> Path:
+    """A book in which a person said something, wrote lines, and made a page of notes by hand."""
     with memorybook.open(str(tmp_path / "book"), door="cli") as person:
-        for text in said:
+        for text in SAID:
             person.remember(text)
-    with memorybook.open(str(tmp_path / "book"), door="mcp") as agent:
+        person.append("answers in English", section="Preferences")
+        person.append("用中文回答", section="Preferences")
+        Path(person.root, "notes").mkdir()
+        Path(person.root, "notes", "trip.md").write_text(
+            "# Trip\n\n- train at nine\n- 带上护照\n", encoding="utf-8", newline=""
+        )
+    return tmp_path / "book"
+
+
+def active(memory: memorybook.Memory) -> set[str]:
+    return {known.entry.text for known in memory.entries(state="active").entries if known.entry.trust == "user"}
+
+
+@pytest.mark.parametrize(("old", "new"), EDITS)
+def test_what_an_agent_would_take_away_of_a_persons_entry_waits_for_them(said: Path, old: str, new: str) -> None:
+    with memorybook.open(str(said), door="mcp") as agent:
         text = agent.document("MEMORY.md").text
         assert old in text
-        agent.write_document("MEMORY.md", text.replace(old, new))
-        for path in ["MEMORY.md", *(info.path for info in agent.documents() if info.path.startswith("archive/"))]:
-            with pytest.raises(InvalidInput, match="it stays"):
-                agent.remove_document(path)
-            with pytest.raises(InvalidInput, match="it stays"):
-                agent.rename_document(path, "old.md")
-            agent.write_document(path, "")
+        written = agent.write_document("MEMORY.md", text.replace(old, new))
+        assert len(written.proposals) == (2 if old == "Active" else 1)
+        assert written.json()["proposals"] == list(written.proposals)
+        assert written.operation is None or old == "Active"
+        assert active(agent) == set(SAID)
         agent.tidy()
-        assert said <= {known.entry.text for known in agent.entries().entries if known.entry.trust == "user"}
+        assert active(agent) == set(SAID)
+    with memorybook.open(str(said), door="cli") as person:
+        assert [waiting.stale for waiting in person.review().proposals] == [""] * len(written.proposals)
+        person.accept(every=True)
+        assert active(person) < set(SAID)
 
 
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("- answers in English\n", ""),
-        ("- answers in English", "- answers in French"),
-        ("- answers in English", "- answers in English <!-- trust: agent -->"),
-        ("- 用中文回答", "- 用英文回答"),
-        ("- 用中文回答", "## Active Memories\n- 用中文回答"),
-        ("- answers in English\n- 用中文回答\n", "- nothing\n"),
+        ("trust: user", "trust: agent"),
+        ("<!-- ", "<!-- expires: 2020-01-01; "),
+        ("green tea every day.", "green  tea every day!"),
+        ("用户每天早上喝绿茶。", "用户每天早上喝绿茶！"),
+        ("| 1\n", "| 1\n\n"),
     ],
 )
-def test_a_persons_lines_are_not_an_agents_to_remove(tmp_path: Path, old: str, new: str) -> None:
-    with memorybook.open(str(tmp_path / "book"), door="cli") as person:
-        person.append("answers in English", section="Preferences")
-        person.append("用中文回答", section="Preferences")
-    with memorybook.open(str(tmp_path / "book"), door="mcp") as agent:
+def test_what_says_the_same_does_not_wait_and_stays_a_persons(said: Path, old: str, new: str) -> None:
+    with memorybook.open(str(said), door="mcp") as agent:
         text = agent.document("MEMORY.md").text
         assert old in text
+        assert agent.write_document("MEMORY.md", text.replace(old, new)).proposals == ()
+        assert len(active(agent)) == 2
+        assert {known.entry.expires for known in agent.entries().entries} == {None}
+
+
+@pytest.mark.parametrize("left", ["", "# Agent Memory\n", "- 新的一页\n"])
+def test_an_agent_that_empties_the_page_takes_nothing_away(said: Path, left: str) -> None:
+    with memorybook.open(str(said), door="mcp") as agent:
+        agent.remember("The build takes ten minutes.")
+        text = agent.document("MEMORY.md").text
+        for path in ("MEMORY.md", "archive/2026-01.md"):
+            agent.write_document("archive/2026-01.md", "# Archive 2026-01\n" + text[text.index("### ") :])
+            with pytest.raises(InvalidInput, match="it stays"):
+                agent.remove_document(path)
+            with pytest.raises(InvalidInput, match="it stays"):
+                agent.rename_document(path, "old.md")
+            with suppress(InvalidInput):  # which says that the lines stay
+                agent.write_document(path, left)
+        assert active(agent) == set(SAID)
+        assert {"- answers in English", "- 用中文回答"} <= {*agent.document("MEMORY.md").text.split("\n")}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "accepted"),
+    [
+        ("- answers in English\n", "", "- answers in English\n"),
+        ("- answers in English", "- answers in French", "- answers in English"),
+        ("- answers in English", "- answers", "- answers in English"),
+        ("- 用中文回答", "- 用英文回答", "- 用中文回答"),
+        ("- 用中文回答\n", "", "- 用中文回答\n"),
+        ("- answers in English\n- 用中文回答\n", "- nothing\n", "- 用中文回答\n"),
+        ("- answers in English", "- answers in English <!-- trust: agent -->", "- answers in English\n"),
+    ],
+)
+def test_what_an_agent_would_take_away_of_a_persons_lines_waits(said: Path, old: str, new: str, accepted: str) -> None:
+    with memorybook.open(str(said), door="mcp") as agent:
+        text = agent.document("MEMORY.md").text
+        assert old in text
+        [waits] = agent.write_document("MEMORY.md", text.replace(old, new)).proposals
+        assert agent.document("MEMORY.md").text == text
+        agent.append("an agent's", section="Preferences")
+    with memorybook.open(str(said), door="cli") as person:
+        person.accept(waits)
+        now = person.document("MEMORY.md").text
+        assert accepted not in now
+        assert new in now
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("- answers in English", "# answers in English"),
+        ("- 用中文回答", "## Active Memories\n- 用中文回答"),
+        ("- 用中文回答", "## 偏好\n- 用英文回答"),
+    ],
+)
+def test_a_persons_line_becomes_no_agents_and_no_heading(said: Path, old: str, new: str) -> None:
+    with memorybook.open(str(said), door="mcp") as agent:
+        text = agent.document("MEMORY.md").text
         with pytest.raises(InvalidInput, match="lines that a person wrote, which stay"):
             agent.write_document("MEMORY.md", text.replace(old, new))
         assert agent.document("MEMORY.md").text == text
         agent.write_document("MEMORY.md", text.replace("# Preferences", "# 偏好\n\n- my own"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("- train at nine\n", ""),
+        ("- train at nine", "- train at ten"),
+        ("# Trip\n\n- train at nine\n- 带上护照\n", ""),
+        ("- 带上护照\n", ""),
+        ("- 带上护照", "- 不带护照"),
+        ("- train at nine\n- 带上护照\n", "- 无\n"),
+    ],
+)
+def test_a_persons_notes_are_not_an_agents_to_edit_away(said: Path, old: str, new: str) -> None:
+    path = "notes/trip.md"
+    with memorybook.open(str(said), door="mcp") as agent:
+        before = agent.document(path).text
+        with_more = agent.write_document(path, before + "- window seat\n- 靠窗\n")
+        assert (with_more.proposals, agent.document(path).text) == ((), before + "- window seat\n- 靠窗\n")
+        [waits] = agent.write_document(path, before.replace(old, new)).proposals
+        assert agent.document(path).text == before  # its own lines were its own to take out
+        assert agent.review().proposals[0].told
+    with memorybook.open(str(said), door="cli") as person:
+        person.accept(waits)
+        assert person.document(path).text.strip() == before.replace(old, new).strip()
+
+
+def test_a_persons_notes_are_not_an_agents_to_remove_under_any_name(said: Path) -> None:
+    with memorybook.open(str(said), door="mcp") as agent:
+        agent.rename_document("notes/trip.md", "old.md")
+        removed = agent.remove_document("old.md")
+        assert removed.proposals
+        assert removed.revision == agent.document("old.md").revision
+        assert documents.remove_documents(agent.context, ["old.md"]) == removed.proposals
+        agent.write_document("mine.md", "- my own\n- 我的\n")
+        assert agent.write_document("mine.md", "- 我的\n").proposals == ()
+        agent.rename_document("mine.md", "moved.md")
+        assert agent.remove_document("moved.md").proposals == ()
+    with memorybook.open(str(said), door="cli") as person:
+        person.reject(removed.proposals[0])
+    with memorybook.open(str(said), door="mcp") as agent:
+        with pytest.raises(InvalidInput, match="rejected this edit before"):
+            agent.remove_document("old.md")
+        assert "带上护照" in agent.document("old.md").text
 
 
 def test_a_person_writes_the_page_as_an_editor_does(tmp_path: Path) -> None:
@@ -295,3 +416,11 @@ def test_a_person_writes_the_page_as_an_editor_does(tmp_path: Path) -> None:
         text = person.document("MEMORY.md").text.replace("green", "black")
         person.write_document("MEMORY.md", text)
         assert person.document("MEMORY.md").text == text
+
+
+def test_why_an_edit_waits_is_told_in_chinese_too(said: Path) -> None:
+    with memorybook.open(str(said), door="mcp") as agent:
+        agent.write_document("notes/trip.md", "# Trip\n\n- train at nine\n")
+        [waiting] = agent.review().proposals
+    assert waiting.proposal.reason == "an agent's edit of notes/trip.md, which a person wrote"
+    assert locale.translate(waiting.proposal.reason, "zh") == "代理要改动用户写的 notes/trip.md"

@@ -66,9 +66,49 @@ def test_a_new_wording_is_trusted_as_whoever_worded_it(memory: Memory) -> None:
     assert entry.trust == "user"
     memory.context = memory.context._replace(door="mcp", actor="agent")
     assert memory.update(entry.id, text=entry.text, tags=["home"]).entry.trust == "user"
-    assert memory.update(entry.id, text="The user lives in Rome.").entry.trust == "agent"
+    [waits] = memory.update(entry.id, text="The user lives in Rome.").proposals
     memory.context = memory.context._replace(door="cli", actor="user")
+    memory.accept(waits)
+    assert memory.entries().entries[0].entry.trust == "agent"
     assert memory.update(entry.id, text="The user lives in Bergen.").entry.trust == "agent"
+
+
+AWAY: list[tuple[str, dict[str, Any]]] = [
+    ("The user is allergic to nuts.", {"text": "The user is allergic to nothing."}),
+    ("The user is allergic to nuts.", {"text": "The user was said to be allergic to nuts."}),
+    ("The user is allergic to nuts.", {"text": "Nuts."}),
+    ("The user is allergic to nuts.", {"importance": 0.0}),
+    ("The user is allergic to nuts.", {"expires": "2026-02-25"}),
+    ("用户对花生过敏。", {"text": "用户对花生不过敏。"}),
+    ("用户对花生过敏。", {"text": "用户对虾过敏。"}),
+    ("用户对花生过敏。", {"text": "花生。"}),
+    ("用户对花生过敏。", {"importance": 0.1}),
+    ("用户对花生过敏。", {"expires": "2020-01-01"}),
+]
+
+
+@pytest.mark.parametrize(("said", "fields"), AWAY)
+def test_what_an_agent_would_take_away_of_a_persons_word_waits(
+    tmp_path: Path, said: str, fields: dict[str, Any]
+) -> None:
+    root = str(tmp_path / "book")
+    with memorybook.open(root, config=CONFIG, door="cli", clock=lambda: NOW) as person:
+        entry = person.remember(said).known.entry
+    with memorybook.open(root, config=CONFIG, door="mcp", clock=lambda: NOW) as agent:
+        kept = agent.update(entry.id, **fields)
+        assert (kept.entry, kept.operation) == (entry, None)
+        assert kept.json()["proposals"] == list(kept.proposals)
+        assert agent.update(entry.id, **fields).proposals == kept.proposals
+        assert agent.update(entry.id, tags=["health"]).operation
+        own = agent.remember(f"{said} (Ann)").known.entry
+        assert agent.update(own.id, **fields).operation
+    with memorybook.open(root, config=CONFIG, door="cli", clock=lambda: NOW) as person:
+        person.reject(kept.proposals[0])
+    with (
+        memorybook.open(root, config=CONFIG, door="mcp", clock=lambda: NOW) as agent,
+        pytest.raises(InvalidInput, match="rejected this edit before"),
+    ):
+        agent.update(entry.id, **fields)
 
 
 def test_an_update_is_masked_in_text_and_metadata(memory: Memory) -> None:
@@ -132,22 +172,6 @@ def test_a_flush_of_nothing_readable_says_why(memory: Memory) -> None:
     assert (again.written, again.operation) == ((), None)
 
 
-@pytest.mark.parametrize("expires", ["2020-01-01", "2026-02-23"])
-def test_what_a_person_said_does_not_lapse_at_an_agents_word(tmp_path: Path, expires: str) -> None:
-    root = str(tmp_path / "book")
-    with memorybook.open(root, config=CONFIG, door="cli", clock=lambda: NOW) as person:
-        said = [person.remember(text).known.entry for text in ("The user is allergic to nuts.", "用户对花生过敏。")]
-    with memorybook.open(root, config=CONFIG, door="mcp", clock=lambda: NOW) as agent:
-        own = agent.remember("The build takes ten minutes.").known.entry
-        agent.update(own.id, expires=expires)
-        for entry in said:
-            with pytest.raises(InvalidInput, match="does not lapse at an agent's word"):
-                agent.update(entry.id, expires=expires)
-            agent.update(entry.id, expires="2026-03-01")
-    with memorybook.open(root, config=CONFIG, door="cli", clock=lambda: NOW) as person:
-        person.update(said[0].id, expires=expires)
-
-
 @pytest.mark.parametrize(("alias", "category"), [("skill", "experience"), ("pattern", "workflow")])
 @pytest.mark.parametrize("text", ["Run the linter first.", "先跑检查。"])
 def test_a_category_is_read_back_under_the_name_it_was_given(
@@ -201,7 +225,13 @@ def test_what_an_agent_has_rewritten_is_no_longer_a_users_word(opened: Reopen) -
     memory.context = memory.context._replace(door="cli", actor="user")
     id = known(memory)
     memory.context = memory.context._replace(door="mcp", actor="agent")
-    assert revise(memory.context, id, "make it shorter").known.entry.trust == "agent"
+    revised = revise(memory.context, id, "make it shorter")
+    [waits] = revised.known.proposals
+    assert revised.refused == f"a person said this: the new wording waits in review ({waits})"
+    assert revised.known.entry.trust == "user"
+    memory.context = memory.context._replace(door="cli", actor="user")
+    memory.accept(waits)
+    assert memory.entries().entries[0].entry.trust == "agent"
 
 
 @pytest.mark.parametrize(

@@ -160,10 +160,24 @@ def test_a_model_cannot_edit_away_what_a_person_said(tmp_path: Path, said: str) 
         person.append("answers in English 用英文回答", section="Preferences")
         page = person.document("MEMORY.md").text
     with memorybook.open(root, config=Config(), door="mcp") as agent:
-        for old, new in ((page, ""), (page, "# Agent Memory\n"), ("- answers in English 用英文回答\n", "\n")):
-            with pytest.raises(InvalidInput, match="lines that a person wrote, which stay"):
-                run(agent, "str_replace", "/MEMORY.md", old_str=old, new_str=new)
-        run(agent, "str_replace", "/MEMORY.md", old_str=said, new_str="x")
+        for old, new in (("- answers in English 用英文回答\n", "\n"), (said, "x"), (said, f"not: {said}"), (page, "")):
+            told = run(agent, "str_replace", "/MEMORY.md", old_str=old, new_str=new)
+            assert told.startswith("A person wrote what this would take away: it stays, and the edit waits for them (p")
+            assert {said, "- answers in English 用英文回答"} <= {*agent.document("MEMORY.md").text.split("\n")}
+        page = agent.document("MEMORY.md").text
+        with pytest.raises(InvalidInput, match="lines that a person wrote, which stay"):
+            run(agent, "str_replace", "/MEMORY.md", old_str=page, new_str="# Agent Memory\n")
+        (tmp_path / "book" / "notes.md").write_text(f"- {said}\n", encoding="utf-8")
+        for command, fields in (
+            ("delete", {}),
+            ("str_replace", {"old_str": said, "new_str": "x"}),
+        ):
+            assert "waits for them" in run(agent, command, "/notes.md", **fields)
+        run(agent, "insert", "/notes.md", insert_line=1, insert_text="- more\n")
+        assert agent.document("notes.md").text == f"- {said}\n- more\n"
+        assert run(agent, "str_replace", "/notes.md", old_str="- more\n", new_str="").startswith("The memory file has")
+        run(agent, "create", "/mine.md", file_text="mine\n")
+        assert run(agent, "delete", "/mine.md") == "Successfully deleted /memories/mine.md"
         for command, more in (
             ("delete", {}),
             ("rename", {"old_path": "/memories/MEMORY.md", "new_path": "/memories/x"}),

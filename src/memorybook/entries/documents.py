@@ -6,20 +6,25 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from memorybook import locale
 from memorybook.book.book import retried
 from memorybook.book.fade import importance_score
 from memorybook.book.transaction import MEMORY
+from memorybook.entries.match import Proposed
+from memorybook.entries.persons_words import edit, held_back, lines_lost, takes_away, wait_for_person, without_losses
 from memorybook.entries.read import Mask
 from memorybook.entries.same import lowest
 from memorybook.errors import Conflict, InvalidInput, MissingDocument
 from memorybook.formats import memory_md
 from memorybook.formats.document import Document, DocumentInfo
-from memorybook.model import Change, Drop, Entry, Put
+from memorybook.model import Change, Drop, Entry, Put, Remove, Update
 from memorybook.text.screen import screen
+from memorybook.text.tokens import normalise
 
 if TYPE_CHECKING:
     from memorybook.book.transaction import Result
     from memorybook.context import Context
+    from memorybook.formats.memory_md import MemoryDocument
 
 _Done = TypeVar("_Done")
 
@@ -32,16 +37,26 @@ class Written(NamedTuple):
         revision: Its new revision; None if it was removed.
         redacted: Number of secrets masked.
         operation: Id of the operation; None if nothing changed.
+        proposals: Ids of proposals that wait for a person: what an agent's edit would take away of a person's words.
     """
 
     path: str
     revision: str | None
     redacted: int = 0
     operation: str | None = None
+    proposals: tuple[str, ...] = ()
 
     def json(self) -> dict[str, Any]:
-        """Return `{"path", "revision", "redacted", "operation"}`."""
-        return self._asdict()
+        """Return `{"path", "revision", "redacted", "operation", "proposals"}`."""
+        return {**self._asdict(), "proposals": list(self.proposals)}
+
+
+def check_done(written: Written | None) -> None:
+    """Raise InvalidInput if part of it waits for a person, for callers that have no other way to say so."""
+    if written is not None and written.proposals:
+        raise locale.error(
+            InvalidInput, "problems.edit_waits", name=repr(written.path), proposals=", ".join(written.proposals)
+        )
 
 
 def documents(context: Context) -> tuple[DocumentInfo, ...]:
@@ -65,8 +80,10 @@ def write_document(
         before = _standing(context, path, expect)
         if before is None:
             _check_name(context, path)
-        put = Put(path=path, text=_stamped(context, path, text, before), reason=reason, made_from=before or "")
-        return _applied(context, [put], path, "write", mask.count, session)
+        left, waiting = _kept(context, path, text, before)
+        put = Put(path=path, text=left, reason=reason, made_from=before or "")
+        written = _applied(context, [put], path, "write", mask.count, session)
+        return written._replace(proposals=wait_for_person(context, waiting, path))
 
     return _anew(write, expect)
 
@@ -93,19 +110,36 @@ def remove_document(
     """See `Memory.remove_document`; reason and session as in `model.Operation`."""
 
     def remove() -> Written:
-        return _applied(context, [_removed(context, path, expect, reason)], path, "remove", 0, session)
+        drop = _removed(context, path, expect, reason)
+        if proposals := _waiting(context, [drop], path):
+            return Written(path, context.book.documents.read(path).revision, 0, None, proposals)
+        return _applied(context, [drop], path, "remove", 0, session)
 
     return _anew(remove, expect)
 
 
-def remove_documents(context: Context, paths: Sequence[str]) -> None:
-    """Remove documents, all or none, as one operation. Raises as `remove_document`."""
+def remove_documents(context: Context, paths: Sequence[str]) -> tuple[str, ...]:
+    """Remove documents, all or none, as one operation. Raises as `remove_document`.
 
-    def remove() -> Result:
+    Return ids of proposals if they wait for a person instead.
+    """
+
+    def remove() -> tuple[str, ...]:
         drops = [_removed(context, path, None, "removed") for path in paths]
-        return context.book.apply(drops, actor=context.actor, door=context.door, kind="remove")
+        if not (proposals := _waiting(context, drops, ", ".join(paths))):
+            context.book.apply(drops, actor=context.actor, door=context.door, kind="remove")
+        return proposals
 
-    _anew(remove)
+    return _anew(remove)
+
+
+def _waiting(context: Context, drops: Sequence[Drop], name: str) -> tuple[str, ...]:
+    """Let an agent's removal of documents in which a person wrote wait; return the proposal, () if nothing waits."""
+    if context.actor == "user" or not any(
+        lines_lost(context.book, one.path, one.made_from or "", None) for one in drops
+    ):
+        return ()
+    return wait_for_person(context, [edit(drops, name, "remove")], name)
 
 
 def _anew(do: Callable[[], _Done], expect: str | None = None) -> _Done:
@@ -120,7 +154,7 @@ def _moved(context: Context, path: str, to: str, expect: str | None) -> tuple[Pu
     _check_name(context, to)
     _standing(context, to, "")
     before = drop.made_from or ""
-    return Put(path=to, text=_stamped(context, to, before, None), reason=f"was {path}", made_from=""), drop
+    return Put(path=to, text=_kept(context, to, before, None)[0], reason=f"was {path}", made_from=""), drop
 
 
 def _removed(context: Context, path: str, expect: str | None, reason: str, *, act: str = "remove") -> Drop:
@@ -170,37 +204,68 @@ def _applied(
 # --- what an agent may say of entries --------------------------------------------------------------
 
 
-def _stamped(context: Context, path: str, text: str, before: str | None) -> str:
-    """Return the text with the entries limited to what its author may change.
+def _kept(context: Context, path: str, text: str, before: str | None) -> tuple[str, list[Proposed]]:
+    """Return the text limited to what its author may change, and what of it waits for a person.
 
-    A person may write anything. An agent may reword, file and move entries; trust, strength and origin are taken from
-    the record, not from its text. Entries of a person that it rewords or omits are archived as they were, and keep
-    expiry and pin. Lines that it adds to a person's part are marked as an agent's.
+    A person may write anything. An agent takes away nothing that a person wrote, see `persons_words`. It may file and
+    move entries; trust, strength and origin are taken from the record, not from its text. Lines that it adds to a
+    person's part of MEMORY.md are marked as an agent's.
 
     Raises:
-        InvalidInput: An agent's text omits lines of a person in MEMORY.md.
+        InvalidInput: An agent's text omits lines of a person in MEMORY.md, and cannot be written with them.
     """
-    if context.actor == "user" or not _holds_entries(path):
-        return text
+    if context.actor == "user":
+        return text, []
+    standing = before or ""
+    if not _holds_entries(path):
+        lost = lines_lost(context.book, path, standing, text)
+        return without_losses(path, standing, text, lost) if lost else (text, [])
     now = context.book.now()
-    standing = memory_md.parse(before or "", modified=now)
+    waiting: list[Proposed] = []
+    known = memory_md.parse(standing, modified=now)
     written = memory_md.parse(text, modified=now)
-    elsewhere = {entry.id: entry for entry in context.book.entries()}
-    for entry in written.entries:
-        known = standing.get(entry.id) or elsewhere.get(entry.id)
-        written = written.with_entry(_held(context, entry, known))
-        if known is not None and known.trust == "user" and known.text != entry.text:
-            said = replace(known, id=memory_md.new_id(elsewhere), archived=True, superseded_by=known.id)
-            written = written.with_entry(said)
-    for entry in standing.entries:
-        if entry.trust == "user" and written.get(entry.id) is None:
-            written = written.with_entry(replace(entry, archived=True))
-    if path == MEMORY:
-        if lost := standing.lines_of_people() - written.lines_of_people():
+    if path == MEMORY and (lost := known.lines_of_people() - written.lines_of_people()):
+        text, waiting = without_losses(path, standing, text, lost)
+        written = memory_md.parse(text, modified=now)
+        headings = any(line.startswith("#") for one in waiting for drop in one.changes for line in _new_lines(drop))
+        if headings or not known.lines_of_people() <= written.lines_of_people():
             told = "; ".join(sorted(lost)[:3])
             raise InvalidInput(f"{path!r} has lines that a person wrote, which stay: add your own beside them ({told})")
-        written = written.stamped(standing)
-    return written.render(now=now)
+    written, edits = _with_entries(context, known, written)
+    if path == MEMORY:
+        written = written.stamped(known)
+    left = written.render(now=now)
+    same = memory_md.without_header(left) == memory_md.without_header(standing)
+    return standing if same else left, [*waiting, *edits]
+
+
+def _new_lines(change: Change) -> list[str]:
+    return change.left.split("\n") if isinstance(change, Drop) else []
+
+
+def _with_entries(
+    context: Context, known: MemoryDocument, written: MemoryDocument
+) -> tuple[MemoryDocument, list[Proposed]]:
+    """Return what an agent wrote with the entries as they may stand there, and which of its edits wait."""
+    elsewhere, waiting = {entry.id: entry for entry in context.book.entries()}, []
+    today = context.book.now().date()
+    for entry in written.entries:
+        here = known.get(entry.id)
+        before = here or elsewhere.get(entry.id)
+        edited = _held(context, entry, before)
+        if before is not None:
+            moved = edited if here else replace(edited, archived=before.archived)
+            if takes_away(before, moved, today):
+                fields = {"text": moved.text, "archived": moved.archived, "trust": moved.trust}
+                fields = {name: value for name, value in fields.items() if value != getattr(before, name)}
+                waiting.append(edit([Update(id=entry.id, fields=fields, reason="written")], entry.id))
+                edited = held_back(before, edited)
+        written = written.with_entry(edited)
+    for entry in known.entries:
+        if written.get(entry.id) is None and takes_away(entry, None, today):
+            waiting.append(edit([Remove(id=entry.id, reason="left out")], entry.id, "remove"))
+            written = written.with_entry(entry)
+    return written, waiting
 
 
 def _holds_entries(path: str) -> bool:
@@ -226,7 +291,7 @@ def _held(context: Context, entry: Entry, known: Entry | None) -> Entry:
             contradicts=(),
             pinned=False,
         )
-    lasting = known if known.trust == "user" else entry
+    lasting = known if known.trust in ("user", None) else entry
     return replace(
         known,
         text=entry.text,
@@ -236,5 +301,5 @@ def _held(context: Context, entry: Entry, known: Entry | None) -> Entry:
         expires=lasting.expires,
         pinned=lasting.pinned,
         archived=entry.archived,
-        trust=known.trust if entry.text == known.text else lowest(known.trust, trust),
+        trust=known.trust if normalise(entry.text) == normalise(known.text) else lowest(known.trust, trust),
     )

@@ -28,6 +28,7 @@ from memorybook.model import CATEGORY_ALIASES, Add, Append, Category, Entry, Not
 from memorybook.results import NAMED, Appended, Known, Remembered
 from memorybook.text.screen import screen
 from memorybook.text.sentences import compiled
+from memorybook.text.tokens import normalise
 
 if TYPE_CHECKING:
     from memorybook.context import Context
@@ -147,9 +148,7 @@ def update(
     if group is not None:
         fields["group"] = mask.text(group) if group else None
     if expires is not None:
-        fields["expires"] = lapses = date.fromisoformat(expires) if expires else None
-        if lapses and lapses < today and context.actor != "user" and entry and entry.trust == "user":
-            raise InvalidInput(f"a person's word stands behind entry {id!r}: it does not lapse at an agent's word")
+        fields["expires"] = date.fromisoformat(expires) if expires else None
     if metadata is not None:
         fields["metadata"] = mask.json(metadata)
     if not fields:
@@ -169,20 +168,39 @@ def reworded(context: Context, id: str, text: str) -> dict[str, Any]:
     if screen(text):
         return {"text": text, "trust": "suspect"}
     entry = _entry(context, id)
-    if entry is None or entry.text == text:
+    if entry is None or normalise(entry.text) == normalise(text):
         return {"text": text}
     trust = lowest(entry.trust, context.actor)
     return {"text": text} if trust == entry.trust or context.actor == "user" else {"text": text, "trust": trust}
 
 
 def set_fields(context: Context, id: str, fields: Mapping[str, Any], *, reason: str) -> Known:
-    """Set fields of the entry as it stands now."""
+    """Set fields of the entry as it stands now; what an agent would take away of a person's waits in review."""
     change = Update(id=id, fields=fields, reason=reason)
     kind = "update" if reason == "updated" else "pin"
+    if waits := _waiting(context, change):
+        return waits
     result = context.book.apply([change], actor=context.actor, door=context.door, kind=kind)
     entry = result.outcomes[0].entry
     [now] = known(context.book, [entry] if entry else [])
     return now._replace(operation=result.operation.id if result.operation else None)
+
+
+def _waiting(context: Context, change: Update) -> Known | None:
+    """Return the entry with what waits for a person, if the change is an agent's that takes away a person's words."""
+    entry = _entry(context, change.id) if context.actor != "user" else None
+    if entry is None:
+        return None
+    from memorybook.entries.persons_words import edit, takes_away, wait_for_person  # not on the path of `remember`
+
+    try:
+        after = replace(entry, **change.fields)
+    except ValueError:  # applying it says so
+        return None
+    if not takes_away(entry, after, context.book.now().date()):
+        return None
+    proposals = wait_for_person(context, [edit([change], entry.id)], entry.id)
+    return known(context.book, [entry])[0]._replace(proposals=proposals)
 
 
 # --- by an instruction ------------------------------------------------------------------------------
@@ -264,6 +282,9 @@ def revise(context: Context, id: str, instruction: str) -> Revised:
         refused = refused or "the text is as it should be already"
         return Revised(known(book, [entry])[0], entry.text, refused, None, mask.count, usage)
     change = Update(id=id, fields=reworded(context, id, text), reason=f"revised: {wanted[:200]}")
+    if waits := _waiting(context, change):
+        refused = f"a person said this: the new wording waits in review ({', '.join(waits.proposals)})"
+        return Revised(waits, entry.text, refused, None, mask.count, usage)
     with book.documents.lock():  # the model took its time
         standing = _entry(context, id)
         if standing is None:

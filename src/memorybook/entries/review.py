@@ -402,7 +402,7 @@ def key_of(changes: Sequence[Mapping[str, Any]]) -> str:
         fields = {name: named.get(each, each) if isinstance(each, str) else each for name, each in fields.items()}
         by = change.get("by", "")
         turns = (change.get("session"), sorted(change.get("turn_ids") or ())) if kind == "removeturns" else None
-        where = (change.get("path"), change.get("line"), turns)
+        where = (change.get("path"), change.get("line"), change.get("left"), turns)
         return f"{kind} {change.get('id')} {named.get(by, by)} {change.get('seen')} {where} {sorted(fields.items())}"
 
     return text_digest(repr(sorted(map(key_of_change, changes))))

@@ -63,20 +63,20 @@ class FileTree:
         """Return the text of a file, with its revision. Raises MissingDocument, UnsafePath."""
         return self._memory.document(document_of(name))
 
-    def write(self, name: str, text: str, *, expect: str | None = None) -> None:
-        """Let this be the text of the file; `expect` as in `Memory.write_document`.
+    def write(self, name: str, text: str, *, expect: str | None = None) -> tuple[str, ...]:
+        """Let this be the text of the file, `expect` as in `Memory.write_document`; return what waits for a person.
 
         Raises:
             Conflict: Another revision stands there, or a folder, or a file where there would have to be a folder.
             UnsafePath: No document can be called so.
         """
         self._check_places([name])
-        self._memory.write_document(document_of(name), text, expect=expect)
+        return self._memory.write_document(document_of(name), text, expect=expect).proposals
 
-    def remove(self, name: str) -> None:
-        """Take away a file, or a folder with all that is in it. Raises MissingDocument."""
+    def remove(self, name: str) -> tuple[str, ...]:
+        """Take away a file, or a folder with all in it; return what waits for a person. Raises MissingDocument."""
         self._memory.config.check_enabled()
-        documents.remove_documents(self._memory.context, [*map(document_of, self._all_of(name))])
+        return documents.remove_documents(self._memory.context, [*map(document_of, self._all_of(name))])
 
     def rename(self, name: str, to: str) -> None:
         """Move a file or a folder; nothing is moved if not all of it can be called so.
@@ -243,6 +243,7 @@ class VersionedFiles:
         Raises:
             Conflict: Another version stands there.
             UnsafePath: No document can be called so.
+            InvalidInput: It would take away what a person wrote: that waits in review.
         """
         path, mask = self._path(name), Mask(self._memory.context)
         standing, revision = None, ""
@@ -253,11 +254,13 @@ class VersionedFiles:
         told = {"fingerprint": asked.fingerprint if asked else None, "metadata": metadata}
         reason = f"{self._host} {json.dumps(mask.json({key: value for key, value in told.items() if value}))}"
         session = f"{self._host}:{asked.id}" if asked else None
+        context, written = self._memory.context, None
         if text is not None:
             text = mask.text(text)
-            documents.write_document(self._memory.context, path, text, expect=revision, reason=reason, session=session)
+            written = documents.write_document(context, path, text, expect=revision, reason=reason, session=session)
         elif standing is not None:
-            documents.remove_document(self._memory.context, path, expect=revision, reason=reason, session=session)
+            written = documents.remove_document(context, path, expect=revision, reason=reason, session=session)
+        documents.check_done(written)
         receipt = Receipt(None if text is None else _version(text), standing is not None)
         if asked and text == standing:  # the journal has to know of what changed nothing, too
             noted = [Discarded(text=receipt.version or "", reason=reason)]

@@ -87,8 +87,10 @@ class Editor:
         """
         found = self._read(path)
         text, line = patch.replaced(found.text, old_str, new_str, path=path)
-        self._tree.write(_name(path), text, expect=found.revision)
+        waits = self._tree.write(_name(path), text, expect=found.revision)
         snippet = patch.numbered(_readable(self._tree.read(_name(path))), (line - 2, line + 2))
+        if waits:
+            return f"{_waiting(waits)} Here is the snippet as it stands (with line numbers):\n{snippet}"
         return (
             f"The memory file has been edited. Here is the snippet showing the change (with line numbers):\n{snippet}"
         )
@@ -102,8 +104,9 @@ class Editor:
             insert_text: The lines.
         """
         found = self._read(path)
-        self._tree.write(_name(path), patch.inserted(found.text, insert_line, insert_text), expect=found.revision)
-        return f"The file {path} has been edited."
+        text = patch.inserted(found.text, insert_line, insert_text)
+        waits = self._tree.write(_name(path), text, expect=found.revision)
+        return _waiting(waits) if waits else f"The file {path} has been edited."
 
     def delete(self, path: str) -> str:
         """Take away a file, or a folder with all that is in it.
@@ -114,8 +117,8 @@ class Editor:
         if not _name(path):
             raise InvalidInput(f"Cannot delete the {ROOT} directory itself")
         self._is_file(path)
-        self._tree.remove(_name(path))
-        return f"Successfully deleted {path}"
+        waits = self._tree.remove(_name(path))
+        return _waiting(waits) if waits else f"Successfully deleted {path}"
 
     def rename(self, old_path: str, new_path: str) -> str:
         """Move a file or a folder to where there is none.
@@ -158,6 +161,11 @@ def _name(path: str) -> str:
     if name.split("/")[0] == "..":
         raise InvalidInput(f"Path {path} would escape {ROOT} directory")
     return "" if name == "." else name
+
+
+def _waiting(proposals: Sequence[str]) -> str:
+    """Say that the book holds an edit back; what the reference says would be untrue."""
+    return f"A person wrote what this would take away: it stays, and the edit waits for them ({', '.join(proposals)})."
 
 
 def _readable(document: Document) -> str:

@@ -69,7 +69,7 @@ _FLUSHED = {"written": [{"path": str, "line": int}], "skipped": [{"text": str, "
 
 _CHANGED = {
     "entry": _ENTRY, "operation": str | None, "redacted": int | None, "before": str | None,
-    "changed": bool | None, "refused": str | None, "usage": dict[str, Any] | None,
+    "changed": bool | None, "refused": str | None, "usage": dict[str, Any] | None, "proposals": (_Strings, None),
 }  # fmt: skip
 
 _RECOLLECTION = {
