@@ -69,7 +69,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """Public names are imported when first used, so that every command pays only for its own."""
+    """Import a public name at its first use, so that a command pays only for what it needs."""
     if name not in __all__:
         raise AttributeError(f"module 'memorybook' has no attribute {name!r}")
     from importlib import import_module

@@ -58,7 +58,7 @@ else:
             return super().__new__(cls, name, bases, body)
 
     class NamedTuple(tuple, metaclass=_Named):
-        """As `typing.NamedTuple`: fields by annotation, those with a default last."""
+        """A lightweight `typing.NamedTuple`: fields by annotation, those with a default last."""
 
         def __new__(cls, /, *values, **named):
             """Make a value for each field, by place or by name."""
@@ -125,9 +125,9 @@ def quoted(text: str) -> str:
 
 
 class Memo(dict[Any, Any]):
-    """What a function of one value answered, the values it was last asked for up to `most` of them.
+    """Cache of a function of one value; emptied when it has `most` results.
 
-    To be asked as `Memo(function, most).__getitem__`, which is a look-up in C.
+    Call it as `Memo(function, most).__getitem__`, which is a look-up in C.
     """
 
     def __init__(self, function: Callable[[Any], Any], most: int) -> None:
@@ -136,7 +136,7 @@ class Memo(dict[Any, Any]):
         self._most = most
 
     def __missing__(self, value: Any) -> Any:
-        """Ask and keep."""
+        """Call the function and cache its result."""
         answer = self._function(value)
         if len(self) >= self._most:
             self.clear()
@@ -153,7 +153,7 @@ def lazily(pattern: str) -> re.Pattern[str]:
 
 
 class _Lazy:
-    """Stands for a pattern: takes over each method of it at its first use."""
+    """Proxy of a pattern that compiles it at the first use of a method."""
 
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern

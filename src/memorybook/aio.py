@@ -123,7 +123,7 @@ class AsyncMemory:
     purge = _awaited(Memory.purge)
 
     def task(self, goal: str, *, session: str | None = None, metadata: Mapping[str, Any] | None = None) -> Running:
-        """As `Memory.task`: `with memory.task("Deploy") as task:`; storing it waits for nobody."""
+        """See `Memory.task`: `with memory.task("Deploy") as task:`; it is stored in the background."""
         return self._opened.task(goal, session=session, metadata=metadata)
 
     def _finish(self, task: Finished) -> None:
@@ -163,7 +163,7 @@ class AsyncMemory:
         llm: LLM | Function | AsyncFunction | None = None,
         model: str = "",
     ) -> Memorized:
-        """As `Memory.process_session_end`; `llm` may be asynchronous."""
+        """See `Memory.process_session_end`; `llm` may be asynchronous."""
         asked = _Model.of(llm, asyncio.get_running_loop())
         work = partial(self._opened.process_session_end, messages, session_id, llm=asked, model=model)
         return await self._run(work)
@@ -186,13 +186,13 @@ class AsyncMemory:
     status = _awaited(Memory.status)
 
     async def watch(self, on_change: Callable[[dict[str, Any]], None]) -> None:
-        """As `Memory.watch`, until it is cancelled; `on_change` is called in a thread."""
+        """See `Memory.watch`; runs until cancelled, `on_change` is called in a thread."""
         await self._until_cancelled(lambda stop: self._opened.watch(on_change, stop=stop))
 
     async def heartbeat(
         self, every: float, *, idle: float | None = None, on_run: Callable[[Tidied], None] = lambda tidied: None
     ) -> None:
-        """As `Memory.heartbeat`, until it is cancelled; `on_run` is called in a thread."""
+        """See `Memory.heartbeat`; runs until cancelled, `on_run` is called in a thread."""
         await self._until_cancelled(lambda stop: self._opened.heartbeat(every, idle=idle, stop=stop, on_run=on_run))
 
     async def _until_cancelled(self, work: Callable[[threading.Event], None]) -> None:

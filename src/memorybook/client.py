@@ -113,7 +113,7 @@ class Client:
     purge = _verb(Memory.purge)
 
     def task(self, goal: str, *, session: str | None = None, metadata: Mapping[str, Any] | None = None) -> Running:
-        """As `Memory.task`."""
+        """See `Memory.task`."""
         return Running(self, goal, session=session, metadata=metadata)
 
     def _finish(self, task: Finished) -> None:
@@ -148,7 +148,7 @@ class Client:
     def process_session_end(
         self, messages: Sequence[Mapping[str, Any]] = (), session_id: str | None = None, *, model: str = ""
     ) -> results.Memorized:
-        """As `Memory.process_session_end`, by the server's language model."""
+        """See `Memory.process_session_end`; uses the server's language model."""
         given = {"messages": messages, "session_id": session_id, "model": model}
         return cast("results.Memorized", self._ask(Memory.process_session_end, given))
 
@@ -159,7 +159,7 @@ class Client:
     rename_document = _verb(Memory.rename_document)
 
     def write_document(self, path: str, text: str, *, expect: str | None = None) -> Written:
-        """As `Memory.write_document`."""
+        """See `Memory.write_document`."""
         try:
             content = text.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError as error:
@@ -173,7 +173,7 @@ class Client:
         return cast("Written", self._read(Memory.write_document, response))
 
     def remove_document(self, path: str, *, expect: str | None = None) -> Written:
-        """As `Memory.remove_document`."""
+        """See `Memory.remove_document`."""
         place = _place(BY_VERB["remove_document"], {"path": path})
         response = self._sent("DELETE", place, headers=_if_match(expect))
         return cast("Written", self._read(Memory.remove_document, response))
@@ -189,7 +189,7 @@ class Client:
         by_model: bool = False,
         dry_run: bool = False,
     ) -> results.Imported:
-        """As `Memory.import_file`, of files and zip archives: each is sent and taken in by itself, in order."""
+        """See `Memory.import_file`; takes files and zip archives, each sent and imported separately, in order."""
         for path in paths:
             if not os.path.isfile(path):
                 raise NotFound(f"there is no file {path!r}; of a folder make a zip archive, or name its files")
@@ -212,7 +212,7 @@ class Client:
         return found._replace(formats=tuple(dict.fromkeys(found.formats)))
 
     def export(self, path: str, *, session: str | None = None) -> Export:
-        """As `Memory.export`, into a new file of this machine; raises Conflict if something stands there."""
+        """See `Memory.export`; writes a new file on this machine. Raises Conflict if it exists and is not empty."""
         from memorybook.exchange.export import Export
 
         if os.path.isfile(path) and os.path.getsize(path):
@@ -223,14 +223,14 @@ class Client:
         return cast("Export", results.from_json(Export, {**counts, "path": path}))
 
     def backup(self, path: str) -> Backup:
-        """As `Memory.backup`, into a file of this machine; `left_out` is not told."""
+        """See `Memory.backup`; writes a file on this machine, `left_out` is always empty."""
         from memorybook.exchange.backup import Backup, check_place
 
         check_place(path)
         return cast("Backup", results.from_json(Backup, {**self._downloaded("backup", path), "path": path}))
 
     def _downloaded(self, place: str, path: str) -> Mapping[str, Any]:
-        """Put the file of that place of the API where it is wanted; the server's counts of what is in it."""
+        """Download that place of the API into a file. Return the server's counts of its contents."""
         import httpx2
 
         self._check_open()
@@ -253,11 +253,11 @@ class Client:
     status = _verb(Memory.status)
 
     def sync(self) -> dict[str, Any]:
-        """As `Memory.sync`."""
+        """See `Memory.sync`."""
         return cast("dict[str, Any]", self._ask(Memory.sync, {}))
 
     def rebuild(self) -> dict[str, Any]:
-        """As `Memory.rebuild`."""
+        """See `Memory.rebuild`."""
         return cast("dict[str, Any]", self._ask(Memory.rebuild, {}))
 
     # --- asking --------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What a verb works on: the open book, its settings, who acts through which door, and the models."""
+"""The context of a verb: open book, settings, actor, interface, and models."""
 
 from __future__ import annotations
 
@@ -61,18 +61,18 @@ class Models:
 
 
 class Context(NamedTuple):
-    """What a verb works on. The same memory for another caller is `context._replace(door=…, actor=…)`.
+    """The context of a verb. `context._replace(door=…, actor=…)` is the same memory for another caller.
 
     Attributes:
         root: Directory of the book.
         book: The open book.
         config: Its settings.
-        door: Where calls come in (`python`, `cli`, `mcp`, `http`, …); stamped on every operation.
-        actor: Who acts, `user` or `agent`; the trust stamped on what comes in.
-        embedder: Makes the book's vectors; None for words alone.
+        door: The interface of the call (`python`, `cli`, `mcp`, `http`, …); recorded in every operation.
+        actor: Who acts, `user` or `agent`; the trust of what comes in.
+        embedder: Makes the book's vectors; None searches by words alone.
         models: Its language models.
-        project: What the book was found by.
-        missing_ok: Whether a book that is not there is read as an empty one.
+        project: The project the book was found by.
+        missing_ok: Whether a missing book is read as an empty one.
     """
 
     root: str

@@ -1,4 +1,4 @@
-"""What a book remembers, as frozen values: entries, notes, turns, sessions and changes to them.
+"""The contents of a book as frozen values: entries, notes, turns, sessions and changes to them.
 
 Nothing here reads a clock, a file or a network. All times are timezone-aware UTC; a day is a whole
 UTC date. What a search returns lives in `memorybook.search.types`, apart, so that a cold search imports
@@ -202,7 +202,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionSummary:
-    """What `sessions/….md` says of a session: front matter, summary, decisions, open questions, turns."""
+    """The contents of a session page `sessions/….md`: front matter, summary, decisions, open questions, turns."""
 
     session: str
     title: str

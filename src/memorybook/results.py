@@ -1,4 +1,4 @@
-"""What the verbs of `Memory` return, besides a search's `memorybook.search.types.Answer`, and their JSON.
+"""Results of the verbs of `Memory`, except for `memorybook.search.types.Answer`, and their JSON.
 
 Each is a frozen value. Its `json()` is what tools and the command line show. `to_json`, `from_json` and `schema_of`
 walk the annotations of any of them: the lossless form that the server and `memorybook.client` speak, in which a record

@@ -71,7 +71,7 @@ class FailingEmbedder(HashEmbedder):
         self._after = after
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """As HashEmbedder, or raises EmbedderFailed."""
+        """Embed as HashEmbedder until it is down. Raises EmbedderFailed then."""
         if self.calls >= self._after:
             self.calls += 1
             raise EmbedderFailed("the embedder for tests is down, as it was told to be")
@@ -79,9 +79,9 @@ class FailingEmbedder(HashEmbedder):
 
 
 class ScriptedLLM(LanguageModel):
-    """A language model that answers with what it was told to, one item for each request.
+    """A language model that answers from a script, one item for each request.
 
-    An answer that cannot be used is asked for again, as of any model, and takes the next item.
+    If an answer cannot be used, the retry takes the next item.
 
     Args:
         script: Text, a dict (the filled form), a Reply, an exception to raise, or a function of the messages that

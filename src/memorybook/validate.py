@@ -1,4 +1,4 @@
-"""What callers give, checked once at the edge; everything behind it is valid.
+"""Check arguments of callers, once at the edge; everything behind it is valid.
 
 All raise InvalidInput with the name of the argument and the value.
 """

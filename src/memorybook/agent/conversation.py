@@ -229,7 +229,7 @@ OnEvent = Callable[[Event], None]
 
 
 class View:
-    """What of a tenant's conversations no book stores; outlives a book that is closed to make room.
+    """State of a tenant's conversations that no book stores; survives when the book is closed to make room.
 
     Attributes:
         heard: When this process last heard something in a session (uuid).

@@ -1,4 +1,4 @@
-"""What a turn's prompt says besides the talk: the rule about the past, and one bounded block of what is known."""
+"""The memory part of a turn's prompt: the rule about the past, and one bounded block of what is known."""
 
 from __future__ import annotations
 
@@ -228,11 +228,11 @@ def _cost(lines: Sequence[str]) -> int:
 
 
 class Gathered(NamedTuple):
-    """What a turn should know.
+    """The memory gathered for a turn.
 
     Attributes:
-        context: The one block of it.
-        found: The recollection that the words asked for; None if they asked for none.
+        context: The block for the prompt.
+        found: The recollection that the input asked for, or None.
         failures: Why something was not recalled, one sentence each.
     """
 

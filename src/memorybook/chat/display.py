@@ -1,4 +1,4 @@
-"""What a chat shows: replies as they come, remarks, answers of commands, the status line."""
+"""Display of a chat: streamed replies, remarks, answers of commands, the status line."""
 
 from __future__ import annotations
 

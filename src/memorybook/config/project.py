@@ -1,9 +1,9 @@
-"""Where books are: the workspace is the home of many, one per project.
+"""Find the book of a folder: a workspace holds many books, one per project.
 
-A project keeps its book when its folder is renamed or gets a git remote: once there is a book, an id of it stands in
-the folder (`.memorybook-project`, in git's own folder where there is one) and, with the book's key and the folder, in
-the workspace (`.projects`). Only an id that both know counts, so no folder brings along whose book it opens, and a
-copy is known from a folder that was moved.
+A project keeps its book when its folder is renamed or gets a git remote: the id of the book is in the folder
+(`.memorybook-project`, inside `.git` if there is one) and, with the book's key and the folder, in the workspace
+(`.projects`). Only an id that both know counts, so no folder can choose whose book it opens, and a copied folder is
+told from a moved one.
 """
 
 from __future__ import annotations

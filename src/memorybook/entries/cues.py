@@ -17,16 +17,16 @@ from memorybook.text.sentences import compiled, content_size, is_question
 from memorybook.text.tokens import is_chinese
 
 Kind = Category | Literal["explicit", "forget"]
-"""A category; or told to remember (filed by what is said), or told to forget."""
+"""A category, or an order to remember (then filed by its content), or an order to forget."""
 
 
 class Cue(NamedTuple):
-    """What a sentence is.
+    """The class of a sentence.
 
     Attributes:
-        kind: A category; `explicit` (told to remember) or `forget` (told to forget).
+        kind: A category; `explicit` (an order to remember) or `forget` (an order to forget).
         importance: How firmly it was said.
-        content: What is said, without the order to remember it; "" if that only points at what was said before.
+        content: The statement without the order to remember it; "" if that only points at what was said before.
     """
 
     kind: Kind
@@ -102,7 +102,7 @@ _ORDER = (
     r"放(?:你那[儿里]?|(?:进|在|到)?日历上?))(?:一下|一点)?(?![了过吗没错不]|上次|小时候|当时|以前|"
     r"那时)(?:[吧啊哦哈呀]*(?=[：:，,。！!\s]|$))?)"
 )
-"""The words of an order to remember, wherever they stand in a sentence."""
+"""The words of an order to remember, anywhere in a sentence."""
 
 _ELSEWHERE = (
     r"(?i:[\W_]*(?:(?:please|and|so|but|too|also)[,\s]+)*(?:before|after|when|while|until|till|if|for|in\s+case|once|"
@@ -197,7 +197,7 @@ _TASK = (
     r"说[说一下]|讲[讲一下]|试|算[算一下]|画[个张一]|把[^，。]{1,14}(?:一[遍下]|掉|给我|上去|出来)|推荐|整理|对比|"
     r"检查|修[复好改]|排查|部署|实现|分析|生成|做个|来[个一]|换个|继续|开始|打开|搜|订[个一]|买[个一]|填|留个)"
 )
-"""How a task for now begins; one that lasts is no task (`STANDING`)."""
+"""Beginnings of a task for now; lasting orders are no tasks (`STANDING`)."""
 
 _HOW_TO_SPEAK = (
     r"(?i:\b(?:answers?|repl(?:y|ies)|respon(?:d|ses?)|explanations?|comments?|commit\s+messages?|emojis?|bullets?|"
@@ -366,7 +366,7 @@ _SPECIFIC = (
     r"^(?:我|用户)[的们家在只是有叫姓住会用养]|叫(?:我|用户)|[姐妹哥弟爸妈爷奶]|不|[周月年]|"
     r"[:：、]"
 )
-"""What makes a short statement worth keeping: a number, a name, what somebody is or has, a denial."""
+"""Signs that a short statement is worth keeping: a number, a name, what somebody is or has, a denial."""
 
 
 def tells_enough(text: str) -> bool:
@@ -408,7 +408,7 @@ _TELLS = (
 _TELLS_ZH = (
     rf"[我咱]|[A-Za-z0-9]|[：:]|{STANDING}|{_HOW_TO_SPEAK}|{DECIDED}|{CHANGED}|过敏|不[吃喝碰住坐]|[叫姓住在是有]"
 )
-"""What makes the first sentence of a turn a statement rather than a bare answer."""
+"""Signs that the first sentence of a turn is a statement rather than a bare answer."""
 
 
 def leans(text: str, *, first: bool, alone: bool = False) -> bool:

@@ -1,4 +1,4 @@
-"""The agentic step: new statements meet their neighbours, and one call decides what becomes of those in doubt.
+"""The agentic step: compare new statements with their neighbours, and let one call decide those in doubt.
 
 Rules first, without a call: what the extraction named by alias, the same words, the same statement, and what is near
 nothing. The rest is decided by one call of a model, whose word counts as far as it loses nothing; without a model, or
@@ -150,7 +150,7 @@ def _asked(
 
 
 class _Step:
-    """Settles candidates one after the other, each against the entries as those before it leave them."""
+    """Settles candidates one by one, each against the entries as the previous ones leave them."""
 
     def __init__(self, ledger: Ledger, neighbours: Neighbours, similarity: Similarity, mask: Mask) -> None:
         self._ledger = ledger
@@ -372,7 +372,7 @@ class Doubt(NamedTuple):
 
 
 class NearPatch(NamedTuple):
-    """How a neighbour's tags and context change."""
+    """A change of a neighbour's tags and context."""
 
     id: str
     context: str = ""

@@ -1,8 +1,8 @@
-"""What of a talk is worth keeping: by a model where there is one, else by rules.
+"""Extract what is worth keeping of a conversation, by a model if there is one, else by rules.
 
-Pure steps: what may be shown of the talk -> one call, with the entries that are pertinent under aliases -> read item by
-item -> held against what was said (`entries.ground`) -> what the user ordered and the model missed. Matching comes
-after. Texts are taken as redacted already; a talk of more than 8,000 tokens comes in stretches (`sessions.dialogue`).
+Pure steps: select what may be shown -> one call, with pertinent entries under aliases -> read the answer item by item
+-> ground it in what was said (`entries.ground`) -> add what the user ordered and the model missed. Matching comes
+after. Texts must be redacted; a conversation of over 8,000 tokens comes in parts (`sessions.dialogue`).
 """
 
 from __future__ import annotations
@@ -226,7 +226,7 @@ EXTRACT = Step(
         forget=list_of(object_of(turn=TEXT, text=TEXT, known=TEXT)),
     ),
 )
-"""What each field takes stands in the prompt alone: said here as well, it would leave room for fewer known entries."""
+"""Fields are described in the prompt alone; repeated here, they would leave room for fewer known entries."""
 
 
 OPEN, CLOSE = "<known>", "</known>"

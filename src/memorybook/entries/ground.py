@@ -123,7 +123,7 @@ class _Sources(NamedTuple):
 
 
 class _Read(NamedTuple):
-    """What a turn contains: its words, numbers, days, and its trust."""
+    """The words, numbers and days of a turn, and its trust."""
 
     words: frozenset[str]
     values: frozenset[float]

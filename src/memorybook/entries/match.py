@@ -60,11 +60,11 @@ Conflicts = Literal["newest", "highest_trust", "ask", "keep_both"]
 """Which of two statements that contradict each other is held true (setting `conflicts`)."""
 
 Action = Literal["created", "merged", "updated", "strengthened", "discarded", "proposed"]
-"""What became of a candidate; `updated` is a new statement in the place of one that is no longer true."""
+"""Outcome of a candidate; `updated` is a new statement in place of one that is no longer true."""
 
 
 class Decision(NamedTuple):
-    """What became of one candidate.
+    """The outcome of one candidate.
 
     Attributes:
         action: See `Action`.
@@ -82,7 +82,7 @@ class Decision(NamedTuple):
 
 
 class Proposed(NamedTuple):
-    """Changes that wait for a person's word: kind (`conflict`, `suspect`, `doubtful`), changes, and why."""
+    """Changes that wait for a person's confirmation: kind (`conflict`, `suspect`, `doubtful`), changes, and reason."""
 
     kind: str
     changes: tuple[Change, ...]
@@ -90,7 +90,7 @@ class Proposed(NamedTuple):
 
 
 class Talk(NamedTuple):
-    """Where candidates come from.
+    """The origin of candidates.
 
     Attributes:
         now: When this is, UTC; new entries are written for its day.
@@ -111,12 +111,12 @@ class Talk(NamedTuple):
 
 
 MOST_FRESH = 3 * MOST_NEAR
-"""Neighbours that are looked for among what one account adds."""
+"""Most neighbours among the entries that one account adds."""
 
 
 @dataclass(slots=True)
 class Ledger:
-    """Changes under the laws of an entry, a decision for each candidate, and the entries as they will stand then.
+    """Collects changes, and a decision for each candidate, and keeps the entries as they will be.
 
     Attributes:
         entries: By id, all of the book, as they will stand.
@@ -423,7 +423,7 @@ class Ledger:
 
 
 _statement = lru_cache(maxsize=20_000)(normalise)
-"""Of entries, which every session's candidates are compared with."""
+"""`normalise`, cached for entry texts, which every session's candidates are compared with."""
 
 
 def _merged(target: Entry, new: Entry, text: str, *, heard: bool) -> Entry:
@@ -466,7 +466,7 @@ def _joined(one: Iterable[str], other: Iterable[str]) -> tuple[str, ...]:
 
 
 class Matched(NamedTuple):
-    """What candidates do to a book.
+    """The effect of candidates on a book.
 
     Attributes:
         changes: For `Book.apply`, in order.

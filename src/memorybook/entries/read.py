@@ -1,4 +1,4 @@
-"""Opening what is stored: documents, entries, turns, lists."""
+"""Open what is stored: documents, entries, turns, lists."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ Importance = Literal["high", "medium", "low"] | float
 """A word, or a number 0..1."""
 
 Audience = Literal["agent", "people"]
-"""Who is spoken to: an agent, who can be told to remember and how to behave, or people among themselves."""
+"""Listener: an agent, who takes orders to remember and to behave, or people among themselves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,7 @@ class Candidate:
 
     @property
     def score(self) -> float:
-        """What its importance is worth as the score of an entry."""
+        """The score of an entry of this importance."""
         return importance_score(self.importance)
 
     def left(self, reason: str) -> Discarded:
@@ -133,7 +133,7 @@ class Skipped(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extraction:
-    """What a talk holds that is worth keeping.
+    """What is worth keeping of a conversation.
 
     Attributes:
         candidates: In the order in which they were first said, no two alike.
@@ -257,14 +257,14 @@ def unfenced(text: str) -> str:
 # --- reading -------------------------------------------------------------------------------------
 
 CONTENT = 500
-"""Characters of a statement; a longer one was not thought about."""
+"""Most characters of a statement; a longer one is no summary of a thought."""
 
 MOST = 50
-"""Candidates of one answer that are kept: the most important ones, in their order."""
+"""Most candidates of one answer; the most important are kept, in their order."""
 
 
 class Reading(NamedTuple):
-    """What an answer holds that can be used, and what was set aside."""
+    """The usable part of an answer, and what was set aside."""
 
     candidates: tuple[Candidate, ...] = ()
     discarded: tuple[Discarded, ...] = ()
@@ -275,14 +275,14 @@ class Reading(NamedTuple):
 
 
 class Aliases(NamedTuple):
-    """What the names in an answer stand for: `t1` turns, `m1` known entries. Nothing else is taken for a name."""
+    """The aliases allowed in an answer: `t1` for turns, `m1` for known entries."""
 
     turns: Mapping[str, tuple[Turn, ...]]
     known: Mapping[str, Entry]
 
 
 class _Bad(ValueError):
-    """One item of an answer cannot be used, and why."""
+    """An item of an answer cannot be used; says why."""
 
 
 def read_reply(value: Any, aliases: Aliases, *, most: int = MOST) -> Reading:

@@ -207,7 +207,7 @@ def _waiting(context: Context, change: Update) -> Known | None:
 
 
 class Revised(NamedTuple):
-    """What became of an entry.
+    """The result of a revision.
 
     Attributes:
         known: The entry as it stands now.
@@ -359,7 +359,7 @@ _LET_GO_KINDS = {
     **dict.fromkeys(("number", "numbers", "figures", "数字", "数值"), "number"),
     **dict.fromkeys(("name", "names", "名字", "姓名", "人名"), "name"),
 }
-"""What an instruction lets go by its kind, `drop the date`."""
+"""Kinds of details that an instruction may let go by name: `drop the date`."""
 
 
 def read_answer(value: Any) -> tuple[str, str]:

@@ -44,7 +44,7 @@ from memorybook.text.tokens import (
 
 
 class Claim(NamedTuple):
-    """What a text says of somebody: `attribute` of `subject` is `value`, not `against`, and `now`, where it says so."""
+    """A claim of a text: `attribute` of `subject` is `value`, not `against`; `now` if it says that this is new."""
 
     subject: str
     attribute: str
@@ -199,7 +199,7 @@ _OPEN = ("prefer", "favo", "main", "primary", "default", "native", "current", "e
 """Beginnings of English attributes of which any word may be the value; of others a name, a number or `a …`."""
 
 _PLACES = frozenset("广东 浙江 江苏 四川 国内 国外 海外 家里 外地 本地 老家 这里 那里 这边 那边".split())
-"""Where somebody may work whoever employs them, besides towns."""
+"""Places besides towns that are no employers."""
 
 _TOWNS = frozenset(
     (

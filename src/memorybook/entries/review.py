@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 class Submitted(NamedTuple):
-    """What became of an automatic write.
+    """The result of an automatic write.
 
     Attributes:
         result: What was carried out; has no outcomes if the changes wait.
@@ -65,12 +65,12 @@ class Submitted(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """A proposal as people read it.
+    """A proposal as shown to people.
 
     Attributes:
-        proposal: As the journal keeps it.
-        told: Each of its changes in words, with the first of the turns that it would delete.
-        stale: Why it no longer fits; "" if it does, or is decided.
+        proposal: The record in the journal.
+        told: A description of each change, with the first of the turns that it would delete.
+        stale: Why it no longer applies; "" if it does, or is decided.
     """
 
     proposal: Proposal
@@ -96,7 +96,7 @@ class Review(NamedTuple):
 
 
 class Reviewed(NamedTuple):
-    """What a person's word did.
+    """The result of accepting or rejecting proposals.
 
     Attributes:
         accepted: Ids of proposals with that of the operation that carried each out (None: nothing was left to do).

@@ -64,11 +64,11 @@ _Found = Candidate | NoteCandidate | ForgetRequest
 
 
 class _Context(NamedTuple):
-    """What a turn is read against: who speaks ("" the user, None nobody knows), the day, the door, what came before.
+    """The context of a turn: speaker ("" for the user, None if unknown), day, trust, and what came before.
 
-    `before` is the last turn before it in which a user said something else than what to forget; `foreign` where words
-    begin in it that are not its speaker's own, or not to be kept; None if they do nowhere; `asked` what an assistant
-    asked just before, "" for nothing; `time` None if nobody knows when it was said.
+    `before` is the last earlier turn in which a user said something other than orders to forget; `foreign` the offset
+    from which words are not its speaker's own, or not to be kept, or None; `asked` what an assistant asked just before,
+    or ""; `time` is None if unknown.
     """
 
     turn: Turn
@@ -699,13 +699,13 @@ _THEIRS = (
     r"外[公婆甥孙]|孙[子女]|姑(?![且息])|男(?:友|朋友)|对象|妻|先生(?![气火孩个下病])|太太|同[事学桌]|上司|室友|"
     r"领导(?![一着过了的团这两三]))"
 )
-"""Who is somebody's: 我老婆 is the user's wife, 我老了 is the user who is old."""
+"""Words for a person's relations: 我老婆 is the user's wife, 我老了 is the user who is old."""
 
 _CALLED = (
     rf"(?<=[叫喊唤])我(?={_THEIRS}{{1,2}}(?:就行|就好|就可以|即可|好了|吧|呗|哦|啊)*(?:[，,。！!？?；;\s]|$))"
     r"|(?<=称)我|(?<=称呼)我"
 )
-"""Who is called something, whatever it is: 以后叫我老板. In 叫我老婆接电话 it is the wife who is called."""
+"""The user as object of calling by a name: 以后叫我老板. In 叫我老婆接电话 the wife is called."""
 
 
 def _english(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Whether two texts make the same statement: how near they are, what may not differ, what one of them lacks.
+"""Compare two texts: similarity, what may not differ in one statement, what one lacks of the other.
 
 Nearness alone takes "likes tea" for "dislikes tea", "before" for "after", dark mode for light mode; so near texts are
 also compared by numbers, dates, weekdays, names, denials and opposites, by the order of what they set against each
@@ -189,7 +189,7 @@ _GLUE = frozenset(
     " said speak spoke chat convers assist decid agre about"
     " 起 由 因 为 仍 改 已 从 到 和 与 并 等 再 不 没 别 无 截 至 于 谈 聊 讨 论 提 问 助".split()
 )
-"""What holds a statement together and hardly ever was said so."""
+"""Function words, which seldom recur verbatim."""
 
 
 def forms(text: str) -> frozenset[str]:
@@ -499,7 +499,7 @@ _VERBS = frozenset(
     " married leads led manages managed handles handled graduated learned practices practiced"
     " tries tried wears volunteers volunteered suggested advised".split()
 )
-"""What people do, and things hardly ever."""
+"""Verbs whose subject is a person."""
 
 
 def fold(text: str) -> str:

@@ -77,7 +77,7 @@ _LINE, _PART = 400, 6_000
 
 
 class Kept(NamedTuple):
-    """What became of one memory of a task.
+    """The outcome of one memory of a task.
 
     Attributes:
         action: `created`, `strengthened`, `merged`, `updated` or `proposed`, see `match.Action`.
@@ -105,7 +105,7 @@ class Kept(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """What `store_if_worthwhile` found a task worth, and what it stored.
+    """The result of `store_if_worthwhile`: its verdict, and what it stored.
 
     Attributes:
         should_store: Whether anything of the task was worth keeping.
@@ -334,7 +334,7 @@ def turns_of(task: Task) -> tuple[Turn, ...]:
 
 
 class Verdict(NamedTuple):
-    """What a task is worth.
+    """The verdict on a task.
 
     Attributes:
         should_store: Whether the judge says so, the score reaches the threshold, and something is left to store.

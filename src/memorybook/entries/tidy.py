@@ -56,27 +56,27 @@ if TYPE_CHECKING:
     from memorybook.context import Context
 
 LAWS = ("expire", "archive", "remove")
-"""What days and strengths decide; the other kinds are judgements."""
+"""Kinds decided by days and strengths alone; the others are judgements."""
 
 OFTEN = 3
-"""Days on which a note was said, or stood in a prompt, from which it is worth an entry."""
+"""Days on which a note must have been said, or shown in a prompt, to become an entry."""
 
 MOST_OF_ONE = 50
-"""Entries about one attribute of one subject that are held against each other, the newest."""
+"""Most entries on one attribute of one subject that are compared, the newest."""
 
 Pair = tuple[Entry, Entry]
 """Two entries, the older one first."""
 
 
 NOTES_DAYS = 90
-"""Days of notes that are looked at for what is said often."""
+"""Days of notes to search for frequent statements."""
 
 MARK = "tidy"
-"""Under this name the journal keeps up to which day the book was tidied, and what a model was asked about."""
+"""Name under which the journal keeps the day of the last tidying, and the pairs a model was asked about."""
 
 
 class Suggested(NamedTuple):
-    """Something that was done, or waits: its kind, why, and its changes in words; `proposal` is the id if it waits."""
+    """Something done or proposed: kind, reason, and its changes described; `proposal` is its id if it waits."""
 
     kind: str
     reason: str
@@ -85,13 +85,13 @@ class Suggested(NamedTuple):
 
 
 class Tidied(NamedTuple):
-    """What tidying did, or would.
+    """The result of tidying, or of a dry run.
 
     Attributes:
         dry_run: True if nothing was done.
         done: What was carried out, or would be.
-        proposed: What waits for a person's word now, or would; what waited before is not told again.
-        withdrawn: Ids of proposals that no longer fit.
+        proposed: New proposals that wait for a person, or would; earlier ones are not repeated.
+        withdrawn: Ids of proposals that no longer apply.
         fading: Active entries whose strength is less than when it was written; nothing is written for that.
         operation: Id of the operation; None if nothing was done.
         usage: What a language model used; None if none was asked.
@@ -132,7 +132,7 @@ def kinds_of(context: Context, apply: Sequence[str] | None) -> tuple[str, ...]:
 
 
 class _Asked(NamedTuple):
-    """What a model said of entries that rules cannot tell apart, with the entries as it saw them."""
+    """A model's answer on entries that rules cannot tell apart, with the entries as it saw them."""
 
     found: Sequence[Proposed] = ()
     seen: Mapping[str, Entry] = {}
@@ -317,7 +317,7 @@ def heartbeat(
 
 
 class DatedNote(NamedTuple):
-    """A note in a day's page, where it stands (`daily/2026-02-24.md#L3`), and the days on which prompts showed it."""
+    """A note in a day's page, its place (`daily/2026-02-24.md#L3`), and the days on which prompts showed it."""
 
     note: Note
     source: str
@@ -624,13 +624,13 @@ def _sayings(notes: Sequence[DatedNote]) -> Iterable[list[DatedNote]]:
 # --- rare words -------------------------------------------------------------------------------------
 
 MOST = 8
-"""Texts found for one."""
+"""Most similar texts to return for one text."""
 
 RAREST = 12
-"""Words of a text by which others are looked for."""
+"""Rarest words of a text to search by."""
 
 COMMON = 100
-"""Texts with a word from which it is too common to look for."""
+"""Most texts with a word that may still be searched by."""
 
 
 class Sharing:
@@ -704,7 +704,7 @@ JUDGE = Step(
 
 
 class Judged(NamedTuple):
-    """What the model says of a pair: its relation, a wording of both ("" for none), and why."""
+    """The model's answer on a pair: relation, one wording for both ("" for none), and reason."""
 
     pair: Pair
     relation: str

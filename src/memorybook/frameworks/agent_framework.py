@@ -47,7 +47,7 @@ class BookHistory(af.HistoryProvider):
 
 
 class BookContext(af.ContextProvider):
-    """Before each run what the book knows that matters for it; after it what was said is kept.
+    """Context provider: adds relevant memory before each run, and stores what was said after it.
 
     What is kept is remembered by `end`, or once the session is idle. While memory is switched off it does nothing.
     `max_tokens` is the size of what comes into the prompt, at least 1; None takes 2,000.

@@ -1,6 +1,6 @@
-"""A conversation that another program holds: kept as turns, item by item, and given back as it was.
+"""A conversation owned by another program: stored as turns, item by item, and returned unchanged.
 
-It goes on whenever that program likes; what nobody ends is remembered once it is idle, as with agent hosts.
+It may continue at any time; one that nobody ends is remembered once it is idle, as with agent hosts.
 """
 
 from __future__ import annotations
@@ -203,11 +203,11 @@ def _data(turn: Turn) -> Any:
 
 
 _POOL = 200
-"""How many candidates are looked through."""
+"""Candidates to look through."""
 
 
 class UserHit(NamedTuple):
-    """What was found.
+    """A search hit of a user's memory.
 
     Attributes:
         id: Of the turn or the entry; None for a piece of a document.

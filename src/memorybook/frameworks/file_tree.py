@@ -162,14 +162,14 @@ class File(NamedTuple):
 
 
 class Receipt(NamedTuple):
-    """What came of a write: the version now, None if there is no file; whether there was one before."""
+    """The result of a write: the new version, None if there is no file; whether there was one before."""
 
     version: str | None
     existed: bool
 
 
 class FileHits(NamedTuple):
-    """What a search found: hits by name, most relevant first, in how many files; whether there are more files."""
+    """Search hits by file name, most relevant first; the number of files; whether there are more files."""
 
     hits: tuple[tuple[str, Hit], ...]
     files: int

@@ -1,4 +1,4 @@
-"""A block for LlamaIndex's `Memory`: what leaves its window is remembered, what is known comes into the prompt."""
+"""A memory block for LlamaIndex's `Memory`: remembers what leaves its window, adds what is known to the prompt."""
 
 from __future__ import annotations
 

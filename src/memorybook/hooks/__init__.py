@@ -1,1 +1,1 @@
-"""What agent hosts (Claude Code, Codex, Gemini CLI) tell a book while they work, and what it answers them."""
+"""Hooks of agent hosts (Claude Code, Codex, Gemini CLI): read their events, answer with memory."""

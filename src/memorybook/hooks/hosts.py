@@ -25,7 +25,7 @@ _REPLACED = frozenset(
 
 
 class Places(NamedTuple):
-    """Where settings are on this machine: the user's home, programs' settings, and what the environment names."""
+    """Settings folders on this machine: the user's home, programs' settings, and the environment."""
 
     home: str
     settings: str
@@ -52,7 +52,7 @@ _OneOf = TypeVar("_OneOf", bound="Host | Hooks")
 
 
 class Hooks(NamedTuple):
-    """How a host is given hooks.
+    """The hook settings of a host.
 
     Attributes:
         user: The file of a user's hooks.

@@ -139,7 +139,7 @@ _NEWEST = 10
 
 
 def add_resources(server: MCPServer[Any], memory: Callable[[], Memory]) -> None:
-    """Give the server what the book holds, by address; the first template that fits an address is taken."""
+    """Add the book's contents as resources; the first template that matches an address is used."""
 
     def read(look: Callable[[Memory], str]) -> str:
         with refusals():
@@ -155,7 +155,7 @@ def add_resources(server: MCPServer[Any], memory: Callable[[], Memory]) -> None:
 
     @server.resource("memory://turn/{+id}", name="turn", title="Turn of a conversation", mime_type="text/plain")
     def turn(id: str) -> str:
-        """What was said in a turn: its id, or SESSION/ID."""
+        """The text of a turn, by its id or SESSION/ID."""
         if id.endswith(".md"):
             return document(f"turn/{id}")
         return read(lambda memory: str(memory.get(f"turn:{id}").json()["text"]))

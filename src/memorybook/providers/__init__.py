@@ -1,4 +1,4 @@
-"""Providers: what goes into a prompt and what is remembered, as three policies over the same book.
+"""Providers: three policies over a book that decide what enters a prompt and what is remembered.
 
 `flat` keeps one page that a model rewrites, `tiered` (the default) keeps entries by their laws, `agentic` lets new
 statements meet their neighbours. All three read and write the book that `memorybook.open` opened.

@@ -68,13 +68,13 @@ class Tiered(OverBook):
 
 
 class Agentic(Tiered):
-    """The agentic provider: recalls as `tiered` does, with what is linked; memorizes with one more call at most."""
+    """The agentic provider: also recalls linked entries; memorizes with at most one more model call."""
 
     name = "agentic"
     evolving = True
 
     def recalled(self, query: str, *, max_tokens: int | None = None) -> Recalled:
-        """As `tiered`, with what is linked with what the query finds."""
+        """Recall as `tiered` does, and add entries linked with the hits."""
         today = self.context.book.now().date()
 
         def linked(document: MemoryDocument, hits: Sequence[Hit], shown: set[str]) -> list[Hit]:
