@@ -277,7 +277,7 @@ class Conversation:
 
     @property
     def stored(self) -> bool:
-        """Whether turns are stored on disk."""
+        """True if turns are stored on disk."""
         return self.memory.config.enabled and self.memory.config.transcripts.enabled
 
     @property
@@ -287,7 +287,7 @@ class Conversation:
 
     @property
     def has_model(self) -> bool:
-        """Whether a language model is set, with settings that can be used."""
+        """True if a language model is set, with settings that can be used."""
         try:
             return self.memory.llm is not None
         except MemoryBookError:
@@ -355,7 +355,7 @@ class Conversation:
 
     @property
     def idle(self) -> bool:
-        """Whether the current session was left, or heard nothing for longer than `idle_timeout`."""
+        """True if the current session was left, or heard nothing for longer than `idle_timeout`."""
         return self.session is not None and self._is_idle(self.session)
 
     def idle_at(self, session: Session) -> datetime | None:

@@ -137,7 +137,7 @@ class AgentSession:
 
     @property
     def due(self) -> bool:
-        """Whether it is open, and its next call would notice that it is idle or that sessions wait."""
+        """True if it is open, and its next call would notice that it is idle or that sessions wait."""
         talk = self._talk
         return talk is not None and (talk.idle or (self._behind and self._memorizer.ready(talk)))
 

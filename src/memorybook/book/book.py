@@ -172,7 +172,7 @@ class Book:
 
     @property
     def degraded(self) -> tuple[str, ...]:
-        """What is less than configured, one sentence each."""
+        """Reasons why something works less well than configured, one sentence each."""
         return (*self._degraded, self._journal_fails) if self._journal_fails else self._degraded
 
     # --- time ----------------------------------------------------------------------------------
@@ -614,7 +614,7 @@ class Book:
 
     @property
     def embedding(self) -> Embedding:
-        """What embeds the passages that wait for a vector."""
+        """The background worker that embeds pending passages."""
         if self._embedding is None:
             from memorybook.book.embedding import Embedding
 
@@ -675,7 +675,7 @@ def together(reasons: Iterable[str], more: Iterable[str]) -> tuple[str, ...]:
 
 
 class _Closed:
-    """Stands where a book was."""
+    """Stand-in for a closed book."""
 
     def __getattr__(self, name: str) -> Any:
         raise Unavailable("this memory is closed: open it again")

@@ -46,7 +46,7 @@ class Embedding:
 
     @property
     def running(self) -> bool:
-        """Whether the background is at work, or rests between two tries."""
+        """True if the background is at work, or rests between two tries."""
         return self._thread is not None and self._thread.is_alive()
 
     @property

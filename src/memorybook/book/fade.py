@@ -1,4 +1,4 @@
-"""How an entry gains and loses strength: the laws of its score, as pure functions.
+"""The laws of an entry's score, as pure functions: how it gains and loses strength.
 
 A score is written for a day (`scored`) and read on a later one. After the last activation an entry
 keeps its strength for `GRACE_DAYS` days, then loses 1 % a day::

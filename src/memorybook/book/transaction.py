@@ -54,7 +54,7 @@ class Outcome(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What applying changes did: the operation (None if nothing was to do), each change's outcome in order."""
+    """The result of applying changes: the operation (None if there was nothing to do), and each change's outcome."""
 
     operation: Operation | None
     outcomes: tuple[Outcome, ...]
@@ -427,7 +427,7 @@ class Copy:
 
 @dataclass(slots=True)
 class Whole:
-    """A whole document being worked on; None where there is none. `told` is its text as the journal knows it."""
+    """A whole document being edited; None if it does not exist. `told` is its text according to the journal."""
 
     text: str | None
     revision: str | None
@@ -437,7 +437,7 @@ class Whole:
 
 @dataclass(slots=True)
 class Notes:
-    """An append-only document being edited: its text, lines, and those to add, `told` of which are in it already."""
+    """An append-only document being edited: text, lines, and those to add, `told` of which the journal knows."""
 
     text: str | None
     lines: list[str]
@@ -447,7 +447,7 @@ class Notes:
 
 
 class Pages:
-    """The documents as they will be, and the turns to take out or put back; the caller holds their lock.
+    """The documents as they will be, and the turns to remove or restore; the caller holds their lock.
 
     `copies` are documents of entries, `whole` whole ones, `notes` append-only ones, `turns` sessions with turns that
     come or go, `edits` their old and new state; `wrote` says whether `write` has written anything.

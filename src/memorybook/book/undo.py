@@ -28,7 +28,7 @@ _ENTRY_FIELDS = tuple(field.name for field in fields(Entry))
 
 
 class Reversal(NamedTuple):
-    """How an operation is undone.
+    """The reversal of an operation.
 
     Changes in order, documents restored byte for byte, and documents that keep later edits.
     """
@@ -39,7 +39,7 @@ class Reversal(NamedTuple):
 
 
 class _Standing(Exception):
-    """Something no longer stands as the operation left it: what, as it left it, and as it is now."""
+    """Something has changed since the operation: what, how the operation left it, and how it is now."""
 
     def __init__(self, what: str, then: str | None, now: str | None) -> None:
         super().__init__(f"{what}: the operation left {_shown(then)}, now there is {_shown(now)}")

@@ -121,7 +121,7 @@ class Argument(NamedTuple):
 
     @property
     def is_named(self) -> bool:
-        """Whether it is an option."""
+        """True if it is an option."""
         return self.names[0][0] == "-"
 
     @property
@@ -131,7 +131,7 @@ class Argument(NamedTuple):
 
     @property
     def repeats(self) -> bool:
-        """Whether an option may be given several times."""
+        """True if an option may be given several times."""
         return self.is_named and self.takes in ("+", ",")
 
     def usage(self) -> str:

@@ -57,9 +57,9 @@ def _flush(call: Call) -> dict[str, Any]:
 
 
 def _rehearsed(memory: Memory, text: str | None, messages: list[dict[str, Any]] | None) -> tuple[list[str], list[str]]:
-    """The notes that a flush writes and the ones it finds there, by doing it in a book that is thrown away.
+    """Return the notes that a flush would write, and the duplicates it would skip, by flushing into a temporary book.
 
-    That book has a copy of today's page, by which it knows what was written already.
+    That book has a copy of today's page, so that it knows what was written already.
     """
     from tempfile import TemporaryDirectory
 

@@ -1,4 +1,4 @@
-"""What a person wrote and an agent's edit would take away: it stays, and the edit waits for a person in review.
+"""Keep what a person wrote when an agent's edit would remove it; the edit waits for a person in review.
 
 An entry is a person's by its trust, a line of MEMORY.md by the stamp it lacks, a line of any other document unless the
 journal names an agent who wrote it; items are the values of a program, whoever looked in. What an edit adds, or takes
@@ -32,10 +32,9 @@ _MOVES = ("rename", "undo")
 
 
 def takes_away(before: Entry, after: Entry | None, today: date) -> bool:
-    """Whether an edit of a person's entry takes something of it away.
+    """Return whether an edit of a person's entry removes something of it.
 
-    It says another thing than before, has a day to lapse that it had not, is archived, weaker than one of low
-    importance, or gone (None).
+    It is reworded, gets an expiry or one in the past, is archived, falls below low importance, or is gone (None).
     """
     if before.trust not in ("user", None):
         return False

@@ -67,7 +67,7 @@ class File(NamedTuple):
 
 
 class Manifest(NamedTuple):
-    """What an archive says of itself: its files, by which id the book handed out ("": it did not), and where."""
+    """The manifest of an archive: its files, and the id and folder of the book's hand-out ("" if none)."""
 
     files: tuple[File, ...]
     node: str = ""
@@ -75,14 +75,14 @@ class Manifest(NamedTuple):
 
 
 class Backup(NamedTuple):
-    """What a backup holds.
+    """The result of a backup.
 
     Attributes:
-        path: Of the archive.
-        documents: How many.
-        bytes: Of all files, before they were packed.
-        packed: Of the archive.
-        left_out: Files in the book's folder that are none of the book's, and so not in it; the first hundred.
+        path: Path of the archive.
+        documents: Number of documents.
+        bytes: Size of all files, unpacked.
+        packed: Size of the archive.
+        left_out: Files in the book's folder that do not belong to the book, and are not saved; the first hundred.
     """
 
     path: str
@@ -97,13 +97,13 @@ class Backup(NamedTuple):
 
 
 class Restored(NamedTuple):
-    """What was restored.
+    """The result of a restore.
 
     Attributes:
-        root: The book.
-        documents: How many.
-        bytes: Of all files.
-        kept: Where the book is now that stood there before; "" if there was none.
+        root: Folder of the book.
+        documents: Number of documents.
+        bytes: Size of all files.
+        kept: Where the previous book of that folder is now; "" if there was none.
     """
 
     root: str
@@ -144,7 +144,7 @@ def backup(context: Context, path: str, *, progress: Progress | None = None) -> 
 
 
 def check_place(path: str) -> None:
-    """Raises InvalidInput where something else than a backup stands: a file of somebody's that would be lost."""
+    """Raise InvalidInput if the path is a file other than a backup, which would be lost."""
     if os.path.isfile(path) and os.path.getsize(path):
         _manifest_of(path)
 

@@ -214,17 +214,17 @@ PATIENCE = 30.0
 
 
 class Collected(NamedTuple):
-    """What a run did.
+    """The result of a run.
 
     Attributes:
         node: The name of this machine.
-        nodes: What each of the others brought.
-        handed: What was handed out; None if nothing was asked for.
+        nodes: Results of each other machine.
+        handed: Result of the hand-out; None if none was requested.
         skipped: Folders that could not be read, with the reason.
         redacted: Secrets masked in what was taken.
         operation: Id of the operation; None if nothing was written into the book.
         dry_run: Whether nothing was done.
-        degraded: What was less than it should be, one sentence each.
+        degraded: What worked less well than it should, one sentence each.
     """
 
     node: str
@@ -395,15 +395,15 @@ _FOLLOWED = ("text", "category", "tags", "entities", "group", "expires")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FromNode:
-    """What one machine brought.
+    """The result of collecting from one machine.
 
     Attributes:
         node: Its name here.
         place: Its folder.
-        summaries, entries: How many are `new`, `updated`, `unchanged`, `edited` (by somebody here: these stay as they
-            are), `known` (the book has the session or the statement from elsewhere), `waiting` (for the next run).
+        summaries, entries: Numbers of `new`, `updated`, `unchanged`, `edited` (by somebody here, so left alone),
+            `known` (the book has the session or statement from elsewhere) and `waiting` (for the next run) ones.
         left_out: What was not taken, with the reason.
-        gone: Paths and ids of what it has no longer; they are kept here.
+        gone: Paths and ids of what it no longer has; they stay here.
     """
 
     node: str
@@ -420,7 +420,7 @@ class FromNode:
 
 
 class _Report(NamedTuple):
-    """A session as one machine tells of it, fit to stand here."""
+    """A session summary of one machine, ready to be stored here."""
 
     node: str
     file: str
@@ -435,10 +435,10 @@ def _rank(summary: SessionSummary) -> tuple[int, float]:
 
 
 class Plan:
-    """What a run does to the book as it stands now.
+    """The changes of a run to the book as it is now.
 
     Attributes:
-        told: What each machine brings, by its name.
+        told: Results by name of the machine.
         redacted: Secrets masked in what is taken.
     """
 
@@ -663,7 +663,7 @@ def own_pages(context: Context, sessions: Collection[str] | None) -> Iterator[St
 
 
 def names_of(page: Standing) -> set[str]:
-    """By which its session may be asked for."""
+    """Return the names by which a page's session may be requested: uuid and name."""
     return {page.summary.session, page.summary.name}
 
 

@@ -1,4 +1,4 @@
-"""Exporting the sessions into one JSON document, which grows with the book and keeps what it alone knows."""
+"""Export the sessions into one JSON document, which grows with the book and keeps what only it has."""
 
 from __future__ import annotations
 

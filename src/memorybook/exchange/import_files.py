@@ -93,7 +93,7 @@ def import_files(
 
 
 class _Item(NamedTuple):
-    """What was found, until it is taken in, with the format and the name of its file."""
+    """A parsed item to import, with the format and the name of its file."""
 
     one: importers.Taken
     format: str
@@ -101,12 +101,12 @@ class _Item(NamedTuple):
 
 
 class _Import:
-    """Takes in one file after the other, and counts.
+    """Imports files one after the other, and counts.
 
     Attributes:
-        by_model: Whether the language model is asked, once a session.
-        draft: Where the changes of a dry run go; None writes.
-        total: Bytes of all files.
+        by_model: Whether to ask the language model, once a session.
+        draft: Collects the changes of a dry run; None writes.
+        total: Size of all files in bytes.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""Folders of other machines, read and never touched; what is handed out to them; what of theirs stands in the book.
+"""Read folders of other machines, hand out summaries and entries to them, find what the book has of theirs.
 
-A hand-out is a folder `NODE/` in a folder that machines share, with the shape of a book: `sessions/*.md`, and
-`MEMORY.md` if entries were chosen. Its `NODE.md` says whose it is. Only the book that made it writes there.
+A hand-out is a folder `NODE/` in a shared folder, laid out like a book: `sessions/*.md`, and `MEMORY.md` if entries
+were chosen. Its `NODE.md` says whose it is. Only the book that made it writes there.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Read(NamedTuple):
 
 
 class Handed(NamedTuple):
-    """What handing out did: the folder, and how many files were written, removed, and stood as they are."""
+    """The result of a hand-out: the folder, and the numbers of files written, removed and unchanged."""
 
     root: str
     written: int
@@ -335,7 +335,7 @@ def _write(root: str, node: str, files: Mapping[str, bytes], stale: list[str]) -
 
 
 class Standing(NamedTuple):
-    """A summary that stands in the book.
+    """A summary in the book.
 
     Attributes:
         node: The machine that it was collected from; "" for one of the book's own.

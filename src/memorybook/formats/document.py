@@ -42,7 +42,7 @@ class DocumentInfo(NamedTuple):
 
 
 class Loss(NamedTuple):
-    """What another program took from a document: the file that keeps it, its text, and what was left of it."""
+    """A loss by another program's write: the file that keeps the text, the text, and what was left of it."""
 
     file: str
     text: str
@@ -50,7 +50,7 @@ class Loss(NamedTuple):
 
 
 class Document(NamedTuple):
-    """A document as read; text and revision ("") are those of before while somebody else is half-way through a save."""
+    """A document as read; during another program's unfinished save the previous text, with revision ""."""
 
     text: str
     revision: str
@@ -58,7 +58,7 @@ class Document(NamedTuple):
 
 
 RULES, MODEL = "rules", "model"
-"""Whose words a session's summary is, see `SummaryState.by`; "" for a page's, a person's, an import's."""
+"""Author of a session's summary, see `SummaryState.by`; "" for a page's, a person's, an import's."""
 
 
 class TurnChanges(NamedTuple):
@@ -78,7 +78,7 @@ class SummaryEmbedding(NamedTuple):
 
 
 class SummaryState(NamedTuple):
-    """How far a session is summarised; positions of turns are -1 for nothing yet.
+    """The progress of summarising a session; positions of turns are -1 for nothing yet.
 
     `by` is `rules`, `model` or "" (somebody else's summary), `through` the last turn in the summary, `chats_through`
     the last in a chat's, `last` the session's last turn, `revision` the store's when this was read.

@@ -204,7 +204,7 @@ def render_entry(entry: Entry, *, fences: bool = True) -> str:
 
 
 class _Title(NamedTuple):
-    """What a title says; None and "" where it says nothing."""
+    """The fields of a title; None and "" for those it lacks."""
 
     id: str | None = None
     category: Category | None = None
@@ -346,7 +346,7 @@ def _lines(text: str) -> str:
 
 
 def _settle(fields: dict[str, Any], title: _Title, *, day: date, archived: bool | None) -> bool:
-    """Complete the comment's fields by the title and the section; False if a person had changed them."""
+    """Fill in the comment's fields from title and section. Return False if a person had changed them."""
     exact, edited = fields.get("score"), False
     activated = title.activated or fields.get("scored") or day
     fields["id"] = title.id or NO_ID
@@ -480,7 +480,7 @@ def _read_json(raw: str) -> Mapping[str, Any]:
 
 
 class _Codec(NamedTuple):
-    """How a field is written in the comment, and read."""
+    """Writes a field into the comment, and reads it."""
 
     write: Callable[[Any], str]
     read: Callable[[str], Any]

@@ -1,4 +1,4 @@
-"""What is asked of a language model and what it answers, as frozen values that know nothing of any wire.
+"""Requests to a language model and its answers, as frozen values independent of any wire format.
 
 Messages are mappings as OpenAI's wire has them: `{"role": "system" | "user" | "assistant", "content": text}`;
 an assistant's message may hold `tool_calls` (`ToolCall.json()`), and what a tool answered is
@@ -65,7 +65,7 @@ class ToolCall:
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
     def json(self) -> dict[str, Any]:
-        """As it stands in an assistant's message."""
+        """Return the call as an assistant's message has it."""
         arguments = json.dumps(dict(self.arguments), ensure_ascii=False)
         return {"id": self.id, "type": "function", "function": {"name": self.name, "arguments": arguments}}
 

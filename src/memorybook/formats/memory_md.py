@@ -58,7 +58,7 @@ _ITEM_START = re.compile(r"(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]|\r?\n?\Z)")
 
 
 class Block(NamedTuple):
-    """A piece of a managed section: an entry, or with None something that stays as it is."""
+    """A piece of a managed section: an entry, or with None other text, which stays unchanged."""
 
     raw: str
     line: int

@@ -80,7 +80,7 @@ class HostedSession:
 
     @property
     def is_kept(self) -> bool:
-        """Whether turns are kept at all, as the settings say."""
+        """True if turns are kept at all, as the settings say."""
         return self._memory.config.enabled and self._memory.config.transcripts.enabled
 
     def items(self, last: int | None = None) -> list[Any]:

@@ -102,7 +102,7 @@ class Access:
         self._placeless = placeless
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
+        """Run the middleware (ASGI)."""
         if scope["type"] not in ("http", "websocket"):
             await self.app(scope, receive, send)
             return

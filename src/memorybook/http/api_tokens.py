@@ -1,4 +1,4 @@
-"""API tokens: the owner's, and those the owner issues, of which only digests are kept."""
+"""API tokens: the owner's, and those the owner issues; only digests are stored."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Caller(NamedTuple):
 
     @property
     def owner(self) -> bool:
-        """Whether it may manage tokens, tenants and the server."""
+        """True if it may manage tokens, tenants and the server."""
         return self.tenant is None
 
 

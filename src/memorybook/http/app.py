@@ -53,7 +53,7 @@ class McpApp:
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI; for the book of the token, or the one that the owner names. Raises Refusal as `Books.work`."""
+        """Serve MCP (ASGI) for the token's book, or the one the owner names. Raises Refusal as `Books.work`."""
         named = Request(scope).headers.get("x-memorybook-tenant")
         tenant = self._books.tenant(scope["caller"], named)
         whole = await Request(scope, receive).body()  # before it takes the tenant's turn

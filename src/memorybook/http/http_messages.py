@@ -144,7 +144,7 @@ def response(error: Exception, request_id: str) -> Response:
 
 
 async def handle(request: Request, error: Exception) -> Response:
-    """Exception handler of the application, see `response`."""
+    """Handle an exception of the application, see `response`."""
     return response(error, request.scope.get("request_id", ""))
 
 

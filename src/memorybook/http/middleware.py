@@ -57,7 +57,7 @@ class Heads:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
+        """Run the middleware (ASGI)."""
         if scope.get("method") != "HEAD":
             await self.app(scope, receive, send)
             return
@@ -78,7 +78,7 @@ class Limits:
         self._now = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
+        """Run the middleware (ASGI)."""
         if scope["type"] not in ("http", "websocket") or scope["path"] in PUBLIC:  # these answer however busy it is
             await self.app(scope, receive, send)
             return
@@ -170,7 +170,7 @@ class Tracing:
         self.metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
+        """Run the middleware (ASGI)."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

@@ -33,7 +33,7 @@ class Resource(NamedTuple):
 
     @property
     def reads(self) -> bool:
-        """Whether repeating it is safe."""
+        """True if repeating it is safe."""
         return self.method == "GET"
 
 

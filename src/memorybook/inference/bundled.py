@@ -52,7 +52,7 @@ class BundledEmbedder:
 
     @property
     def slow(self) -> bool:
-        """Whether the first text takes longer than a search by words."""
+        """True if the first text takes longer than a search by words."""
         return self._chosen() is not self._static
 
     def embed(self, texts: Sequence[str]) -> Vectors:

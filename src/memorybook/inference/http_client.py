@@ -56,7 +56,7 @@ class Response(NamedTuple):
 
     @property
     def fine(self) -> bool:
-        """Whether the answer is complete and successful."""
+        """True if the answer is complete and successful."""
         return self.status == 200 and not self.problem
 
     def passing(self) -> bool:

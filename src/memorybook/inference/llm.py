@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Dialect(NamedTuple):
-    """How one server is spoken to.
+    """The dialect of one server.
 
     Attributes:
         mode: How forms are asked for: `json_schema`, `tool`, `prompted`.

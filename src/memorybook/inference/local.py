@@ -109,7 +109,7 @@ class LocalEmbedder:
 
     @property
     def inline(self) -> int:
-        """How many texts a sync may embed by itself: none while the model is still to be fetched or quantised."""
+        """Number of texts that a sync may embed itself: 0 while the model is still to be fetched or quantised."""
         if self._opened is not None:
             return _FEW if self._opened.final else 0
         if not self._ready:
@@ -652,7 +652,7 @@ def fingerprint(folder: str) -> str:
 
 
 def fingerprint_of(onnx: str) -> str:
-    """Fingerprint one ONNX file and the weights beside it by sizes and samples. Raises OSError."""
+    """Return a fingerprint of an ONNX file and the weights beside it, by sizes and samples. Raises OSError."""
     seen = 0
     folder, model = os.path.split(onnx)
     for name in sorted(os.listdir(folder or ".")):

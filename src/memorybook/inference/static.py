@@ -433,7 +433,7 @@ class EmbedWorker:
 
     @property
     def over(self) -> bool:
-        """Whether the process ended, so that nothing more will be made."""
+        """True if the process ended, so that nothing more will be made."""
         return self._end is None or self._process.poll() is not None
 
     def add(self, texts: Sequence[str]) -> None:

@@ -31,7 +31,7 @@ _HAN = re.compile(r"[\u4e00-\u9fff]")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked, as `LLM.complete` has it; `spelled` puts form or tools into the words of the prompt, too."""
+    """A request, see `LLM.complete`; `spelled` also describes form or tools in the prompt text."""
 
     messages: tuple[Message, ...]
     form: Form[Any] | None = None
@@ -52,7 +52,7 @@ class RawCall:
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """An answer before anybody believed it; token counts are None where the server gave none."""
+    """An answer before validation; token counts are None if the server gave none."""
 
     text: str = ""
     calls: tuple[RawCall, ...] = ()
@@ -67,7 +67,7 @@ class Raw:
 
 
 class Tally:
-    """What one `complete` has used so far; `allow` is asked before each request and may raise BudgetSpent."""
+    """Usage of one `complete` so far; `allow` is called before each request and may raise BudgetSpent."""
 
     def __init__(self, allow: Callable[[Usage], None]) -> None:
         self.used = Usage()

@@ -1,4 +1,4 @@
-"""What speaks for a passage being what was asked for: the weights, and pure steps from a pool to a number each."""
+"""Evidence that a passage answers a question: the weights, and pure steps from a pool to scores."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from memorybook.text.tokens import is_stop_word, is_telling, tokens
 
 
 class Weights(NamedTuple):
-    """What each piece of evidence is worth; scores are sums of these, the two legs together worth at most 1.
+    """Weights of the evidence; scores are sums of these, the two legs together worth at most 1.
 
     They were fitted (softmax over the candidates of a question) on one half of labelled conversations in
-    English and Chinese, rounded, and held on the other half.
+    English and Chinese, rounded, and validated on the other half.
 
     Attributes:
         words, vector: Share of each leg after min-max over the candidates.
@@ -237,7 +237,7 @@ class Pool(NamedTuple):
 
 
 def pool_of(found: Candidates) -> Pool:
-    """Number what the index found."""
+    """Make the pool of what the index found, with each turn's number by session and position."""
     items = [*found.items, *found.neighbours]
     passages = [c.passage for c in items]
     talks: dict[str | None, dict[int, int]] = {}
@@ -251,13 +251,13 @@ def pool_of(found: Candidates) -> Pool:
 
 
 BEGINNING = 120
-"""Characters of a text by which it is told which script it is in."""
+"""Characters of a text that decide its script."""
 
 _script = Memo(script_of, 4096).__getitem__
 
 
 def minmax(values: Sequence[float | None], most: float = 1.0) -> Component:
-    """Spread over 0..`most`; what the leg did not bring is 0, and the worst that it brought just above."""
+    """Scale values to 0..`most`; None becomes 0, and the lowest value comes just above."""
     known = [value for value in values if value is not None]
     if not known or not most:
         return [0.0] * len(values)

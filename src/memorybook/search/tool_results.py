@@ -134,7 +134,7 @@ def asks_for_output(query: str, tool: str) -> bool:
 
 
 def _trust_of(passage: Passage) -> dict[str, str]:
-    """As stored; of a turn by its role; `suspect` for text that instructs its reader; none if the user's, unknown."""
+    """Return `{"trust": …}`, stored or by role, `suspect` for text that instructs; {} for the user's or unknown."""
     trust = "suspect" if screen(passage.text) else passage.trust or _TRUST_OF_ROLE.get(passage.role, "")
     return {"trust": trust} if trust not in ("", "user") else {}
 

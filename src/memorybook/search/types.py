@@ -1,4 +1,4 @@
-"""What is asked of an index and what comes back: queries, passages, candidates, hits, answers.
+"""Values of a search: queries, passages, candidates, hits, answers.
 
 These values are named tuples, not dataclasses: they are all that a cold `memorybook search` needs,
 and importing `dataclasses` would cost it as much time again as starting the interpreter.

@@ -1,7 +1,7 @@
-"""Whether an input asks for something that was said before, and which recall it asks for: no language model.
+"""Detect, without a language model, whether an input asks for something said before, and by which recall.
 
-Cues (`asking_en.toml`, `asking_zh.toml`) find it, and what is learned from labelled inputs (`likeness.tsv`) finds what
-they miss; where both do, the two together decide which recall is meant.
+Cues (`asking_en.toml`, `asking_zh.toml`) find it; weights learned from labelled inputs (`likeness.tsv`) find what they
+miss. If both find something, they decide together which recall is meant.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _SOME = {"couple": 2, "few": 3, "several": 5, "几": 3}
 
 
 class Recall(NamedTuple):
-    """What an input asks to be recalled.
+    """The recall that an input asks for.
 
     Attributes:
         scene: `history` (what the user told or asked: preferences, facts about them), `topic` (what was discussed,

@@ -75,11 +75,11 @@ _OF_TALKS = (
 
 
 class Piece(NamedTuple):
-    """A turn as it is shown.
+    """A turn as shown to a model.
 
     Attributes:
-        turns: The turn it stands for, as it was said.
-        text: What is shown of them.
+        turns: The turns it stands for, unchanged.
+        text: The text to show.
     """
 
     turns: tuple[Turn, ...]
@@ -87,7 +87,7 @@ class Piece(NamedTuple):
 
 
 class Talk(NamedTuple):
-    """What may be shown of a conversation, and the turns that may not, with the reason."""
+    """The part of a conversation that may be shown, and the skipped turns with the reason."""
 
     pieces: tuple[Piece, ...]
     skipped: tuple[Skipped, ...]

@@ -82,13 +82,13 @@ Step = Callable[[], None]
 
 
 class Work(NamedTuple):
-    """What one session brings, before it is matched.
+    """The work on one session before matching.
 
     Attributes:
-        stored: The session as it is kept.
-        last: Its summary as it was last written.
-        fresh: Its turns that were not memorized before.
-        found: What is in them; None until it was looked for.
+        stored: The stored session.
+        last: Its page as last written.
+        fresh: Its turns not memorized before.
+        found: Their extraction; None until it is made.
         llm: The model that was asked, if any.
         told: The summary that it came with; None if one is to be made.
     """
@@ -102,15 +102,15 @@ class Work(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What the work of one session does to the book as it stands.
+    """The effect of one session on the book as it is.
 
     Attributes:
-        changes: What to write besides the summary.
+        changes: Changes besides the summary.
         discarded: What is not stored, with the reason.
-        proposed: What waits for a person's word.
-        decisions: What became of each candidate.
-        orders: What the user asked to forget, and what comes of that.
-        degraded: Why less was decided by a model than is set; "" if not.
+        proposed: What waits for a person's confirmation.
+        decisions: The outcome of each candidate.
+        orders: The outcome of requests to forget.
+        degraded: Why a model decided less than is set; "" if not.
     """
 
     changes: tuple[Change, ...] = ()
@@ -122,10 +122,10 @@ class Plan(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What was planned for a session, and what became of it.
+    """The plan for a session, and its result.
 
     Attributes:
-        summary: Path of the session's summary; "" if none was written, as it would tell of nothing or waits.
+        summary: Path of the session's summary; "" if none was written, because it would be empty or waits.
     """
 
     plan: Plan
@@ -139,13 +139,13 @@ class Written(NamedTuple):
 
 
 class How(NamedTuple):
-    """How a session is to be memorized.
+    """Options for memorizing a session.
 
     Attributes:
         llm: The model to ask; None is the memory's own.
-        model: Of the configured server, which model to ask instead; "" is the configured one.
-        evolving: Whether new statements meet their neighbours (`entries.evolve`).
-        door: Where it came in; "" is the door of the memory.
+        model: Another model of the configured server; "" is the configured one.
+        evolving: Whether to compare new statements with their neighbours (`entries.evolve`).
+        door: The interface it came through; "" is the memory's.
     """
 
     llm: LLM | Function | None = None

@@ -155,7 +155,7 @@ def block(
 
 
 class _Lines:
-    """What has its place in the block so far: lines by (session, 0 summary or 1 turn, place), heads by session."""
+    """The lines of the block so far, by (session, 0 summary or 1 turn, place), and heads by session."""
 
     def __init__(self, left: int, suspect: Callable[[str], object]) -> None:
         self.left = left
@@ -314,7 +314,7 @@ class FoundTurn(NamedTuple):
 
 
 class Recollection(NamedTuple):
-    """What a recall brought.
+    """The result of a recall.
 
     Attributes:
         scene: Which recall it was.
@@ -395,7 +395,7 @@ class Talks(NamedTuple):
 
 
 def short(uuid: str) -> str:
-    """As much of a session's uuid as its reader needs; whatever else it is called by as it is.
+    """Return the first 8 characters of a session's uuid; any other name unchanged.
 
     >>> short("37b51692-0d5e-4c7a-9b1e-2f3a4b5c6d7e"), short("chat-7")
     ('37b51692', 'chat-7')

@@ -122,17 +122,17 @@ def _top(context: Context, top: int | None) -> int:
 
 
 class _Topic(NamedTuple):
-    """What a recall by topic looks for.
+    """The search of a recall by topic.
 
     Attributes:
         text: The question.
-        top: At most so many sessions, and turns.
-        days: Nothing of other days.
+        top: Most sessions, and most turns.
+        days: Days to search.
         named: Spans of days that the question names.
-        least: Relevance of the best find from which the question is answered.
-        without: Uuid of a session that is left out.
+        least: Relevance of the best hit from which the question counts as answered.
+        without: Uuid of a session to leave out.
         by_user: Only turns of the user.
-        echo: A turn that says just this, normalised, is left out: the question, asked before; "" leaves none out.
+        echo: Normalised text whose turns are left out, as the question asked before; "" for none.
     """
 
     text: str
@@ -502,12 +502,12 @@ A single Han character is none.
 
 
 class Spoken(NamedTuple):
-    """What speaks for a session.
+    """The evidence for a session.
 
     Attributes:
-        session: Its uuid; the path of its summary where that is all that is known.
-        score: Sum of the scores of its finds, best first, each counted `FADING` of what the one before counts.
-        path: Of its summary document; "" if no find has one.
+        session: Its uuid; the path of its summary if only that is known.
+        score: Sum of the scores of its hits, best first, each weighted `FADING` times the one before.
+        path: Path of its summary document; "" if no hit has one.
         hits: Best first.
     """
 

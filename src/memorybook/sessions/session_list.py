@@ -105,7 +105,7 @@ def found(context: Context, session: Session, score: float = 0.0) -> FoundSessio
 
 
 def _made(context: Context, session: Session) -> SessionSummary:
-    """What the transcripts have for a summary, else the session's own best sentences."""
+    """Return the stored summary, else one made of the session's best sentences."""
     session = untold(context, session)
     if session.summary:
         return SessionSummary(session=session.uuid, title=session.title, summary=session.summary)

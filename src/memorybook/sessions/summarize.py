@@ -1,8 +1,8 @@
-"""What a session was about, in its own sentences: the summary that needs no LLM.
+"""Summarize a session in its own sentences, without a language model.
 
-A sentence is worth as much as its words are to the whole session (how often they come back, in how
-many turns), more with names and numbers in it, more near the beginning; then the best ones are
-taken that do not repeat each other (maximal marginal relevance, Carbonell and Goldstein 1998).
+A sentence scores by the weight of its words in the whole session (how often they recur, in how many
+turns), by names and numbers, and by nearness to the beginning; the best are taken that do not repeat
+each other (maximal marginal relevance, Carbonell and Goldstein 1998).
 """
 
 from __future__ import annotations

@@ -23,18 +23,18 @@ BY_MODEL = "summary of the session by the language model"
 BROUGHT = "summary that the session came with"
 COUNTED = "turns of the session, in a summary that a person edited"
 COLLECTED = "summary of the session, made elsewhere"
-"""Reasons by which the journal tells whose words a summary holds."""
+"""Reasons in the journal that name the author of a summary."""
 
 
 class Page(NamedTuple):
     """A session's summary document as it was last written here.
 
     Attributes:
-        path: Where it stands, or will.
-        text: None if it was never written, or was forgotten or taken back since, or purged.
+        path: Its path, now or once written.
+        text: Its text; None if it was never written, or was forgotten, undone or purged since.
         reason: `SUMMARIZED`, `BY_MODEL`, `BROUGHT`, `COUNTED` or `COLLECTED`; "" if the journal does not know.
         operation: Id of the operation of its session that wrote it; None if the journal does not know.
-        standing: What stands there now; None if nothing does.
+        standing: The current text; None if there is none.
     """
 
     path: str
@@ -45,12 +45,12 @@ class Page(NamedTuple):
 
     @property
     def turns(self) -> int:
-        """How many turns were captured into it."""
+        """Number of turns summarised in it."""
         return session_md.parse(self.text).turns if self.text else 0
 
     @property
     def ours(self) -> bool:
-        """Whether what stands there is what was written here, and no words of a person."""
+        """True if the current text is the one written here, not a person's."""
         ours = (SUMMARIZED, BY_MODEL, BROUGHT, COLLECTED)
         return self.reason in ours and self.text is not None and self.standing == self.text
 

@@ -123,14 +123,14 @@ def mask_turns(mask: Mask, turns: Sequence[Turn]) -> tuple[Turn, ...]:
 
 
 class Stored(NamedTuple):
-    """A session as it is kept.
+    """A stored session.
 
     Attributes:
-        session: As the transcripts have it.
-        turns: Its turns up to the last that was given; without transcripts those that were given.
-        new: How many were not stored before.
-        redacted: Secrets masked in what was given.
-        skipped: Texts that were not taken, with the reason; of what was forgotten only which turn it is.
+        session: The session in the transcripts.
+        turns: Its turns up to the last given one; without transcripts only the given ones.
+        new: Number of turns not stored before.
+        redacted: Number of secrets masked.
+        skipped: Texts left out, with the reason; for forgotten ones only the turn.
     """
 
     session: Session

@@ -1,4 +1,4 @@
-"""What a user plainly tells an agent to remember or to forget, carried out at once instead of at the session's end."""
+"""Carry out explicit orders of a user to remember or forget at once, not only at the session's end."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ if TYPE_CHECKING:
 
 
 class Obeyed(NamedTuple):
-    """What was done at a user's word.
+    """The result of a user's orders.
 
     Attributes:
-        remembered: Id and text of each entry that says it now.
-        known: The same, where the book said it already.
-        suspect: Ids of those that try to instruct their reader: stored all the same, and never shown on their own.
-        forgotten: The texts that went.
-        proposals: Ids of what waits for a person's word instead.
-        refused: Orders that were not carried out, with the reason.
+        remembered: Id and text of each new entry.
+        known: Id and text of each entry that said it already.
+        suspect: Ids of new entries that try to instruct their reader: stored, but never shown unasked.
+        forgotten: The forgotten texts.
+        proposals: Ids of proposals that wait for a person instead.
+        refused: Orders not carried out, with the reason.
         operation: Id of the operation; None if nothing was written.
-        before: What was true before something that went, and stays as no longer so.
-        near: What an order to forget may mean of which nothing was found.
-        asked: What the user asked beside that; "" if they only told what to do.
+        before: Earlier statements that a forgotten one had replaced; they stay, as no longer so.
+        near: Suggestions for an order to forget of which nothing was found.
+        asked: What else the user asked; "" if they only gave orders.
     """
 
     remembered: tuple[tuple[str, str], ...] = ()

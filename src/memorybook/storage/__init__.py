@@ -1,1 +1,1 @@
-"""Where documents, transcripts, the journal and the index are kept."""
+"""Storage of documents, transcripts, journal and index."""

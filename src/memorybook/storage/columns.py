@@ -1,4 +1,4 @@
-"""How values stand in columns of SQLite, and how they are read back."""
+"""Convert values to columns of SQLite and back."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def row_limit(limit: int | None) -> int:
 
 
 class Column(NamedTuple):
-    """How a field of a value is written to a column, and read from it."""
+    """Writes a field of a value to a column, and reads it."""
 
     write: Callable[[Any], Value]
     read: Callable[[Any], Any]

@@ -162,7 +162,7 @@ class Connection:
 
     @property
     def in_transaction(self) -> bool:
-        """Whether a transaction is open."""
+        """True if a transaction is open."""
         return self.raw.in_transaction
 
     def version(self) -> tuple[object, int]:
@@ -253,7 +253,7 @@ class Connection:
                 self._let_go()
 
     def _lose(self) -> None:
-        """In a child, drop a file that SQLite still has open without ever touching it, not even to close it."""
+        """Abandon, in a forked child, a file that SQLite has open, without touching or closing it."""
         self.lock = RLock()
         if self._raw is not None:
             from ctypes import py_object, pythonapi

@@ -81,7 +81,7 @@ class Record(NamedTuple):
 
     @property
     def is_known(self) -> bool:
-        """Whether there is a version."""
+        """True if there is a version."""
         return self.latest != _NONE
 
 

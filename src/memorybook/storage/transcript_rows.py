@@ -182,7 +182,7 @@ def times_of(turns: Sequence[Turn]) -> list[str]:
 
 
 def summarized(db: Connection, number: int, session: str, turn_id: str | None) -> tuple[str, int]:
-    """Table and row of what a summary is about: the session, or the chat that holds the turn. Raises NotFound."""
+    """Return (table, row) of a summary's subject: the session, or the chat with the turn. Raises NotFound."""
     if turn_id is None:
         return "sessions", number
     row = db.first("SELECT chat FROM turns WHERE turn_id=? AND session=?", (bindable(turn_id), number))

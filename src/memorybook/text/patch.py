@@ -1,12 +1,12 @@
-"""What differs between two texts, small enough to be kept for every change; and what two people made of one text.
+"""Patches between two texts, small enough to be stored for every change; and three-way merges.
 
-A patch leads from either text to the other byte for byte. Only lines that differ are in it, with one line of
-context around each hunk, so that it can still be taken back when other parts of the text changed since.
+A patch turns either text into the other byte for byte. It has only the lines that differ, with one line of
+context around each hunk, so that it can still be reverted when other parts of the text changed since.
 
-A merge has no conflict marks. A line that either side took out stays out, a line that either side
-added is there, and where both rewrote the same lines both versions stand, "theirs" (the person's)
-before "ours". Entries of `MEMORY.md` are merged as wholes, known by their id, so that an entry is
-never torn, and one that was moved and edited is there once.
+A merge has no conflict marks. A line that either side removed stays out, a line that either side
+added is in, and if both rewrote the same lines both versions are in, "theirs" (the person's)
+before "ours". Entries of `MEMORY.md` are merged whole, by their id, so that an entry is never torn,
+and one that was moved and edited is there once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a person said in their own words, cut into sentences: no code, no logs, no quotations, no echo.
+"""Split what a person said in their own words into sentences: no code, logs, quotations or recalled text.
 
-Everything works by blanking: what is not prose becomes spaces of the same length, so that a
-sentence found is a span of the text as it was said.
+What is not prose is replaced by spaces of the same length, so that a sentence is a span of the
+original text.
 """
 
 from __future__ import annotations

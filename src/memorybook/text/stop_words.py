@@ -1,4 +1,4 @@
-"""What says nothing in a question, by language, and which script a text is in."""
+"""Stop words of questions by language, and detection of a text's script."""
 
 from __future__ import annotations
 

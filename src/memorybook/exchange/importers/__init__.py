@@ -1,7 +1,7 @@
-"""What other programs keep, read into sessions with turns and into statements. Reading only: nothing is written.
+"""Read files of other programs into sessions with turns, and statements. Nothing is written.
 
-The format is told by the first objects or lines of a file, not by its name. A file may be in a folder, or in a zip
-archive as it was downloaded: nothing is unpacked to disk, and of an archive's names only the last part is looked at.
+The format is detected by the first objects or lines of a file, not by its name. A file may be in a folder, or in a zip
+archive as downloaded: nothing is unpacked to disk, and only the last part of an archive's names is used.
 """
 
 from __future__ import annotations
@@ -248,7 +248,7 @@ def _of_scope(path: str, told: Iterator[Parsed], scope: str) -> Iterator[Parsed]
 def _group_sessions(
     told: Iterator[Parsed], format: Format, path: str, titles: dict[str, str], warn: Warn
 ) -> Iterator[Taken]:
-    """Sessions made of the messages, and what was whole already."""
+    """Yield sessions made of the messages, and the sessions and statements that are complete already."""
     if format.apart:
         for spoken, group in groupby(told, key=lambda one: isinstance(one, Said)):
             run = cast("Iterator[Any]", group)
@@ -267,7 +267,7 @@ def _group_sessions(
 
 
 def nothing_in(path: str, warnings: Sequence[str]) -> InvalidInput:
-    """Return the error of a file in which there is nothing to take in."""
+    """Return the error for a file with nothing to import."""
     return InvalidInput(f"no message in {path!r} could be read; {EXPECTED}" + _because(warnings))
 
 
@@ -413,7 +413,7 @@ def archive_errors() -> tuple[type[Exception], ...]:
 
 
 class CountingFile:
-    """A binary file, or lines of bytes, that counts what was read of it, for whoever shows the progress."""
+    """A binary file, or lines of bytes, that counts the bytes read, to show progress."""
 
     def __init__(self, file: Any) -> None:
         self._file = file

@@ -1,4 +1,4 @@
-"""What other programs keep: exports of ChatGPT and Claude, transcripts of agents, memories of mem0 and in Markdown."""
+"""Formats of other programs: exports of ChatGPT and Claude, transcripts of agents, memories of mem0 and Markdown."""
 
 from __future__ import annotations
 

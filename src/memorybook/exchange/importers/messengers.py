@@ -1,4 +1,4 @@
-"""What messengers export: chats of people in WhatsApp, Telegram, WeChat and Signal.
+"""Formats of messengers: exported chats of WhatsApp, Telegram, WeChat and Signal.
 
 A chat goes on for years: each day of it is a session. What is no one's words is left out and counted: media alone,
 calls, what was deleted, and what the app itself says.
@@ -367,7 +367,7 @@ class _TelegramPage(HTMLParser):
         self._aside = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """As of HTMLParser."""
+        """See `HTMLParser`."""
         given = {name: value or "" for name, value in attrs}
         classes = given.get("class", "").split()
         if tag == "br":
@@ -390,14 +390,14 @@ class _TelegramPage(HTMLParser):
                 self.messages[-1].setdefault("date", given.get("title", ""))
 
     def handle_endtag(self, tag: str) -> None:
-        """As of HTMLParser."""
+        """See `HTMLParser`."""
         if tag == "div" and self._open:
             self._open.pop()
         elif tag == "span" and self._aside:
             self._aside -= 1
 
     def handle_data(self, data: str) -> None:
-        """As of HTMLParser."""
+        """See `HTMLParser`."""
         here = self._open[-1] if self._open else ""
         if here not in ("text", "from_name") or self._aside:
             return

@@ -36,7 +36,7 @@ EXPECTED = (
 
 
 class Statement(NamedTuple):
-    """Something that a file remembers by itself, and nobody is quoted with it: an entry, or a note of a day.
+    """A statement in a file without a speaker: an entry, or a note of a day.
 
     Attributes:
         text: What it says; of an entry, as it is to stand in the book.
@@ -88,7 +88,7 @@ def objects(value: Any) -> list[Mapping[str, Any]]:
 
 
 def several(count: int, one: str, many: str = "") -> str:
-    """`1 line`, `2 lines`, `2 memories`."""
+    """Return `1 line`, `2 lines`, `2 memories`."""
     return f"{count} {one}" if count == 1 else f"{count} {many or one + 's'}"
 
 
@@ -307,7 +307,7 @@ class Unfinished(ValueError):
 
 
 class Items:
-    """Iterates over the texts of the items; what stands in them is not looked at, so that a broken one can be skipped.
+    """Iterates over the texts of an array's items without parsing them, so that a broken one can be skipped.
 
     Args:
         name: Of the file, for messages.

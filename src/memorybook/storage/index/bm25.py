@@ -321,7 +321,7 @@ class _Arrays:
 
     @property
     def _many(self) -> bool:
-        """Whether going over every passage that there may be takes less time than over those that have a score."""
+        """True if going over every passage that there may be takes less time than over those that have a score."""
         return 2 * sum(map(len, self._scored)) > len(self._scores)
 
     def _all(self) -> Any:

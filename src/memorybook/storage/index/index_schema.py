@@ -1,6 +1,6 @@
-"""The tables of `index.sqlite`, how a passage stands in a row, and how a file that is no good is got rid of.
+"""The tables of `index.sqlite`, conversion of passages to rows, and disposal of unusable files.
 
-There are no migrations: all of it is derived, so a file of another version is thrown away and made anew.
+There are no migrations: everything is derived, so a file of another version is deleted and rebuilt.
 """
 
 from __future__ import annotations

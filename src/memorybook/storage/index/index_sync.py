@@ -504,7 +504,7 @@ class Difference(NamedTuple):
 
     @property
     def nothing(self) -> bool:
-        """Whether they agree."""
+        """True if they agree."""
         return not self.changed and not self.removed and self.turns[0] == self.turns[1]
 
     def is_more(self, than: float, transcripts: Transcripts) -> bool:

@@ -167,7 +167,7 @@ class SqliteIndex:
 
     @property
     def _absent(self) -> bool:
-        """Whether there is no file; searching an empty book must not make one."""
+        """True if there is no file; searching an empty book must not make one."""
         return self._opened is None and schema.inode(self._path) is None
 
     def _open(self) -> Connection:

@@ -76,7 +76,7 @@ class Block(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return sum(rows for rows, _ in self.runs)
 
 

@@ -1,7 +1,7 @@
-"""Phrases that name days, English and Chinese: what is said, whichever day it is said on.
+"""Parse phrases that name days, in English and Chinese, independently of the day they are said on.
 
-The phrases of the `table` are found; neighbours are made one (去年 + 5月, "two weeks ago" + "on Monday"), then the two
-ends of a range.
+The phrases of the `table` are found; then neighbours are combined (去年 + 5月, "two weeks ago" + "on Monday"), and the
+two ends of ranges.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     import re
 
 SHORT = 24
-"""Characters of a text that is about the time with which it begins: "March budget"."""
+"""Most characters of a text that is about the time it begins with: "March budget"."""
 
 
 class When(NamedTuple):
-    """What a phrase says of days, where it stands, and how sure it is; what it leaves open is None.
+    """The days of a phrase, its span, and its certainty; None for what it leaves open.
 
     Fields in the plural count from the day on which it is said: `weeks=-1` is last week.
     """
