@@ -151,6 +151,12 @@ ALTER LOGIN sa WITH PASSWORD = N'{simple}'; ¦ mon mot de passe c'est {simple} �
 tu contraseña nueva será {simple} ¦ clave: {password} ¦ {simple} es mi contraseña ¦ {simple} est mon mot de passe
 パスワードを {simple} に変更しました ¦ {simple} がパスワードです ¦ 비밀번호를 {simple} 로 바꿨어요
 {simple} 이 내 비밀번호야 ¦ {simple} — мой пароль ¦ поменял пароль на {simple} ¦ ПИН-код {digits4}
+WiFi 家里：net / {simple} ¦ wifi 办公室：Guest5 / {password} ¦ Wi-Fi at home: HomeNet / {simple}
+WLAN (guest): HomeNet / {password} ¦ the wifi in the cabin is Cabin5 / {simple} ¦ 无线 二楼：TP-LINK_5G / {simple}
+热点 手机：Mate60 / {simple} ¦ 无线网（客厅）：heFeng | {password} ¦ wifi, upstairs: net5 / {simple}
+IDENTIFIED WITH caching_sha2_password BY '{simple}' ¦ app: identified with mysql_native_password by "{password}"
+用户 app IDENTIFIED WITH sha256_password BY '{simple}' ¦ …, IDENTIFIED WITH ed25519 AS '{t32}'
+密码改了：identified with 'mysql_native_password' by '{simple}' ¦ identified  with plaintext_password by {password}
 转账到 {iban}，谢谢 ¦ {citizen}，这是她的身份证号
 my card is {cards} ¦ You'll want my card for the call-out: {cards} ¦ 退款要卡号是吧，{cards} ¦ {cards}
 visa {card}, 09/29 ¦ 银行卡 {card} ¦ login for the archive: theodora / {password}. please remember it
@@ -182,6 +188,9 @@ Step 2 is the password reset page ¦ OAuth2 is the password grant's successor ¦
 Room 4711 is the one, and the password is on the door ¦ Version 2.4.1 is our token format
 hunter is my password-cracking lab ¦ Fido2 is a password replacement ¦ 第 2 步是密码重置 ¦ 2024 年是密码学的好年份
 方案 B2 是密钥管理方案 ¦ 用 OAuth2 当登录方式，不再用密码 ¦ wifi: 2.4 GHz / 5 GHz ¦ wifi / bluetooth work again
+the wifi in the cabin: 2.4 GHz / unlimited ¦ 无线 二楼：802.11n / 802.11ac ¦ wifi at home: slow / unreliable
+a bird identified with binoculars by 'Smith' ¦ he identified with them by and large ¦ wifi 家里：网速慢 / 经常断线
+用户通过 LDAP 认证，identified with a badge by security ¦ WLAN (guest): off / disabled
 无线：802.11ac / 802.11ax ¦ ssid: guest / no password ¦ the culprit was identified by 'Smith' in 2019
 CREATE USER app IDENTIFIED BY '<password>' ¦ GB29 ABCD is the locker, DE12 3456 7890 1234 5678 90 no account
 order DE89370400440532013001 shipped ¦ 订单号 110101199003077470，手机 13800138000
@@ -311,7 +320,15 @@ DRESSES: dict[str, Callable[[list[str]], str]] = {
 def test_a_private_key_goes_in_any_dress(kind: str, dress: Callable[[list[str]], str], around: tuple[str, str]) -> None:
     body = body_of(kind)
     whole = pem(kind, body)
-    forms = [whole, whole[:-1], whole[: len(body) // 2], *([body] if kind != "ENCRYPTED " else [])]
+    tail = whole[max(2, len(body) // 2) :]
+    forms = [
+        whole,
+        whole[:-1],
+        whole[: len(body) // 2],
+        tail,
+        [tail[0][30:], *tail[1:]],
+        *([body] if kind != "ENCRYPTED " else []),
+    ]
     for lines in forms:
         before, after = around
         clean = redact(f"{before}\n\n{dress(lines)}\n\n{after}").text

@@ -71,7 +71,8 @@ Block = tuple[int, int, str]
 _LARGE = 1_000  # characters of base64 that no secret but a private key has
 _RUN = re.compile(r"[A-Za-z0-9+/]{40,}")
 _LINE = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{16,}={0,2}")
-_KEY_LINE = re.compile(r"(?=[A-Za-z+/]*[0-9])(?=[A-Z0-9+/]*[a-z])(?=[a-z0-9+/]*[A-Z])[A-Za-z0-9+/]{32,}={0,2}")
+_MIXED_LINE = re.compile(r"(?=[A-Za-z+/]*[0-9])(?=[A-Z0-9+/]*[a-z])(?=[a-z0-9+/]*[A-Z])[A-Za-z0-9+/]{16,}={0,2}")
+_KEY_LINE = re.compile(_MIXED_LINE.pattern.replace("16", "32"))
 _BEGIN = re.compile(r"-{4,5} ?BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)? ?-{4,5}|Private-Lines: ?[0-9]{1,4}")
 _END = re.compile(r"-{4,5} ?END [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)? ?-{4,5}|Private-MAC: ?[0-9a-f]{16,}")
 _LONGEST = 20_000  # characters from the begin of a key to its end …
@@ -110,6 +111,12 @@ def blocks(text: str, secret_in: Callable[[str], str]) -> Iterator[Block]:
 
 def _keys(text: str) -> Iterator[Block]:
     """Yield private keys: those that say so, and lines that are one without saying so."""
+    at = 0
+    for tail in _END.finditer(text):
+        start = _start_of(text, at, tail.start())
+        if start < tail.start() and not _BEGIN.search(text, at, tail.start()):  # the head is missing
+            yield start, tail.end(), "private-key"
+        at = tail.end()
     for begin in _BEGIN.finditer(text):
         line = _KEY_LINE.search(text, begin.end(), begin.end() + _SOON)
         if line:
@@ -119,6 +126,20 @@ def _keys(text: str) -> Iterator[Block]:
     for run in _RUN.finditer(text):
         if _is_key(_decoded(run[0][:80])):
             yield run.start(), _end_of(text, run), "private-key"
+
+
+def _start_of(text: str, begin: int, end: int) -> int:
+    """Return where the lines begin that end before a place: all as wide, but for the first and the last one."""
+    start, widths = end, list[int]()
+    for line in reversed([*_LINE.finditer(text, max(begin, end - _LONGEST), end)]):
+        width = line.end() - line.start()
+        if start - line.end() > _DRESS or (len(widths) > 1 and width > widths[-1]):
+            break
+        if len(widths) > 1 and width < widths[-1]:
+            return line.start() if _MIXED_LINE.match(line[0]) else start
+        start = line.start()
+        widths.append(width)
+    return start
 
 
 def _end_of(text: str, line: re.Match[str]) -> int:

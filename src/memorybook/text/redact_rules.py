@@ -162,7 +162,8 @@ SHORT_RULES: tuple[Rule, ...] = (
     Rule(
         "password",
         ("identified",),
-        r"(?i:create|alter|grant|set)\s(?:[^;]{0,200}?\s)?(?i:identified\s+(?:with\s+\S{1,60}\s+)?(?:by|as)\s+(?:password\s+)?)"
+        r"(?i:(?:(?:create|alter|grant|set)\s(?:[^;]{0,200}?\s)?identified|identified(?=\s+with\s+[\"'`]?[a-z]*[_0-9]))"
+        r"\s+(?:with\s+\S{1,60}\s+)?(?:by|as)\s+(?:password\s+)?)"
         r"[\"']?(?P<secret>[^\s\"';<]{3,100})",
         "value",
     ),
@@ -452,7 +453,8 @@ _SEED = lazily(
 )
 _HAN_SEED = lazily(r"(?i)助记词[^\n]{0,12}?(?P<secret>[一-鿿](?:[\s、,]{1,2}[一-鿿]){11,23})")
 _NETWORK = lazily(
-    r"(?i)(?:wi-?fi|wlan|ssid|无线(?:网络?)?|热点)(?![a-z])(?:\s?名称?)?(?:\sis)?\s{0,2}[:：=是为]?\s{0,2}[\"'`“]?"
+    r"(?i)(?:wi-?fi|wlan|ssid|无线(?:网络?)?|热点)(?![a-z])(?:(?:\s?名称?)?(?:\sis)?\s{0,2}[:：=是为]?"
+    r"|[^/|:：=\n]{1,24}?(?:[:：=是为]|\sis\s))\s{0,2}[\"'`“]?"  # whose it is, or where
     r"[^\s/|,，:：][^\n/|,，:：]{0,31}[\"'`”]?\s{0,2}(?P<mark>[/|,，])\s{0,2}[\"'`“]?(?P<secret>[!#-&(-:=?-_a-~]{8,63})"
 )
 _WHOSE = r"(?:my|our|the|his|her|their|your|its|an?|mon|ma|notre|le|la|mi|el|nuestr[ao]|мой|наш|[\w-]+['’]s)"
