@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 import memorybook
@@ -42,6 +44,13 @@ def files(root: str | Path, pattern: str = "*") -> dict[str, bytes]:
     """Every file of a book by its path."""
     base = Path(root)
     return {str(path.relative_to(base)): path.read_bytes() for path in sorted(base.rglob(pattern)) if path.is_file()}
+
+
+def summary_vectors(path: str | Path, table: str = "sessions") -> list[Any]:
+    """Embedder, size and vector of each summary of sessions or chats in a database of transcripts, None for none."""
+    columns = "summary_embedding_model, summary_embedding_dimensions, summary_embedding"
+    with closing(apsw.Connection(str(path))) as db:  # sqlite3 of Python would drop the locks of this process
+        return [row if row[2] else None for row in db.execute(f"SELECT {columns} FROM {table} ORDER BY id")]
 
 
 def entry(id: str, text: str = "", **fields: Any) -> Entry:

@@ -15,12 +15,11 @@ from typing import Any
 import pytest
 
 import memorybook
-from books import CONFIG, Reopen, files
+from books import CONFIG, Reopen, files, summary_vectors
 from memorybook.errors import InvalidInput, LLMFailed
 from memorybook.memory import Memory
 from memorybook.model import Put
 from memorybook.search.tool_results import CLOSE, OPEN
-from memorybook.storage.transcripts import SqliteTranscripts
 from memorybook.testing import FailingEmbedder, HashEmbedder, ScriptedLLM
 
 ENGLISH = [
@@ -621,10 +620,8 @@ def test_an_embedder_that_is_down_costs_an_import_only_the_vector(tmp_path: Path
     with memorybook.open(str(tmp_path / "b"), embedder=FailingEmbedder()) as memory:
         assert memory.import_file(str(chat)).new_turns == 1
         session = memory.book.transcripts.session("s")
-        transcripts = memory.book.transcripts
-        assert isinstance(transcripts, SqliteTranscripts)
-        assert transcripts.summary_embedding(session.uuid) is None
         assert session.summary
+        assert summary_vectors(tmp_path / "b" / ".memorybook" / "transcripts.sqlite") == [None]
 
 
 @pytest.mark.parametrize(

@@ -75,9 +75,15 @@ def test_manifests_point_to_what_is_there_and_agree() -> None:
     assert {(each["name"], each["version"]) for each in [*manifests, claude]} == {("memorybook", version)}
 
 
+def command_of(host: str, name: str) -> str:
+    """The command line for an event in a plugin, which knows no paths; it never fails."""
+    ingest = " --ingest" if event.KINDS[name] in event.INGEST else ""
+    return f"memorybook-hook {name} --host {host}{ingest} || exit 0"
+
+
 @pytest.mark.parametrize("host", HOOKED)
 def test_hooks_of_a_plugin_are_those_that_would_be_installed(host: str) -> None:
-    hooks = hosts.hooks_of(host, partial(hosts.plugin_command, host))
+    hooks = hosts.hooks_of(host, partial(command_of, host))
     assert read(f"plugins/{host}/hooks/hooks.json") == {"hooks": hooks}
     check({"hooks": hosts.hooks_of(host, lambda name: hosts.hook_command(host, name, "/b"))}, f"{host} hooks")
     for [group] in hooks.values():

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import pytest
 
 import memorybook
-from books import CONFIG, NOW
+from books import CONFIG, NOW, summary_vectors
 from memorybook.config.settings import Config
 from memorybook.memory import Memory
 from memorybook.model import Session, Turn
@@ -52,6 +52,10 @@ def summary(memory: Memory, session: str = "s1") -> str:
     return memory.book.transcripts.session(session).summary
 
 
+def vectors(memory: Memory, table: str) -> list[Any]:
+    return summary_vectors(f"{memory.root}/.memorybook/transcripts.sqlite", table)
+
+
 def told(text: str, title: str = "A move") -> dict[str, str]:
     return {"title": title, "summary": text}
 
@@ -64,10 +68,10 @@ def test_a_chat_and_its_session_get_summaries_and_vectors(opened: Open) -> None:
     assert transcripts.chat_summaries("s1") == {"t0": f"User: {MOVE}"}
     assert summary(memory) == f"User: {MOVE}"
     assert transcripts.session("s1").title == "We are moving to Leipzig in May because of the new job at…"
-    embedding = transcripts.summary_embedding("s1")  # type: ignore[attr-defined]
-    assert embedding == transcripts.summary_embedding("s1", turn_id="t1")  # type: ignore[attr-defined]
-    assert (embedding.model, len(embedding.vector)) == (HashEmbedder().name, 4 * embedding.dimensions)
-    assert transcripts.summary_embedding("s1", turn_id="t2") is None  # type: ignore[attr-defined]
+    [told_of_session], chats = vectors(memory, "sessions"), vectors(memory, "chats")
+    assert chats == [told_of_session, None]
+    model, dimensions, vector = told_of_session
+    assert (model, len(vector)) == (HashEmbedder().name, 4 * dimensions)
 
 
 def test_what_is_told_is_not_told_again(opened: Open) -> None:
@@ -110,7 +114,7 @@ def test_what_is_forgotten_takes_the_summaries_along_that_told_of_it(opened: Ope
     memory.book.transcripts.remove("s1", ["t0"])
     session = memory.book.transcripts.session("s1")
     assert (session.summary, session.title) == ("", "")
-    assert memory.book.transcripts.summary_embedding("s1") is None  # type: ignore[attr-defined]
+    assert vectors(memory, "sessions") == [None]
     refresh(memory.context, "s1")
     assert summary(memory) == f"用户：{HARBOUR}"
 

@@ -17,6 +17,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from books import summary_vectors
 from conformance.transcripts import START, TranscriptsConformance, ids, session, turn
 from memorybook.errors import InvalidInput, NotFound, Unavailable
 from memorybook.model import Session, Turn
@@ -70,7 +71,7 @@ def test_reading_never_creates_the_file(transcripts: SqliteTranscripts, path: st
     transcripts.remove("s1")
     transcripts.chat_summaries("s1")
     with pytest.raises(NotFound):
-        transcripts.summary_embedding("s1")
+        transcripts.told("s1")
     assert not os.path.exists(os.path.dirname(path))
 
 
@@ -189,14 +190,14 @@ def test_a_file_that_was_taken_away_is_made_anew(transcripts: SqliteTranscripts,
     other.close()
 
 
-def test_the_vector_of_a_summary_comes_back(transcripts: SqliteTranscripts) -> None:
+def test_the_vector_of_a_summary_is_stored(transcripts: SqliteTranscripts, path: str) -> None:
     transcripts.append(session(), [turn("a"), turn("b", "assistant")])
-    assert transcripts.summary_embedding("s1") is None
+    assert summary_vectors(path) == [None]
     transcripts.set_summary_embedding("s1", "static/x", b"\x00\x01\x02\x03" * 3, 3)
-    assert transcripts.summary_embedding("s1") == ("static/x", 3, b"\x00\x01\x02\x03" * 3)
-    assert transcripts.summary_embedding("s1", turn_id="a") is None
+    assert summary_vectors(path) == [("static/x", 3, b"\x00\x01\x02\x03" * 3)]
+    assert summary_vectors(path, "chats") == [None]
     transcripts.set_summary_embedding("s1", "static/y", b"\x00" * 4, 1, turn_id="b")
-    assert transcripts.summary_embedding("s1", turn_id="a") == ("static/y", 1, b"\x00" * 4)
+    assert summary_vectors(path, "chats") == [("static/y", 1, b"\x00" * 4)]
 
 
 @pytest.mark.parametrize(("vector", "dimensions"), [(b"\x00" * 4, 2), (b"", 0), (b"\x00" * 5, 1)])
@@ -208,22 +209,22 @@ def test_a_vector_of_the_wrong_length_is_refused(
         transcripts.set_summary_embedding("s1", "m", vector, dimensions)
 
 
-def test_a_new_summary_drops_the_vector_of_the_old_one(transcripts: SqliteTranscripts) -> None:
+def test_a_new_summary_drops_the_vector_of_the_old_one(transcripts: SqliteTranscripts, path: str) -> None:
     transcripts.append(session(), [turn("a")])
     transcripts.set_summary_embedding("s1", "m", b"\x00" * 4, 1)
     transcripts.update(session(title="new title"))
-    assert transcripts.summary_embedding("s1") is not None
+    assert summary_vectors(path) != [None]
     transcripts.update(session(title="new title", summary="new"))
-    assert transcripts.summary_embedding("s1") is None
+    assert summary_vectors(path) == [None]
 
 
-def test_a_chat_can_have_a_summary(transcripts: SqliteTranscripts) -> None:
+def test_a_chat_can_have_a_summary(transcripts: SqliteTranscripts, path: str) -> None:
     transcripts.append(session(), [turn("a"), turn("b", "assistant"), turn("c"), turn("d")])
     transcripts.set_summary_embedding("s1", "m", b"\x00" * 4, 1, turn_id="a")
     transcripts.set_chat_summary("s1", "b", "about a")
     transcripts.set_chat_summary("s1", "c", "关于 c")
     assert transcripts.chat_summaries("s1") == {"a": "about a", "c": "关于 c"}
-    assert transcripts.summary_embedding("s1", turn_id="a") is None
+    assert not any(summary_vectors(path, "chats"))
     transcripts.remove("s1", ["b"])
     assert transcripts.chat_summaries("s1") == {"c": "关于 c"}
 
@@ -235,7 +236,7 @@ def test_a_summary_of_nothing_is_not_found(transcripts: SqliteTranscripts) -> No
     with pytest.raises(NotFound, match="'a'"):
         transcripts.set_chat_summary("s1", "a", "x")
     with pytest.raises(NotFound, match="s2"):
-        transcripts.summary_embedding("s2")
+        transcripts.set_summary_embedding("s2", "m", b"\x00" * 4, 1)
 
 
 def test_threads_may_share_it(transcripts: SqliteTranscripts) -> None:

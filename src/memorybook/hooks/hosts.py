@@ -255,12 +255,6 @@ def hook_command(name: str, event: str, book: str | None, *, ingest: bool = True
     return shlex.join(words)
 
 
-def plugin_command(name: str, event: str) -> str:
-    """Return the command line for an event in a plugin, which knows no paths; it never fails."""
-    ingest = " --ingest" if KINDS[event] in INGEST else ""
-    return f"memorybook-hook {event} --host {name}{ingest} || exit 0"
-
-
 def hooks_of(name: str, command: Callable[[str], str]) -> dict[str, list[dict[str, Any]]]:
     """Return the host's hooks by event; `command` returns the command line for one."""
     host = host_of(name, HOOKED)

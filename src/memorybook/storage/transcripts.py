@@ -415,13 +415,6 @@ class SqliteTranscripts(Tables):
         sessions, turns = rows[0] if rows else (0, 0)
         return {"sessions": sessions, "turns": turns}
 
-    def summary_embedding(self, session: str, *, turn_id: str | None = None) -> SummaryEmbedding | None:
-        """Return the vector of a session's summary, or of the chat's that holds `turn_id`, if any. Raises NotFound."""
-        with reading(self._of(session)) as db:
-            table, number = summarized(db, _known(db, session), session, turn_id)
-            [row] = db.execute(f"SELECT {EMBEDDING} FROM {table} WHERE id=?", (number,))
-            return as_embedding(*row)
-
     def told(self, session: str) -> SummaryState:
         """Return how far the summaries of a session (uuid) reach; constant cost. Raises NotFound."""
         from memorybook.formats.document import SummaryState
