@@ -18,7 +18,7 @@ from memorybook.book.transaction import MEMORY
 from memorybook.entries.read import known, turns_of
 from memorybook.entries.review import line
 from memorybook.errors import Conflict, InvalidInput, MemoryBookError, MissingDocument, NotFound, Unavailable
-from memorybook.forget.tombstones import remembered
+from memorybook.forget.tombstones import not_forgotten
 from memorybook.formats import memory_md
 from memorybook.formats.document import IGNORED, gitignore_of
 from memorybook.formats.memory_md import without_header
@@ -300,7 +300,7 @@ def _loss_undone(context: Context, *, dry_run: bool) -> Undone:
     for _, text, left in lost:
         now = merge_text(left, text, now if left.strip() else without_header(now))
     was = set(before.split("\n"))
-    kept = remembered(context, now.split("\n"))
+    kept = not_forgotten(context, now.split("\n"))
     now = "\n".join(line for line in now.split("\n") if line in was or kept(line))
     exact = now == lost[-1].text
     operation: Operation | None = None

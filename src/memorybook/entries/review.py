@@ -19,8 +19,8 @@ from memorybook.book.book import Group
 from memorybook.book.transaction import Result, statement
 from memorybook.entries.match import Proposed
 from memorybook.errors import Conflict, InvalidInput, NotFound, Unavailable
-from memorybook.forget.cutting import repeat_marks
-from memorybook.forget.tombstones import phrases, tombstones_of, turn_key, unlabelled
+from memorybook.forget.cutting import repeat_digests
+from memorybook.forget.tombstones import summary_sentences, tombstones_of, turn_key, without_label
 from memorybook.formats import changes_json, session_md
 from memorybook.model import (
     Add,
@@ -533,7 +533,7 @@ def _page_told(path: str, before: str, after: str) -> Iterator[str]:
     was, says = (
         dict.fromkeys(
             (
-                *phrases(page.summary),
+                *summary_sentences(page.summary),
                 *(f"decided: {each}" for each in page.decisions),
                 *(f"open: {each}" for each in page.open_questions),
             )
@@ -581,7 +581,7 @@ def says_forgotten(book: Book, proposal: Proposal) -> bool:
         if isinstance(value, list | tuple):
             yield from (text for each in value for text in texts(each))
 
-    marks = {mark for text in texts(proposal.changes) for mark in repeat_marks(text)}
+    marks = {mark for text in texts(proposal.changes) for mark in repeat_digests(text)}
     return _forgotten_since(book, tuple(marks), proposal.time)
 
 
@@ -651,6 +651,6 @@ def _says_and_rests_on(change: Change, session: str) -> Iterator[str]:
         yield from (turn_key(session, turn) for turn in re.findall(r"\bturn:(\S+)", change.reason))
     elif isinstance(change, Put) and change.path.startswith("sessions/"):
         page = session_md.parse(change.text)
-        said = (*phrases(page.summary), *page.decisions, *page.open_questions)
-        yield from (digest(form) for text in said for form in (text, unlabelled(text)))
+        said = (*summary_sentences(page.summary), *page.decisions, *page.open_questions)
+        yield from (digest(form) for text in said for form in (text, without_label(text)))
         yield from (turn_key(page.session, turn) for turn in page.turn_ids)

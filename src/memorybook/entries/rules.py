@@ -43,7 +43,7 @@ from memorybook.entries.replaces import (
     swapped_in,
 )
 from memorybook.forget.order_patterns import PRIVATE
-from memorybook.forget.order_text import ASKED, asked_to_forget, leaves_out, named, parted, pointed
+from memorybook.forget.order_text import ASKED, asked_to_forget, leaves_out, order_topic, resolve_reference, split_order
 from memorybook.model import Session, Trust, Turn
 from memorybook.text.days.readers import due
 from memorybook.text.screen import screen
@@ -178,7 +178,7 @@ def _says_what(found: Iterable[_Found], turn: Turn) -> bool:
     orders = [
         one.text
         for one in found
-        if isinstance(one, ForgetRequest) and (one.said_in == turn.id or (not one.said and named(one.text)))
+        if isinstance(one, ForgetRequest) and (one.said_in == turn.id or (not one.said and order_topic(one.text)))
     ]
     said = [one.text for one in sentences(turn.text) if compiled(PRIVATE).search(one.text.replace("’", "'"))]
     return bool(said) and all(any(one in text or text in one for text in orders) for one in said)
@@ -295,7 +295,7 @@ class _Reading:
 
     def _obey(self, sentence: Sentence, text: str, cue: Cue) -> None:
         """Take an order to forget or to remember, of a sentence that may hold both."""
-        parts = parted(text) if cue.kind == "forget" else (text,)
+        parts = split_order(text) if cue.kind == "forget" else (text,)
         for part in parts if len(parts) > 1 else (text,):
             one = find(part, talk="agent", dated=False) if len(parts) > 1 else cue
             if one is None:
@@ -303,7 +303,7 @@ class _Reading:
             if one.kind == "forget":
                 request = ForgetRequest(text=part, turn_id=self._context.turn.id)
                 start, end = sentence.start, sentence.end
-                self._new.append(pointed(request, self._said[:start], self._said[end:], self._context.before))
+                self._new.append(resolve_reference(request, self._said[:start], self._said[end:], self._context.before))
             elif one.kind == "explicit":
                 self._remember(sentence, part, one.content)
             elif self._is_own(sentence):

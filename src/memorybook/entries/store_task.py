@@ -41,7 +41,7 @@ from memorybook.entries.read_reply import (
 from memorybook.entries.review import propose_or_apply
 from memorybook.entries.rules import by_rules, entities_of
 from memorybook.errors import Conflict, InvalidInput, LLMFailed, NotFound
-from memorybook.forget.tombstones import remembered, unnamed
+from memorybook.forget.tombstones import discard_unquoted, not_forgotten
 from memorybook.model import CATEGORIES, TRUST_ORDER, Add, Category, Change, Discarded, Trust, Turn
 from memorybook.results import Known, to_json
 from memorybook.sessions.dialogue import middle_out
@@ -222,7 +222,7 @@ def _submitted(
     entries = {entry.id: entry for entry in context.book.entries()}
     talk = Talk(context.book.now(), session, heard=heard(context, session) if session else ())
     ledger = Ledger(entries, talk, context.config.conflicts)
-    kept = remembered(context, [one.content for one in candidates])
+    kept = not_forgotten(context, [one.content for one in candidates])
     fresh = (replace(one, turn_ids=()) for one in candidates if kept(one.content))  # a task has no turns to name
     match(ledger, fresh, Near(context, entries), Alike(context))
 
@@ -231,7 +231,7 @@ def _submitted(
             return change
         return replace(change, entry=replace(change.entry, metadata={**about, **change.entry.metadata}))
 
-    forgotten = [unnamed(one.content) for one in candidates if not kept(one.content)]
+    forgotten = [discard_unquoted(one.content) for one in candidates if not kept(one.content)]
     discarded = (*stored.discarded, *forgotten, *ledger.discarded)
     submitted = propose_or_apply(
         context,

@@ -30,7 +30,7 @@ from memorybook.exchange.peer_folders import (
     source_of,
 )
 from memorybook.forget.incoming import texts_without_forgotten
-from memorybook.forget.tombstones import FORGOTTEN, remembered, sifted, unlabelled, without_forgotten
+from memorybook.forget.tombstones import FORGOTTEN, filter_summary, not_forgotten, without_forgotten, without_label
 from memorybook.formats import memory_md, session_md
 from memorybook.formats.entry_block import made_ids
 from memorybook.model import Add, Change, Discarded, Drop, Entry, Put, Session, SessionSummary, Update
@@ -73,7 +73,7 @@ def texts_still_told(context: Context, texts: Mapping[str, str]) -> dict[str, st
 
 def without_instructions(summary: SessionSummary) -> SessionSummary:
     """Return the summary without the sentences, items and names that try to instruct their reader."""
-    calm = sifted(summary, lambda text: screen(text) is None and screen(unlabelled(text)) is None)
+    calm = filter_summary(summary, lambda text: screen(text) is None and screen(without_label(text)) is None)
     return replace(_unless_same(summary, calm), name="" if screen(summary.name) else summary.name)
 
 
@@ -586,7 +586,7 @@ class Plan:
         theirs = list(own_entries(self._context, memory_md.parse(file.text, modified=modified).entries, group))
         fitted = [fit_entry(self._context, told.node, entry) for entry in theirs]
         texts = [*(entry.text for entry in theirs), *(fit.text for fit, _, _ in fitted if fit is not None)]
-        kept = remembered(self._context, texts)
+        kept = not_forgotten(self._context, texts)
         for entry, (fit, reason, redacted) in zip(theirs, fitted, strict=True):
             if fit is None or not kept(fit.text) or not kept(entry.text):
                 told.left_out.append((entry.id, reason or FORGOTTEN))

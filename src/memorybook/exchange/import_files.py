@@ -23,7 +23,7 @@ from memorybook.exchange import export, importers
 from memorybook.exchange.collect import fit_session, texts_still_told, without_instructions
 from memorybook.exchange.importers import CountingFile, Page, Source, Statement, archive_errors, sources
 from memorybook.exchange.importers.records import several
-from memorybook.forget.tombstones import FORGOTTEN, remembered, turn_key, unnamed
+from memorybook.forget.tombstones import FORGOTTEN, discard_unquoted, not_forgotten, turn_key
 from memorybook.formats import memory_md, session_md
 from memorybook.formats.messages_json import CAME_IN, ImportedSession
 from memorybook.formats.sessions_json import Exported
@@ -320,7 +320,7 @@ class _Import:
         context, mask, scope = self._context, Mask(self._context), f"import:{format}"
         skipped: list[tuple[str, str]] = []
         wishes = list(_wishes(context, found, mask, mask.text(name), skipped))
-        kept = remembered(context, [wish.text for wish in wishes])
+        kept = not_forgotten(context, [wish.text for wish in wishes])
         gone = [wish for wish in wishes if not kept(wish.text)]
         staying = [wish for wish in wishes if kept(wish.text)]
         known = self._known(staying, scope)
@@ -329,7 +329,7 @@ class _Import:
             outcomes = [self.draft.do(wish.change) for wish in new]
         elif new:
             left = [Discarded(text=text, reason=reason) for text, reason in skipped]
-            left += [unnamed(wish.text) for wish in gone]
+            left += [discard_unquoted(wish.text) for wish in gone]
             changes = [wish.change for wish in new]
             result = context.book.apply(changes, actor=context.actor, door=BY_IMPORT, kind="import", discarded=left)
             operation, keys = result.operation.id if result.operation else "", [wish.key for wish in new]

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook.entries.cues import without_lead
 from memorybook.forget.finder import ALONE, SAME, written_lines
-from memorybook.forget.tombstones import sifted, turn_key, unlabelled
+from memorybook.forget.tombstones import filter_summary, turn_key, without_label
 from memorybook.forget.units import (
     Found,
     TurnKey,
-    begun,
     is_about,
-    runs,
+    merge_spans,
+    repair_end,
+    repair_start,
     sentences_in,
     statement_key,
-    tidied,
     units,
     values_of,
     whole_words,
@@ -41,7 +41,7 @@ LONG = 12
 """Least `weight` of a text that is looked for inside of others."""
 
 
-class Cut(NamedTuple):
+class CutPlan(NamedTuple):
     """A plan to remove statements.
 
     Attributes:
@@ -57,7 +57,7 @@ class Cut(NamedTuple):
     turns: Mapping[TurnKey, str] = {}
 
 
-class Teller:
+class StatementMatcher:
     """Tests whether a derived text says one of these statements, and removes what does.
 
     Args:
@@ -76,7 +76,7 @@ class Teller:
 
     def __call__(self, text: str) -> bool:
         """Return whether the text says one of the statements."""
-        plain = normalise(unlabelled(text).strip().rstrip('…"'))
+        plain = normalise(without_label(text).strip().rstrip('…"'))
         if plain in self._plain or normalise(text) in self._plain:
             return True
         if any(form in plain for form in self._long):
@@ -94,13 +94,13 @@ class Teller:
         shared = self._values & whole_words(tokens(text)) if self._values else frozenset[str]()
         return bool(shared) and (is_about(text, shared) or any(len(words & each) > len(shared) for each in self._words))
 
-    def left(self, text: str) -> str:
+    def strip(self, text: str) -> str:
         """Return the text without the clauses that say one; unchanged if none does."""
         if not text.strip():
             return text
-        body = unlabelled(text)
+        body = without_label(text)
         if body != text and body.strip():
-            left = self.left(body)
+            left = self.strip(body)
             return text if left == body else f"{text[: -len(body)]}{left}" if left.strip() else ""
         spans, parts = [], units(text)
         for number in dict.fromkeys(unit.sentence for unit in parts):
@@ -111,25 +111,25 @@ class Teller:
             spans += [(unit.start, unit.end) for unit in cut]
         return without_spans(text, spans)
 
-    def left_in(self, value: Any) -> Any:
-        """Return a JSON value with `left` applied to every string in it, JSON inside of strings included."""
+    def strip_json(self, value: Any) -> Any:
+        """Return a JSON value with `strip` applied to every string in it, JSON inside of strings included."""
         if isinstance(value, str):
-            return self._left_in_text(value)
+            return self._strip_text(value)
         if isinstance(value, Mapping):
-            return {name: self.left_in(each) for name, each in value.items()}
+            return {name: self.strip_json(each) for name, each in value.items()}
         if isinstance(value, list | tuple):
-            return type(value)(map(self.left_in, value))
+            return type(value)(map(self.strip_json, value))
         return value
 
-    def _left_in_text(self, text: str) -> str:
+    def _strip_text(self, text: str) -> str:
         if text[:1] in ("{", "["):
             try:
                 inner = json.loads(text)
             except ValueError:
-                return self.left(text)
-            left = self.left_in(inner)
+                return self.strip(text)
+            left = self.strip_json(inner)
             return text if left == inner else json.dumps(left, ensure_ascii=False)
-        return self.left(text)
+        return self.strip(text)
 
 
 def forms_of(text: str) -> Iterator[str]:
@@ -137,23 +137,23 @@ def forms_of(text: str) -> Iterator[str]:
     for form in dict.fromkeys((text, without_lead(text))):
         plain = form.strip()
         if plain:
-            yield from (plain, tidied(plain), title_of(plain).rstrip("…"), cut_at_sentence(plain, SENTENCE_LENGTH))
+            yield from (plain, repair_end(plain), title_of(plain).rstrip("…"), cut_at_sentence(plain, SENTENCE_LENGTH))
 
 
-def marks_of(texts: Iterable[str]) -> Iterator[str]:
+def statement_digests(texts: Iterable[str]) -> Iterator[str]:
     """Yield the digests that recognise these statements in new input."""
     for text in texts:
         if content_size(text) >= 3 or values_of(text):
             yield from map(digest, forms_of(text))
-            yield from marks(text)
+            yield from sentence_digests(text)
 
 
-def place_mark(text: str, first: int, last: int) -> str:
+def clause_digest(text: str, first: int, last: int) -> str:
     """Return the digest of clauses `first` to `last` of a text, which recognises even very short ones."""
     return text_digest(f"cut {first} {last} {normalise(text)}")
 
 
-def echo_marks(words: Iterable[str], values: Collection[str], *, alone: bool = False) -> Iterator[str]:
+def pair_digests(words: Iterable[str], values: Collection[str], *, alone: bool = False) -> Iterator[str]:
     """Yield digests of word pairs with a value or Han word in each, which recognise a statement in other words.
 
     A word is paired with itself if it is the only one, or with `alone`.
@@ -167,24 +167,24 @@ def echo_marks(words: Iterable[str], values: Collection[str], *, alone: bool = F
             yield text_digest(f"pair {one} {other}")
 
 
-def repeat_marks(text: str) -> Iterator[str]:
+def repeat_digests(text: str) -> Iterator[str]:
     """Yield every digest that may recognise a forgotten statement in this text, whole and by clause, in any words."""
-    yield from marks(text)
+    yield from sentence_digests(text)
     for unit in units(text):
         words = words_of(unit.text)
-        yield from (*marks(unit.text), *echo_marks(words, words, alone=True))
+        yield from (*sentence_digests(unit.text), *pair_digests(words, words, alone=True))
 
 
 MOST_PAIRED = 40
 """Most words of a statement that are paired."""
 
 
-def _places(found: Found) -> Iterator[str]:
+def _clause_digests(found: Found) -> Iterator[str]:
     for key, spans in found.cuts.items():
         text = found.turns[key].text
         numbers = [number for number, unit in enumerate(units(text)) if any(a <= unit.start < b for a, b in spans)]
         for number in numbers:
-            yield place_mark(text, number, number)
+            yield clause_digest(text, number, number)
 
 
 def _echoes(found: Found) -> Iterator[str]:
@@ -192,12 +192,12 @@ def _echoes(found: Found) -> Iterator[str]:
         text = " ".join(found.turns[key].text[start:end] for start, end in spans)
         values = values_of(text) | (found.values & words_of(text))
         known = (words_of(text) & found.rare) | values
-        yield from echo_marks(known, values & (found.rare | found.values)) if len(known) > 1 else ()
+        yield from pair_digests(known, values & (found.rare | found.values)) if len(known) > 1 else ()
     named = found.named & found.rare
-    yield from echo_marks(named, named)
+    yield from pair_digests(named, named)
 
 
-def marks(text: str) -> Iterator[str]:
+def sentence_digests(text: str) -> Iterator[str]:
     """Yield the digests of a cut sentence; other than those of statements, they apply to turns, too."""
     plain = re.sub(r"^\s*(?:[-*+•]|\d+[.)])\s+", "", text)
     yield from (text_digest(f"said {normalise(form)}") for form in dict.fromkeys(forms_of(plain)))
@@ -205,14 +205,14 @@ def marks(text: str) -> Iterator[str]:
         yield text_digest(key)
 
 
-def cut(
+def plan_cut(
     context: Context,
     found: Found,
     *,
     reason: str,
     masked: Mapping[TurnKey, str] | None = None,
     without: Collection[str] = (),
-) -> Cut:
+) -> CutPlan:
     """Plan the changes that remove what was found and what mentions it: pages, summaries, titles, a person's lines.
 
     Args:
@@ -222,11 +222,11 @@ def cut(
         masked: New texts of turns that only mention it, such as the order.
         without: Pages to skip, since they are removed or rewritten anyway.
     """
-    texts = statements_of(found)
-    tells = Teller(texts, found.values, found.rare)
+    texts = removed_statements(found)
+    tells = StatementMatcher(texts, found.values, found.rare)
     edited = {key: without_spans(found.turns[key].text, spans) for key, spans in found.cuts.items()}
     changes: list[Change] = [
-        Update(id=entry.id, fields=_stays(entry, found.left[entry.id]), reason=reason)
+        Update(id=entry.id, fields=_reduced_fields(entry, found.left[entry.id]), reason=reason)
         if entry.id in found.left
         else Remove(id=entry.id, reason=reason)
         for entry in found.entries
@@ -239,46 +239,46 @@ def cut(
     gone = {key for key, text in edited.items() if not text}
     changes += (page for page in _pages(context, tells, gone) if page.path not in without)
     changes += _turns(context, found, edited, tells, reason)
-    bury = {*marks_of(texts), *_places(found), *_echoes(found), *(turn_key(*key) for key in gone)}
-    return Cut(tuple(changes), frozenset(bury), tuple(said_in(found)), edited)
+    bury = {*statement_digests(texts), *_clause_digests(found), *_echoes(found), *(turn_key(*key) for key in gone)}
+    return CutPlan(tuple(changes), frozenset(bury), tuple(removed_texts(found)), edited)
 
 
-def _stays(entry: Entry, text: str) -> dict[str, Any]:
+def _reduced_fields(entry: Entry, text: str) -> dict[str, Any]:
     """Return the fields of an entry cut down to `text`: entities that it mentions, and tags not of the removed part."""
     gone, plain = entry.text.lower(), text.lower()
     tags = tuple(tag for tag in entry.tags if tag.lower() in plain or tag.lower() not in gone)
     return {"text": text, "entities": tuple(name for name in entry.entities if name.lower() in plain), "tags": tags}
 
 
-def of_turns(turns: Iterable[Turn]) -> Found:
+def found_in_turns(turns: Iterable[Turn]) -> Found:
     """Return whole turns as a `Found`."""
     whole = {(turn.session, turn.id): turn for turn in turns}
     cuts = {key: ((0, len(turn.text)),) for key, turn in whole.items()}
     return Found((), (), cuts, whole, tuple(turn.text for turn in whole.values()))
 
 
-def said_in(found: Found) -> list[str]:
+def removed_texts(found: Found) -> list[str]:
     """Return each removed statement once: entries, notes, and the cut pieces of turns."""
     said = [*found.told]
-    known = Teller(found.told)
+    known = StatementMatcher(found.told)
     for key, spans in found.cuts.items():
-        pieces = [found.turns[key].text[start:end].strip() for start, end in runs(spans)]
+        pieces = [found.turns[key].text[start:end].strip() for start, end in merge_spans(spans)]
         said += [piece for piece in pieces if not known(piece)]
     return list({normalise(text): text for text in reversed(said) if text.strip()}.values())[::-1]
 
 
-def statements_of(found: Found) -> list[str]:
+def removed_statements(found: Found) -> list[str]:
     """Return the removed texts: clauses, runs of clauses, and the sentences in these, without duplicates."""
     texts = list(found.texts)
     for key, spans in found.cuts.items():
         text = found.turns[key].text
-        for start, end in runs(spans):
+        for start, end in merge_spans(spans):
             texts += [text[start:end].strip(), *sentences_in(text[start:end])]
     return list(dict.fromkeys(filter(str.strip, texts)))
 
 
 def _turns(
-    context: Context, found: Found, texts: Mapping[tuple[str, str], str], tells: Teller, reason: str
+    context: Context, found: Found, texts: Mapping[tuple[str, str], str], tells: StatementMatcher, reason: str
 ) -> Iterator[Change]:
     """Yield the edits and removals of turns, with the new titles and summaries of sessions."""
     transcripts = context.book.transcripts
@@ -288,15 +288,15 @@ def _turns(
         turn = found.turns.get((uuid, id)) or next(iter(transcripts.find(id, uuid)), None)
         if turn is None:
             continue
-        calls, metadata = tells.left_in(turn.tool_calls), tells.left_in(dict(turn.metadata))
+        calls, metadata = tells.strip_json(turn.tool_calls), tells.strip_json(dict(turn.metadata))
         if not text and not calls:
             removed.setdefault(uuid, []).append(id)
         else:
             edits.setdefault(uuid, {})[id] = replace(turn, text=text, tool_calls=calls, metadata=metadata)
     for session in transcripts.sessions(turn_ids=False):
-        title, summary = tells.left(session.title), _by_line(session.summary, tells)
+        title, summary = tells.strip(session.title), _by_line(session.summary, tells)
         if session.title and not title:
-            title = title_of(unlabelled(next(filter(str.strip, summary.split("\n")), "")))
+            title = title_of(without_label(next(filter(str.strip, summary.split("\n")), "")))
         told = (title, summary) != (session.title, session.summary)
         turns = edits.get(session.uuid, {})
         if told or turns:
@@ -313,7 +313,7 @@ def _turns(
         yield RemoveTurns(session=uuid, turn_ids=tuple(ids), reason=reason)
 
 
-def _pages(context: Context, tells: Teller, gone: Collection[TurnKey]) -> Iterator[Put]:
+def _pages(context: Context, tells: StatementMatcher, gone: Collection[TurnKey]) -> Iterator[Put]:
     """Yield the session pages that change; a page that a person edited keeps every other byte."""
     documents = context.book.documents
     for path in sorted(info.path for info in documents.list() if info.path.startswith("sessions/")):
@@ -321,10 +321,10 @@ def _pages(context: Context, tells: Teller, gone: Collection[TurnKey]) -> Iterat
         page = page_at(context, path)
         if page.ours:
             before = session_md.parse(standing)
-            left = sifted(replace(before, summary=_by_line(before.summary, tells)), _not(tells))
+            left = filter_summary(replace(before, summary=_by_line(before.summary, tells)), _not(tells))
             ids = tuple(id for id in before.turn_ids if (before.session, id) not in gone)
             turns = max(0, before.turns - sum(session == before.session for session, _ in gone))
-            left = replace(left, title=tells.left(left.title), turn_ids=ids, turns=turns)
+            left = replace(left, title=tells.strip(left.title), turn_ids=ids, turns=turns)
             text = standing if left == before else session_md.render(left, language=context.config.language)
         else:
             text = _by_line(standing, tells)
@@ -332,29 +332,29 @@ def _pages(context: Context, tells: Teller, gone: Collection[TurnKey]) -> Iterat
             yield Put(path=path, text=text, reason=page.reason, made_from=standing)
 
 
-def _not(tells: Teller) -> Callable[[str], bool]:
+def _not(tells: StatementMatcher) -> Callable[[str], bool]:
     return lambda text: not tells(text)
 
 
-def _by_line(text: str, tells: Teller) -> str:
+def _by_line(text: str, tells: StatementMatcher) -> str:
     lines = []
     for line in text.split("\n"):
-        left = tells.left(line)
+        left = tells.strip(line)
         if left == line or left.strip(" -#*"):
             lines.append(left)
     return "\n".join(lines)
 
 
-def _lines(context: Context, tells: Teller, reason: str) -> Iterator[Drop]:
+def _lines(context: Context, tells: StatementMatcher, reason: str) -> Iterator[Drop]:
     """Yield the cuts of lines in notes, in a person's text, and in HISTORY.md."""
     lines = list(written_lines(context))
     if any(info.path == "HISTORY.md" for info in context.book.documents.list()):
         history = context.book.documents.read("HISTORY.md").text.split("\n")
         lines += [("HISTORY.md", line.removesuffix("\r"), line.strip()) for line in history if line.strip()]
     for path, line, text in lines:
-        left = tells.left(text)
+        left = tells.strip(text)
         if left != text:
-            yield Drop(path=path, line=line, left=line.replace(text, begun(left)) if left else "", reason=reason)
+            yield Drop(path=path, line=line, left=line.replace(text, repair_start(left)) if left else "", reason=reason)
 
 
 def weight(text: str) -> int:

@@ -10,31 +10,31 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from memorybook.forget.tombstones import unlabelled
+from memorybook.forget.tombstones import without_label
 from memorybook.forget.units import (
     USER,
     Found,
     Place,
     Topic,
     TurnKey,
-    begun,
+    continues,
     corrects,
     counts_another,
-    figures_once,
+    depends_on,
     first_person,
-    goes_on,
-    hangs_on,
     is_about,
+    is_about_user,
     is_id,
     is_machine,
     is_of_another,
-    is_own,
     is_word,
-    points_back,
+    merge_found,
+    refers_back,
+    repair_start,
     sentences_in,
     starts_with_pronoun,
-    together,
     turn_ids,
+    unique_figures,
     units,
     values_of,
     whole_words,
@@ -135,7 +135,7 @@ class Finder:
         self.turns += [turn for turn in turns if (turn.session, turn.id) not in known]
         self.turns = [turn for turn in self.turns if (turn.session, turn.id) not in self._left]
         self._place = {(turn.session, turn.id): place for place, turn in enumerate(self.turns)}
-        self._said = [list(_units(place, turn)) for place, turn in enumerate(self.turns)]
+        self._said = [list(_clauses_of_turn(place, turn)) for place, turn in enumerate(self.turns)]
         self._df: dict[str, int] = {}
         for words in self._all_words():
             for word in words:
@@ -173,8 +173,8 @@ class Finder:
         found = self._about(topic)
         if not entries:
             return found
-        parted = [_of_entry(entry, _parted(entry.text, topic)) for entry in entries]
-        return together([found, self.saying([entry.text for entry, _ in parted], entries=parted)])
+        parted = [_reduced_entry(entry, _split_by_topic(entry.text, topic)) for entry in entries]
+        return merge_found([found, self.saying([entry.text for entry, _ in parted], entries=parted)])
 
     def nearest(self, topic: Topic) -> tuple[Found, list[str]]:
         """Return (found, suggestions): the statement that search ranks clearly first for a topic that no words match.
@@ -240,9 +240,9 @@ class Finder:
                 return 0.0
             return sum(weights[word] for word in held | (wanted & names & speaker))
 
-        entries = [(score(*_by_whom(entry.text)), entry) for entry in self.entries]
+        entries = [(score(*_split_label(entry.text)), entry) for entry in self.entries]
         lines = [(score(words_of(each[2])), each) for each in self.notes]
-        said = [(score(*_whole(parts)), parts) for turn in self._said for parts in _by_sentence(turn)]
+        said = [(score(*_sentence_words(parts)), parts) for turn in self._said for parts in _by_sentence(turn)]
         told = [(score(words_of(each[1])), each) for each in self.pages]
         best = max([each[0] for each in (*entries, *lines, *said)], default=0.0)
         best = best if best >= TOPIC * total else max([each[0] for each in told], default=0.0)
@@ -250,12 +250,12 @@ class Finder:
             return self._all([], [], [one for turn in of_whom for one in turn])
         least = max(NEAR_BEST * best, TOPIC * total)
         sentences = [parts for found, parts in said if found >= least and not _only_asks(parts, wanted)]
-        hits = [one for parts in sentences for one in _holding(parts, topic)]
+        hits = [one for parts in sentences for one in _matching_clauses(parts, topic)]
         asking = [parts for found, parts in said if found >= least and _only_asks(parts, wanted)]
         hits += [one for parts in asking for one in self._answers(parts)]
         meant_all = self._all(
-            [_of_entry(entry, _parted(entry.text, topic)) for found, entry in entries if found >= least],
-            [_of_line(line, _parted(line[2], topic)) for found, line in lines if found >= least],
+            [_reduced_entry(entry, _split_by_topic(entry.text, topic)) for found, entry in entries if found >= least],
+            [_reduced_line(line, _split_by_topic(line[2], topic)) for found, line in lines if found >= least],
             [*hits, *(one for turn in of_whom for one in turn)],
             going_on=True,
             pages=[each for found, each in told if found >= least],
@@ -270,7 +270,7 @@ class Finder:
         for place in self._near(asked[0].place, 1):
             if (self.turns[place].role, self.turns[place].speaker) != (who.role, who.speaker):
                 for parts in _by_sentence(self._said[place]):
-                    if goes_on(parts[0].text) and beside.isdisjoint(_whole(parts)[0]):
+                    if continues(parts[0].text) and beside.isdisjoint(_sentence_words(parts)[0]):
                         yield from parts
 
     def _weight(self, word: str) -> float:
@@ -295,7 +295,7 @@ class Finder:
         people = {self.turns[at].speaker for entry, _ in entries for at in self._sources(entry)}
         ids = {entry.id for entry, _ in entries}
         given = set(lines)
-        says = _saying(texts)
+        says = _statement_test(texts)
         hits = [
             one
             for place, turn in enumerate(self._said)
@@ -306,13 +306,13 @@ class Finder:
             [
                 *entries,
                 *(
-                    _of_entry(entry, _apart(entry.text, says))
+                    _reduced_entry(entry, _split_sentences(entry.text, says))
                     for entry in self.entries
                     if entry.id not in ids and says(entry.text)
                 ),
             ],
             [
-                (each, "") if each[1] in given else _of_line(each, _apart(each[2], says))
+                (each, "") if each[1] in given else _reduced_line(each, _split_sentences(each[2], says))
                 for each in self.notes
                 if each[1] in given or any(map(says, (each[2], *sentences_in(each[2]))))
             ],
@@ -327,7 +327,7 @@ class Finder:
             for text in texts:
                 wanted = words_of(text)
                 sentence = " ".join(one.text for one in parts)
-                if (_says(whole, wanted) and not is_of_another(sentence, wanted)) or (
+                if (_states(whole, wanted) and not is_of_another(sentence, wanted)) or (
                     normalise(sentence) == normalise(text)
                 ):
                     most = max(len(one.words & wanted) for one in parts)
@@ -372,7 +372,7 @@ class Finder:
             if each.id not in left and (each.id in ids or (each.source or "").partition(" ")[0] not in touched):
                 continue
             was = left.pop(each.id, each.text)
-            stays = _without(was, gone)
+            stays = _remove_clauses(was, gone)
             if each.id not in ids and stays == was:
                 continue
             entries += [] if each.id in ids else [each]
@@ -430,7 +430,7 @@ class Finder:
         """Yield other clauses of the hits' sentences, or of the closest sentence, with wanted words the hits lack."""
         numbers = {one.sentence for one in hits}
         if not hits:
-            shared = [(len(_whole(parts)[0] & wanted), parts[0].sentence) for parts in _by_sentence(turn)]
+            shared = [(len(_sentence_words(parts)[0] & wanted), parts[0].sentence) for parts in _by_sentence(turn)]
             numbers = {sentence for many, sentence in sorted(shared, reverse=True)[:1] if many > 1}
         said = frozenset[str]().union(*(one.words for one in hits))
         for one in turn:
@@ -450,7 +450,7 @@ class Finder:
         label = len(one.words) <= LABEL and not values_of(one.text)
         for more in turn[one.number + 1 :]:
             said_of_it = label and more.sentence == one.sentence
-            if more.sentence > one.sentence + 1 or is_machine(more.text) or not (said_of_it or goes_on(more.text)):
+            if more.sentence > one.sentence + 1 or is_machine(more.text) or not (said_of_it or continues(more.text)):
                 return
             yield more
         who = self.turns[one.place]
@@ -494,7 +494,7 @@ class Finder:
         if not turn or not corrects(self.turns[place].text, one.words):
             return
         for more in turn:
-            if more.sentence > turn[0].sentence and not (goes_on(more.text) or one.words & more.words):
+            if more.sentence > turn[0].sentence and not (continues(more.text) or one.words & more.words):
                 return
             yield more
 
@@ -574,8 +574,8 @@ class Finder:
                 return True
         for at in range(max(0, place - REPLIES), place) if reply else ():
             same = at in cut and self.turns[at].session == self.turns[place].session
-            words = figures_once(one.words)
-            if same and len(words) >= 2 and len(words & figures_once(cut[at])) >= SAME * len(words):
+            words = unique_figures(one.words)
+            if same and len(words) >= 2 and len(words & unique_figures(cut[at])) >= SAME * len(words):
                 return True
         return False
 
@@ -585,7 +585,7 @@ class Finder:
         by_turn: dict[int, frozenset[str]] = {}
         for (place, _), one in cut.items():
             by_turn[place] = by_turn.get(place, frozenset()) | one.words
-        says = _saying([one.text for one in cut.values()])
+        says = _statement_test([one.text for one in cut.values()])
 
         def made(text: str, source: str) -> bool:
             words, rests_on = words_of(text), turn_ids(source)
@@ -604,34 +604,34 @@ class Finder:
         return made
 
 
-def _without(text: str, gone: Sequence[frozenset[str]]) -> str:
+def _remove_clauses(text: str, gone: Sequence[frozenset[str]]) -> str:
     """Return a text without the clauses whose words are all removed; "" if nothing meaningful is left."""
     spans = [
         (unit.start, unit.end)
         for unit in units(text)
         if (words := words_of(unit.text)) and any(words <= each for each in gone)
     ]
-    stays = begun(without_spans(text, spans)) if spans else text
+    stays = repair_start(without_spans(text, spans)) if spans else text
     return stays if says_something(stays) else ""
 
 
-def _by_whom(text: str) -> tuple[frozenset[str], frozenset[str]]:
+def _split_label(text: str) -> tuple[frozenset[str], frozenset[str]]:
     """Return the words of a statement without its speaker label, and the words of the label."""
-    body = unlabelled(text)
+    body = without_label(text)
     return words_of(body), words_of(text[: len(text) - len(body)])
 
 
-def _of_entry(entry: Entry, parted: tuple[str, str]) -> tuple[Entry, str]:
+def _reduced_entry(entry: Entry, parted: tuple[str, str]) -> tuple[Entry, str]:
     """Return the entry cut down to the removed text `parted[0]`, and the text that stays."""
     return replace(entry, text=parted[0]), parted[1]
 
 
-def _of_line(line: Line, parted: tuple[str, str]) -> tuple[Line, str]:
+def _reduced_line(line: Line, parted: tuple[str, str]) -> tuple[Line, str]:
     """Return the line with the removed text `parted[0]` alone, and the line that stays, or ""."""
     return (line[0], line[1], parted[0]), line[1].replace(line[2], parted[1]) if parted[1] else ""
 
 
-def _apart(text: str, says: Callable[[str], bool]) -> tuple[str, str]:
+def _split_sentences(text: str, says: Callable[[str], bool]) -> tuple[str, str]:
     said = sentences_in(text)
     gone = [sentence for sentence in said if says(sentence)]
     stays = text
@@ -640,7 +640,7 @@ def _apart(text: str, says: Callable[[str], bool]) -> tuple[str, str]:
     return (" ".join(gone), stays) if gone and says_something(stays) else (text, "")
 
 
-def _parted(text: str, topic: Topic) -> tuple[str, str]:
+def _split_by_topic(text: str, topic: Topic) -> tuple[str, str]:
     """Split a text into its clauses about a topic and the rest; (text, "") if it says nothing else."""
     said = units(text)
     they = re.search(r"(?i)\bthe user\b", text) is not None
@@ -649,19 +649,19 @@ def _parted(text: str, topic: Topic) -> tuple[str, str]:
         for n, unit in enumerate(said)
     ]
     wanted = topic.words - topic.names or topic.words
-    if not wanted.isdisjoint(words_of(text[: -len(unlabelled(text)) or None])):
+    if not wanted.isdisjoint(words_of(text[: -len(without_label(text)) or None])):
         return text, ""  # who is meant says all of it
     most = max((len(one.words & wanted) for one in parts), default=0)
     going: set[int] = set()
     for sentence in _by_sentence(parts) if most else ():
-        if len(_whole(sentence)[0] & wanted) >= most:
-            going.update(one.number for one in _holding(sentence, topic))
+        if len(_sentence_words(sentence)[0] & wanted) >= most:
+            going.update(one.number for one in _matching_clauses(sentence, topic))
     for before, one in pairwise(parts):
-        more = goes_on if one.sentence == before.sentence else points_back
+        more = continues if one.sentence == before.sentence else refers_back
         if before.number in going and more(one.text):
             going.add(one.number)
     for before, one in reversed(list(pairwise(parts))):
-        if one.number in going and one.sentence == before.sentence and hangs_on(one.text, before.text):
+        if one.number in going and one.sentence == before.sentence and depends_on(one.text, before.text):
             going.add(before.number)
     touched = {one.sentence for one in parts if one.number in going}
     rest = [one for one in parts if one.number not in going and says_something(one.text)]
@@ -670,12 +670,12 @@ def _parted(text: str, topic: Topic) -> tuple[str, str]:
         return text, ""
     gone = [unit for n, unit in enumerate(said) if n not in held]
     left = without_spans(text, [(unit.start, unit.end) for unit in gone])
-    return " ".join(unit.text for unit in gone), begun(left)
+    return " ".join(unit.text for unit in gone), repair_start(left)
 
 
 def _stands_alone(clause: str) -> bool:
     """Return whether a clause makes sense without its sentence: enough words, or the user's own name."""
-    return content_size(clause) >= ALONE or (is_own(clause) and bool(values_of(clause)))
+    return content_size(clause) >= ALONE or (is_about_user(clause) and bool(values_of(clause)))
 
 
 def _by_sentence(turn: Sequence[_Said]) -> Iterator[list[_Said]]:
@@ -686,34 +686,34 @@ def _by_sentence(turn: Sequence[_Said]) -> Iterator[list[_Said]]:
 def _only_asks(parts: Sequence[_Said], topic: frozenset[str]) -> bool:
     """Return whether a sentence asks about the topic without stating anything."""
     text = " ".join(one.text for one in parts)
-    words = {word for word in _whole(parts)[0] - topic if is_word(word)}
+    words = {word for word in _sentence_words(parts)[0] - topic if is_word(word)}
     return is_question(text) and len(words) < TELLS and not values_of(text)
 
 
-def _whole(parts: Sequence[_Said]) -> tuple[frozenset[str], frozenset[str]]:
+def _sentence_words(parts: Sequence[_Said]) -> tuple[frozenset[str], frozenset[str]]:
     """Return the words of a sentence, and those of its speaker."""
     return frozenset[str]().union(*(one.words for one in parts)), parts[0].speaker
 
 
-def _holding(parts: Sequence[_Said], topic: Topic) -> Iterator[_Said]:
+def _matching_clauses(parts: Sequence[_Said], topic: Topic) -> Iterator[_Said]:
     """Yield the clauses of a sentence that match the topic best, and the clauses their pronouns refer to."""
     held = [number for number, one in enumerate(parts) if any(map(is_word, one.words & topic.words))]
     held = held or [number for number, one in enumerate(parts) if one.words & topic.words - topic.names]
     most = max((len(parts[number].words & topic.words) for number in held), default=0)
     held = [number for number in held if len(parts[number].words & topic.words) >= NEAR_BEST * most]
     for number in held or range(len(parts)):
-        if number and points_back(parts[number].text):
+        if number and refers_back(parts[number].text):
             yield parts[number - 1]
         yield parts[number]
 
 
-def _units(place: int, turn: Turn) -> Iterator[_Said]:
+def _clauses_of_turn(place: int, turn: Turn) -> Iterator[_Said]:
     speaker = words_of(turn.speaker) if turn.speaker else frozenset[str]()
     for number, unit in enumerate(units(turn.text)):
         yield _Said(place, number, unit.text, unit.sentence, words_of(unit.text), speaker)
 
 
-def _says(words: frozenset[str], wanted: frozenset[str]) -> bool:
+def _states(words: frozenset[str], wanted: frozenset[str]) -> bool:
     """Return whether `words` state `wanted`: one contains the other, and enough of `wanted` is shared.
 
     >>> _says(frozenset({"room", "12"}), frozenset({"room", "13"}))
@@ -730,14 +730,14 @@ def _is_part(words: frozenset[str], wanted: frozenset[str], most: int) -> bool:
     return words <= wanted or shared >= max(0.5 * len(words), NEAR_BEST * most)
 
 
-def _saying(texts: Sequence[str]) -> Callable[[str], bool]:
+def _statement_test(texts: Sequence[str]) -> Callable[[str], bool]:
     """Return a test of whether a text says one of these statements, no more and no less."""
     plain = set(map(normalise, texts))
     wanted = [words for text in texts if len(words := words_of(text)) > 1]
 
     def says(text: str) -> bool:
         words = words_of(text)
-        return normalise(text) in plain or any(_says(words, each) and _says(each, words) for each in wanted)
+        return normalise(text) in plain or any(_states(words, each) and _states(each, words) for each in wanted)
 
     return says
 

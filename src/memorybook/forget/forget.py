@@ -12,10 +12,10 @@ from memorybook.entries.read import turn_of
 from memorybook.errors import InvalidInput, MissingDocument, NotFound, Unavailable
 from memorybook.exchange.export import renew
 from memorybook.exchange.peer_folders import pages, session_key
-from memorybook.forget.cutting import cut, of_turns, statements_of
+from memorybook.forget.cutting import found_in_turns, plan_cut, removed_statements
 from memorybook.forget.finder import Finder
 from memorybook.forget.tombstones import tombstones_of, turn_key
-from memorybook.forget.units import Found, Topic, together
+from memorybook.forget.units import Found, Topic, merge_found
 from memorybook.formats import session_md
 from memorybook.formats.messages_json import CAME_IN
 from memorybook.model import Change, Drop, EditTurns, Entry, RemoveTurns, Session, Turn
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from memorybook.context import Context
 
 
-class Meant(NamedTuple):
+class Targets(NamedTuple):
     """What a forget request selects.
 
     Attributes:
@@ -58,8 +58,8 @@ class Meant(NamedTuple):
     @property
     def texts(self) -> set[str]:
         """The texts of everything selected, except whole documents."""
-        said = [entry.text for entry in self.entries] + [_said(path, line) for path, line in self.notes]
-        return {*said, *(turn.text for turn in self.turns), *statements_of(self.found)}
+        said = [entry.text for entry in self.entries] + [_note_text(path, line) for path, line in self.notes]
+        return {*said, *(turn.text for turn in self.turns), *removed_statements(self.found)}
 
 
 MOST = 200
@@ -80,14 +80,14 @@ def forget(
     `source` is a turn (`turn:ID`, `turn:SESSION/ID`), a document of the book, another machine (`node:NAME`), or an
     imported file; it is forgotten together with what was remembered from it.
     """
-    meant = meant_by(context, target=target, query=query, session=session, source=source)
+    meant = select_targets(context, target=target, query=query, session=session, source=source)
     receipt = receipt_of(context, meant, dry_run=dry_run)._replace(remains=_remains(context, meant))
     return receipt if dry_run or not meant else carry_out(context, meant, receipt, kind="forget")
 
 
-def meant_by(
+def select_targets(
     context: Context, *, target: str | None, query: str | None, session: str | None, source: str | None
-) -> Meant:
+) -> Targets:
     """Return what one of these selects. Raises InvalidInput unless exactly one is given, NotFound."""
     if sum(given is not None and given != "" for given in (target, query, session, source)) != 1:
         raise InvalidInput("give an id, a query, a session or a source: exactly one of the four")
@@ -98,7 +98,7 @@ def meant_by(
     return _by_session(context, session) if session else _by_source(context, source or "")
 
 
-def receipt_of(context: Context, meant: Meant, *, dry_run: bool) -> Receipt:
+def receipt_of(context: Context, meant: Targets, *, dry_run: bool) -> Receipt:
     """Return the receipt with the counts of what is selected."""
     turns = {(turn.session, turn.id) for turn in meant.turns} | meant.found.cuts.keys()
     passages = len(meant.entries) + len(meant.notes) + len(turns) + _passages(context, meant.documents)
@@ -116,14 +116,14 @@ def receipt_of(context: Context, meant: Meant, *, dry_run: bool) -> Receipt:
     )
 
 
-def carry_out(context: Context, meant: Meant, receipt: Receipt, *, kind: str) -> Receipt:
+def carry_out(context: Context, meant: Targets, receipt: Receipt, *, kind: str) -> Receipt:
     """Remove what is selected, and what mentions it, in one operation of that kind. Raises Unavailable."""
     book = context.book
     whole = {session.uuid for session in meant.sessions}
     single = {(turn.session, turn.id): turn for turn in meant.turns if turn.session not in whole}
-    found = together([meant.found, of_turns(single.values())])
+    found = merge_found([meant.found, found_in_turns(single.values())])
     found = found._replace(entries=meant.entries, notes=meant.notes)
-    done = cut(context, found, reason="forgotten", without=meant.documents)
+    done = plan_cut(context, found, reason="forgotten", without=meant.documents)
     changes: list[Change] = [*done.changes]
     changes += [Drop(path=path, reason="forgotten") for path in meant.documents]
     changes += [RemoveTurns(session=uuid, reason="forgotten") for uuid in whole if _stored(context, uuid) is not None]
@@ -149,7 +149,7 @@ def carry_out(context: Context, meant: Meant, receipt: Receipt, *, kind: str) ->
     return receipt._replace(tombstones=len(statements), operation=operation)
 
 
-def _session_keys(context: Context, meant: Meant) -> Iterator[str]:
+def _session_keys(context: Context, meant: Targets) -> Iterator[str]:
     """Yield tombstones of the sessions, for other machines' summaries, and of turns that only the journal knows."""
     paths = [path for path in meant.documents if path[:9] == "sessions/"]
     told = [session_md.parse("\n".join(lines_of(context.book, path))) for path in paths]
@@ -160,23 +160,23 @@ def _session_keys(context: Context, meant: Meant) -> Iterator[str]:
             yield from context.book.journal.all_memorized(session)
 
 
-def _said(path: str, line: str) -> str:
+def _note_text(path: str, line: str) -> str:
     note = session_md.parse_line(line, day=session_md.day_of(path))
     return note.text if note else line
 
 
-def _by_id(context: Context, id: str) -> Meant:
+def _by_id(context: Context, id: str) -> Targets:
     entry = next((entry for entry in context.book.entries() if entry.id == id), None)
     if entry is None:
         raise locale.error(NotFound, "problems.no_entry_to_forget", name=repr(id))
-    return _meant(Finder(context, [entry.text]).saying([entry.text], entries=[(entry, "")]))
+    return _targets_from(Finder(context, [entry.text]).saying([entry.text], entries=[(entry, "")]))
 
 
-def _by_query(context: Context, query: str) -> Meant:
+def _by_query(context: Context, query: str) -> Targets:
     """Select every copy of the query if it is a statement of the book, else what is relevant to it."""
     words = words_of(query)
     if _STATEMENT.match(query) and (same := Finder(context, [query]).saying([query])):
-        return _meant(same)
+        return _targets_from(same)
     asked = Query(words, pool=2 * MOST, sources=frozenset({"entry", "note"}))
     hits = context.book.search(asked, limit=MOST, min_score=RELEVANT).hits
     wanted = {hit.passage.entry for hit in hits if hit.passage.entry}
@@ -185,15 +185,15 @@ def _by_query(context: Context, query: str) -> Meant:
     texts = [query, *(hit.passage.text for hit in hits if hit.passage.source == "note")]
     finder = Finder(context, [*texts, *(entry.text for entry in entries)])
     topic = Topic(frozenset(query_words(words)))
-    return _meant(together([finder.about(topic, entries=entries), finder.saying(texts, lines=lines)]))
+    return _targets_from(merge_found([finder.about(topic, entries=entries), finder.saying(texts, lines=lines)]))
 
 
 _STATEMENT = lazily(r"(?i)\s*(?:I\b|the user (?!['’])|我(?![的们])|用户(?!的))")
 """How a query begins that is a statement about the user, not a topic."""
 
 
-def _meant(found: Found) -> Meant:
-    return Meant(found.entries, found.notes, found=found)
+def _targets_from(found: Found) -> Targets:
+    return Targets(found.entries, found.notes, found=found)
 
 
 def _note_lines(context: Context, hits: Iterable[Hit]) -> Iterator[tuple[str, str]]:
@@ -214,7 +214,7 @@ def lines_of(book: Book, path: str) -> list[str]:
     return [line.removesuffix("\r") for line in text.split("\n")]
 
 
-def _by_session(context: Context, name: str) -> Meant:
+def _by_session(context: Context, name: str) -> Targets:
     """Select a session, its entries, its page, and the notes written from it. Raises NotFound.
 
     Its turns are those in the transcripts and those that only the queue keeps until they are memorized.
@@ -228,7 +228,7 @@ def _by_session(context: Context, name: str) -> Meant:
     turns = {turn.id: turn for turn in (*(waiting.turns if waiting else ()), *book.transcripts.turns(session.uuid))}
     told = [page.path for page in pages(book) if page.summary.session in (session.uuid, name)]
     paths = dict.fromkeys((last_page(context, session).path, session_md.summary_path(session), *told))
-    meant = Meant(
+    meant = Targets(
         tuple(entry for entry in book.entries() if entry.session in (session.uuid, name)),
         _notes_of(context, {session.uuid, name}),
         (found,) if found else (),
@@ -260,7 +260,7 @@ def _notes_of(context: Context, sessions: Set[str | None], reason: str = "") -> 
     return tuple((path, line) for path, line in written if line in lines_of(context.book, path))
 
 
-def _by_source(context: Context, source: str) -> Meant:
+def _by_source(context: Context, source: str) -> Targets:
     """Select a turn, a document, another machine or an imported file, with what was remembered from it."""
     source = text_of(source, "source")
     if source.startswith("turn:"):
@@ -269,22 +269,22 @@ def _by_source(context: Context, source: str) -> Meant:
     name = os.path.basename(source.removeprefix("import:"))
     sessions = [each for each in book.transcripts.sessions() if each.source in (source, f"import:{name}")]
     found = [_by_session(context, session.uuid) for session in sessions]
-    found += [_by_turn(context, f"{turn.session}/{turn.id}") for turn in _later(context, f"import:{name}")]
-    found.append(Meant(notes=_notes_of(context, {None}, f"imported from {name}")))
+    found += [_by_turn(context, f"{turn.session}/{turn.id}") for turn in _later_turns(context, f"import:{name}")]
+    found.append(Targets(notes=_notes_of(context, {None}, f"imported from {name}")))
     entries = [
         entry for entry in book.entries() if (entry.source or "").partition("#")[0] in (source, f"import:{name}")
     ]
     if source.startswith("node:"):
         told = [page.path for page in pages(book) if page.node == source.removeprefix("node:")]
-        found.append(Meant(documents=tuple(told)))
+        found.append(Targets(documents=tuple(told)))
     if lines_of(context.book, source) and not is_page(source):
-        found.append(Meant(documents=(source,)))
+        found.append(Targets(documents=(source,)))
     if not any(found) and not entries:
         raise locale.error(NotFound, "problems.nothing_from", source=repr(source))
-    return together_meant([Meant(tuple(entries)), *found])
+    return merge_targets([Targets(tuple(entries)), *found])
 
 
-def _later(context: Context, source: str) -> Iterator[Turn]:
+def _later_turns(context: Context, source: str) -> Iterator[Turn]:
     """Yield the turns that a file added to sessions of earlier imports."""
     transcripts = context.book.transcripts
     for session in transcripts.sessions(turn_ids=False):
@@ -292,15 +292,15 @@ def _later(context: Context, source: str) -> Iterator[Turn]:
             yield from (turn for turn in transcripts.each_turn(session.uuid) if turn.metadata.get(CAME_IN) == source)
 
 
-def _by_turn(context: Context, name: str) -> Meant:
+def _by_turn(context: Context, name: str) -> Targets:
     book = context.book
     turn = turn_of(book, name)
     entries = tuple(e for e in book.entries() if e.source == f"turn:{turn.id}" and e.session in (None, turn.session))
     written = _notes_of(context, {turn.session}, f"said in turn:{turn.id}")
-    return Meant(entries, written, (), (turn,))
+    return Targets(entries, written, (), (turn,))
 
 
-def together_meant(parts: Iterable[Meant]) -> Meant:
+def merge_targets(parts: Iterable[Targets]) -> Targets:
     """Merge several selections into one without duplicates."""
     parts = list(parts)
     entries: dict[str, Entry] = {}
@@ -315,8 +315,8 @@ def together_meant(parts: Iterable[Meant]) -> Meant:
         turns |= {(turn.session, turn.id): turn for turn in part.turns}
         documents |= dict.fromkeys(part.documents)
     left = tuple(note for note in written if note[0] not in documents)
-    found = together(part.found for part in parts)
-    return Meant(
+    found = merge_found(part.found for part in parts)
+    return Targets(
         tuple(entries.values()), left, tuple(sessions.values()), tuple(turns.values()), tuple(documents), found
     )
 
@@ -340,7 +340,7 @@ def replaced_by(context: Context, ids: Collection[str]) -> tuple[str, ...]:
     return tuple(entry.text for entry in context.book.entries() if entry.superseded_by in gone and entry.id not in ids)
 
 
-def _remains(context: Context, meant: Meant) -> tuple[str, ...]:
+def _remains(context: Context, meant: Targets) -> tuple[str, ...]:
     """Return where copies remain, so that nobody takes forgetting for erasure."""
     kept = [
         f"what else it says stays: {text.strip()} ({place if isinstance(place, str) else place[0]})"

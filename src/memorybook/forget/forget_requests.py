@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook.entries.cues import find
 from memorybook.entries.match import Proposed
-from memorybook.forget.cutting import cut
+from memorybook.forget.cutting import plan_cut
 from memorybook.forget.finder import Finder
 from memorybook.forget.order_text import (
     asked_to_forget,
+    is_unresolved,
     leaves_out,
     names_a_matter,
     names_everything,
-    parted,
-    points_back,
+    split_order,
 )
-from memorybook.forget.tombstones import sifted
-from memorybook.forget.units import Found, TurnKey, queries, sentences_in, together, topic_of, words_of
+from memorybook.forget.tombstones import filter_summary
+from memorybook.forget.units import Found, TurnKey, merge_found, queries_for, sentences_in, topic_of, words_of
 from memorybook.model import Change, Discarded, Entry, SessionSummary, Turn
 from memorybook.text.sentences import sentences
 from memorybook.text.tokens import PLACEHOLDERS, is_chinese
@@ -76,7 +76,7 @@ UNNAMED = "asks to forget, and says not what: see `memorybook forget`"
 NOT_FOUND = "asks to forget: nothing was found under these words"
 
 
-def asked(
+def resolve_all(
     context: Context,
     requests: Iterable[ForgetRequest],
     turns: Sequence[Turn],
@@ -97,15 +97,15 @@ def asked(
         if not obeyed or turn is None:
             orders = orders.then(_not_obeyed(request, sought=False))
             continue
-        found, near = _found(context, request, turn, entries.values(), turns)
+        found, near = _resolve(context, request, turn, entries.values(), turns)
         if found:
             meant.append((request, turn, found))
         else:
             orders = orders.then(_not_obeyed(request, sought=True)._replace(near=tuple(near)))
-    return _carried_out(context, meant, page).then(orders) if meant else orders
+    return _carry_out(context, meant, page).then(orders) if meant else orders
 
 
-def _found(
+def _resolve(
     context: Context, request: ForgetRequest, turn: Turn, entries: Iterable[Entry], turns: Sequence[Turn]
 ) -> tuple[Found, Sequence[str]]:
     """Return what a request means, and, if nothing is found, suggestions of what it may mean.
@@ -124,7 +124,7 @@ def _found(
     topic = topic_of(_with_reasons(request, turn))
     if not topic.words and not request.ids:
         return Found(), ()
-    finder = Finder(context, queries(topic), entries=entries, without=[own], turns=turns)
+    finder = Finder(context, queries_for(topic), entries=entries, without=[own], turns=turns)
     named = [entry for entry in finder.entries if entry.id in request.ids]
     found = finder.about(topic, entries=named)
     return (found, ()) if found else finder.nearest(topic)
@@ -145,18 +145,18 @@ def _with_reasons(request: ForgetRequest, turn: Turn) -> str:
     return request.text
 
 
-def _carried_out(context: Context, meant: Sequence[tuple[ForgetRequest, Turn, Found]], page: str) -> Orders:
+def _carry_out(context: Context, meant: Sequence[tuple[ForgetRequest, Turn, Found]], page: str) -> Orders:
     """Cut everything that the requests mean at once, and mask the orders; propose the requests that are not plain."""
     orders = Orders()
     plain = [each for each in meant if _is_plain(context, *each)]
     for request, turn, found in (each for each in meant if each not in plain):
-        wait = cut(context, found, reason=_reason(request), masked=_masked([(request, turn)]), without=[page])
-        orders = orders.then(Orders(proposed=(Proposed("forget", wait.changes, _why(context, request)),)))
+        wait = plan_cut(context, found, reason=_reason(request), masked=_mask_orders([(request, turn)]), without=[page])
+        orders = orders.then(Orders(proposed=(Proposed("forget", wait.changes, _proposal_reason(context, request)),)))
     if not plain:
         return orders
-    found = together(each[2] for each in plain)
-    masked = _masked([each[:2] for each in plain])
-    done = cut(context, found, reason=_reason(plain[0][0]), masked=masked, without=[page])
+    found = merge_found(each[2] for each in plain)
+    masked = _mask_orders([each[:2] for each in plain])
+    done = plan_cut(context, found, reason=_reason(plain[0][0]), masked=masked, without=[page])
     gone = tuple(entry.id for entry in found.entries)
     alone = [request for request, _, _ in plain if not request.said and leaves_out(request.text)]
     said = tuple(text for text in done.said if not any(text in request.text for request in alone))
@@ -177,7 +177,7 @@ def _reason(request: ForgetRequest) -> str:
     return f"asked to be forgotten turn:{request.turn_id}"
 
 
-def _masked(orders: Iterable[tuple[ForgetRequest, Turn]]) -> dict[TurnKey, str]:
+def _mask_orders(orders: Iterable[tuple[ForgetRequest, Turn]]) -> dict[TurnKey, str]:
     """Return new texts for the turns of orders, with the words that name what is gone masked."""
     texts: dict[TurnKey, str] = {}
     for request, turn in orders:
@@ -200,10 +200,10 @@ def _asks_to_forget(text: str) -> bool:
 
 def _only_asks_to_forget(text: str) -> bool:
     """Return whether a text is nothing but orders to forget, and so says nothing of what is meant."""
-    return all(_is_cue(part, "forget") for said in sentences(text) for part in parted(said.text))
+    return all(_is_cue(part, "forget") for said in sentences(text) for part in split_order(said.text))
 
 
-def said_before(turn: Turn, turns: Sequence[Turn]) -> Turn | None:
+def last_statement(turn: Turn, turns: Sequence[Turn]) -> Turn | None:
     """Return the last earlier turn in which a user said something other than orders to forget, or None."""
     ids = [one.id for one in turns]
     earlier = turns[: ids.index(turn.id)] if turn.id in ids else turns
@@ -221,7 +221,7 @@ def asked_to_remember(one: Candidate, turns: Iterable[Turn], now: datetime | Non
         time = turn.time or now
         if turn.id in one.turn_ids and turn.role in ("user", "") and time is not None:
             quoted = (said for said in sentences(turn.text) if one.quote in turn.text[said.start : said.end])
-            parts = (part for said in quoted for part in parted(said.text))
+            parts = (part for said in quoted for part in split_order(said.text))
             times += [time for part in parts if one.quote and _is_cue(part, "explicit")]
     return max(times, default=None)
 
@@ -236,22 +236,22 @@ def _not_obeyed(request: ForgetRequest, *, sought: bool) -> Orders:
         reason = LEFT_OUT
     elif names_everything(request.text):
         reason = EVERYTHING
-    elif points_back(request):
+    elif is_unresolved(request):
         reason = UNNAMED
     else:
         reason = NOT_FOUND if sought else NOT_OBEYED
     return Orders(discarded=(Discarded(text=request.text, reason=reason),))
 
 
-def _why(context: Context, request: ForgetRequest) -> str:
+def _proposal_reason(context: Context, request: ForgetRequest) -> str:
     """Return the reason for a proposal; it quotes the order only if transcripts are kept."""
     return f"asked to be forgotten: {request.text}" if context.config.transcripts.enabled else "asked to be forgotten"
 
 
-def unasked(summary: SessionSummary, requests: Iterable[ForgetRequest]) -> SessionSummary:
+def without_requested(summary: SessionSummary, requests: Iterable[ForgetRequest]) -> SessionSummary:
     """Return the summary without the sentences that somebody asked to forget."""
     requests = tuple(requests)
     if not requests:
         return summary
 
-    return sifted(summary, lambda text: not any(asked_to_forget(text, request) for request in requests))
+    return filter_summary(summary, lambda text: not any(asked_to_forget(text, request) for request in requests))

@@ -17,7 +17,7 @@ ASKED = "asked to be forgotten"
 """Reason for discarding what a user asked to forget, or not to keep."""
 
 
-def parted(text: str) -> tuple[str, ...]:
+def split_order(text: str) -> tuple[str, ...]:
     """Split a sentence between an order to forget and what else it says; a tuple of one if there is no such joint.
 
     What is not surely separate stays with the order, so that nothing unwanted is kept: an order that names nothing of
@@ -50,9 +50,9 @@ def _apart(before: str, piece: str, kind: str, rest: str, ordered: bool) -> bool
     if kind == "forget" and compiled(_ALL_THAT).search(piece):
         return False
     if kind == "forget":
-        own = named(piece, only=True)
+        own = order_topic(piece, only=True)
         return bool(told and own) and (told in _ORDERS or own.isdisjoint(query_words(before)))
-    if not ordered or (told == "forget" and not named(before, only=True)):
+    if not ordered or (told == "forget" and not order_topic(before, only=True)):
         return False
     return kind == "explicit" or compiled(_LISTED).search(rest) is None
 
@@ -81,7 +81,7 @@ def asked_to_forget(text: str, request: ForgetRequest) -> bool:
     if request.said:
         words = frozenset(query_words(text)) - _USER
         return bool(words) and len(words.intersection(query_words(request.said))) >= 0.6 * len(words)
-    words = named(request.text)
+    words = order_topic(request.text)
     return bool(words) and len(words & set(query_words(text))) >= 0.6 * len(words)
 
 
@@ -101,15 +101,15 @@ def leaves_out(order: str) -> bool:
 
 def names_a_matter(order: str) -> bool:
     """Return whether an order names its topic (`don't keep that about my bike`)."""
-    return compiled(r"(?i:\babout\b)|关于|的事").search(order) is not None and bool(named(order, only=True))
+    return compiled(r"(?i:\babout\b)|关于|的事").search(order) is not None and bool(order_topic(order, only=True))
 
 
-def points_back(request: ForgetRequest) -> bool:
+def is_unresolved(request: ForgetRequest) -> bool:
     """Return whether a request names nothing and what it points at is not resolved yet."""
-    return not request.said and not named(request.text) and not names_everything(request.text)
+    return not request.said and not order_topic(request.text) and not names_everything(request.text)
 
 
-def pointed(request: ForgetRequest, earlier: str, later: str, before: Turn | None) -> ForgetRequest:
+def resolve_reference(request: ForgetRequest, earlier: str, later: str, before: Turn | None) -> ForgetRequest:
     """Resolve what a request points at, if it names nothing: the text beside it in its turn, else the turn before.
 
     Args:
@@ -118,11 +118,11 @@ def pointed(request: ForgetRequest, earlier: str, later: str, before: Turn | Non
         later: The text after it in its turn.
         before: The last earlier turn in which something was said, or None.
     """
-    if not points_back(request):
+    if not is_unresolved(request):
         return request
-    own = _beside(reversed(sentences(earlier)))
+    own = _adjacent_statements(reversed(sentences(earlier)))
     if not own and compiled(_POINTS_ON).search(request.text):
-        own = _beside(sentences(later))
+        own = _adjacent_statements(sentences(later))
     if own:
         return replace(request, said=own, said_in=request.turn_id)
     if before is None:
@@ -131,7 +131,7 @@ def pointed(request: ForgetRequest, earlier: str, later: str, before: Turn | Non
     return replace(request, said=" ".join(last) or before.text, said_in=before.id)
 
 
-def _beside(others: Iterable[Sentence]) -> str:
+def _adjacent_statements(others: Iterable[Sentence]) -> str:
     """Return the statements next to an order, up to another; an order to remember counts if it is the first."""
     said: list[str] = []
     for one in others:
@@ -145,7 +145,7 @@ def _beside(others: Iterable[Sentence]) -> str:
 
 
 @lru_cache(maxsize=128)
-def named(order: str, *, only: bool = False) -> frozenset[str]:
+def order_topic(order: str, *, only: bool = False) -> frozenset[str]:
     """Return the topic words of an order to forget: those after its verb, else (not with `only`) those before it.
 
     After an order to forget follows the reason (`forget it, I was joking`), but after an order not to keep what is said
@@ -153,15 +153,15 @@ def named(order: str, *, only: bool = False) -> frozenset[str]:
     """
     order = without_lead(order.replace("’", "'"))
     clause = compiled(_FORGOTTEN).search(order)
-    words = _telling(f"{clause['held'] or ''} {clause['what']}") if clause else frozenset[str]()
+    words = _topic_words(f"{clause['held'] or ''} {clause['what']}") if clause else frozenset[str]()
     if words or only:
         return words
     if clause is None:
-        return _telling(order)
-    return _telling(f"{order[: clause.start()]} {order[clause.end() :] if leaves_out(order) else ''}")
+        return _topic_words(order)
+    return _topic_words(f"{order[: clause.start()]} {order[clause.end() :] if leaves_out(order) else ''}")
 
 
-def _telling(text: str) -> frozenset[str]:
+def _topic_words(text: str) -> frozenset[str]:
     """Return the words of a text that are not common to all orders; none of a text of stop words alone."""
     text = compiled(_POINTING).sub(" ", text.rstrip(" 。.!！"))
     return frozenset(query_words(f"{text} {_FORGETTING}")).difference(query_words(_FORGETTING))
@@ -202,7 +202,7 @@ def names_everything(order: str) -> bool:
     """Return whether an order is to forget everything, and names nothing."""
     if compiled(_EVERYTHING).search(order) is None or compiled(_JUST_NOW).search(order) or leaves_out(order):
         return False
-    return not named(order)
+    return not order_topic(order)
 
 
 _EVERYTHING = r"(?i:\b(?:everything|all|memories|memory)\b)|一切|所有|全部|记忆"

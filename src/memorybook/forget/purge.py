@@ -16,9 +16,9 @@ from memorybook.errors import InvalidInput, NotFound
 from memorybook.exchange.export import renew
 from memorybook.forget.cutting import LONG, weight
 from memorybook.forget.finder import SAME, Finder
-from memorybook.forget.forget import Meant, carry_out, lines_of, meant_by, receipt_of, together_meant
-from memorybook.forget.incoming import lost
-from memorybook.forget.tombstones import unlabelled
+from memorybook.forget.forget import Targets, carry_out, lines_of, merge_targets, receipt_of, select_targets
+from memorybook.forget.incoming import lost_statements
+from memorybook.forget.tombstones import without_label
 from memorybook.forget.units import is_word, values_of, words_of
 from memorybook.formats import changes_json, memory_md, session_md
 from memorybook.model import Applied, Entry, Operation
@@ -73,7 +73,7 @@ def purge(
     """
     if forgotten == bool(target or query or session or source):
         raise InvalidInput("purge takes an id, a query, a session, a source or everything forgotten: one of the five")
-    meant, texts, targets, operations = _erased(context, target, query, session, source)
+    meant, texts, targets, operations = _find_erased(context, target, query, session, source)
     receipt = receipt_of(context, meant, dry_run=dry_run)
     if dry_run:
         return receipt._replace(remains=(_promise(texts),) if texts and not meant else ())
@@ -85,7 +85,7 @@ def purge(
         receipt = carry_out(context, meant, receipt, kind="purge")
         if receipt.operation:
             operations.add(receipt.operation)
-            texts |= {text for text in _gone(context.book.journal.operation(receipt.operation)) if text.strip()}
+            texts |= {text for text in _removed(context.book.journal.operation(receipt.operation)) if text.strip()}
     return _erase(context, receipt, texts, targets, operations)
 
 
@@ -107,32 +107,32 @@ def _promise(texts: set[str]) -> str:
 # --- what is to be erased ------------------------------------------------------------------------
 
 
-def _erased(
+def _find_erased(
     context: Context, target: str | None, query: str | None, session: str | None, source: str | None
-) -> tuple[Meant, set[str], set[str], set[str]]:
+) -> tuple[Targets, set[str], set[str], set[str]]:
     """Return (what the book still has, texts to erase, targets whose changes to empty, operations that forgot it)."""
     book = context.book
     if not (target or query or session or source):
         standing = {normalise(entry.text) for entry in book.entries()}
-        texts = {text for each in _forgetting(book) for text in _gone(each)}
+        texts = {text for each in _forgetting(book) for text in _removed(each)}
         texts |= {turn.text for turn in forgotten_in_queue(context)}
         removed = {change.target for each in _forgetting(book) for change in each.changes if change.kind == "remove"}
-        texts |= {entry.text for id in removed for entry in _past(book, id)}
+        texts |= {entry.text for id in removed for entry in _earlier_versions(book, id)}
         gone = {text for text in texts if text.strip() and normalise(text) not in standing}
-        return Meant(), gone, set(), {each.id for each in _forgetting(book) if any(map(_forgot, each.changes))}
+        return Targets(), gone, set(), {each.id for each in _forgetting(book) if any(map(_forgot, each.changes))}
     try:
-        meant = meant_by(context, target=target, query=query, session=session, source=source)
+        meant = select_targets(context, target=target, query=query, session=session, source=source)
     except NotFound:
-        meant = Meant()
+        meant = Targets()
         if not _is_known(book, target or session or ""):
             raise
-    past = [entry.text for entry in _past(book, target)] if target else []
-    before = _before(book, target, query, session)
-    earlier = {text for each in before for text in _gone(each)}
+    past = [entry.text for entry in _earlier_versions(book, target)] if target else []
+    before = _earlier_operations(book, target, query, session)
+    earlier = {text for each in before for text in _removed(each)}
     if past or earlier:
         again = Finder(context, [*past, *earlier]).saying([*past, *earlier])
         again = again._replace(entries=())  # an entry that says now what this one said once is another
-        meant = together_meant([meant, Meant((), again.notes, found=again)])
+        meant = merge_targets([meant, Targets((), again.notes, found=again)])
     targets = {entry.id for entry in meant.entries} | set(meant.documents)
     targets |= {f"session:{each.uuid}" for each in meant.sessions}
     targets |= {name for name in (target, session and f"session:{session}") if name}
@@ -140,22 +140,22 @@ def _erased(
     texts |= {line for path in meant.documents for line in _parts(path, "\n".join(lines_of(book, path)))}
     for id in targets:
         for operation in book.journal.operations(target=id):
-            texts |= {text for change in operation.changes if change.target == id for text in _said(change)}
-            texts |= {text for change in operation.changes if change.target == id for text in _quoted(change)}
-    texts |= _left_out(book, meant)
+            texts |= {text for change in operation.changes if change.target == id for text in _statements_in(change)}
+            texts |= {text for change in operation.changes if change.target == id for text in _quotes_of_change(change)}
+    texts |= _discarded_quotes(book, meant)
     if session and not meant:
-        texts |= {text for each in book.journal.operations(session=session) for text in _gone(each)}
+        texts |= {text for each in book.journal.operations(session=session) for text in _removed(each)}
     return meant, {text for text in texts if text.strip()}, targets, {each.id for each in before}
 
 
-def _before(book: Book, target: str | None, query: str | None, session: str | None) -> list[Operation]:
+def _earlier_operations(book: Book, target: str | None, query: str | None, session: str | None) -> list[Operation]:
     """Return the operations, not undone, that forgot this entry or session, or what says the query."""
     wanted = query_words(query or "")
     found = []
     for operation in _forgetting(book):
         forgot = [change for change in operation.changes if _forgot(change)]
         named = {change.target for change in forgot}
-        said = (text for change in forgot for text in lost(change)) if query else ()
+        said = (text for change in forgot for text in lost_statements(change)) if query else ()
         if named & {target, f"session:{session}"} or any(_says(query or "", wanted, text) for text in said):
             found.append(operation)
     return found
@@ -184,17 +184,17 @@ def _forgetting(book: Book) -> Iterator[Operation]:
             yield operation
 
 
-def _gone(operation: Operation) -> Iterator[str]:
+def _removed(operation: Operation) -> Iterator[str]:
     """Yield the texts that an operation removed from the book."""
     forgot = any(map(_forgot, operation.changes))
     for change in operation.changes:
         if _forgot(change) or (forgot and change.kind == "put"):
-            yield from lost(change)
+            yield from lost_statements(change)
         if change.reason == "forgotten" or change.kind in ("remove", "turns"):
-            yield from (() if change.kind == "edit" else _said(replace(change, after=None)))
+            yield from (() if change.kind == "edit" else _statements_in(replace(change, after=None)))
 
 
-def _said(change: Applied) -> Iterator[str]:
+def _statements_in(change: Applied) -> Iterator[str]:
     """Yield the statements before and after a change: of an entry, a line, a document, turns."""
     for text in (change.before, change.after):
         if not text or change.purged:
@@ -209,14 +209,14 @@ def _said(change: Applied) -> Iterator[str]:
             yield _entry(text).text
 
 
-def _quoted(change: Applied) -> Iterator[str]:
+def _quotes_of_change(change: Applied) -> Iterator[str]:
     """Yield what the reason of a change quotes."""
     said = re.match(r"said: (.*?)(?: turn:\S+)*\Z", change.reason, re.DOTALL)
     if said and not change.purged:
         yield said[1]
 
 
-def _left_out(book: Book, meant: Meant) -> set[str]:
+def _discarded_quotes(book: Book, meant: Targets) -> set[str]:
     """Return the quotes of discarded candidates that come from the selected turns."""
     said = [normalise(turn.text) for turn in meant.turns]
     return {
@@ -243,7 +243,7 @@ def _statements(path: str, text: str) -> Iterator[str]:
         yield note.text if note else line
 
 
-def _past(book: Book, id: str) -> Iterator[Entry]:
+def _earlier_versions(book: Book, id: str) -> Iterator[Entry]:
     """Yield the earlier versions of an entry that the journal has."""
     for operation in book.journal.operations(target=id):
         for change in operation.changes:
@@ -255,7 +255,7 @@ def _entry(text: str) -> Entry:
     return memory_md.parse_entry(text, modified=datetime(1970, 1, 1, tzinfo=UTC))
 
 
-def _holding(texts: Iterable[str]) -> Callable[[str], bool]:
+def _containment_test(texts: Iterable[str]) -> Callable[[str], bool]:
     """Return a test of whether a text contains one of these: long ones anywhere, short ones as a whole line."""
     statements = {statement for text in texts if (statement := normalise(text))}
     long = sorted(statement for statement in statements if _is_long(statement))
@@ -270,14 +270,14 @@ def _holding(texts: Iterable[str]) -> Callable[[str], bool]:
     return holds
 
 
-def _telling(texts: Iterable[str]) -> Callable[[str], bool]:
+def _summary_line_test(texts: Iterable[str]) -> Callable[[str], bool]:
     """Return a test of whether a summary line contains one of these, or is a part of one, such as a shortened title."""
     texts = set(texts)
-    holds, said = _holding(texts), [normalise(text) for text in texts]
+    holds, said = _containment_test(texts), [normalise(text) for text in texts]
 
     def tells(line: str) -> bool:
         plain = re.sub(r"^(?:[-#*]+\s+|title:\s+)?\"?", "", line.strip()).rstrip('…"')
-        parts = [normalise(part) for part in (plain, unlabelled(plain))]
+        parts = [normalise(part) for part in (plain, without_label(plain))]
         return holds(line) or any(weight(part) >= LONG and any(part in text for text in said) for part in parts)
 
     return tells
@@ -293,10 +293,10 @@ def _is_long(text: str) -> bool:
 
 def _erase(context: Context, receipt: Receipt, texts: set[str], targets: set[str], operations: set[str]) -> Receipt:
     book = context.book
-    holds, tells = _holding(texts), _telling(texts)
+    holds, tells = _containment_test(texts), _summary_line_test(texts)
     for session in book.transcripts.sessions():
         told = "\n".join(line for line in session.summary.split("\n") if not tells(line))
-        title = title_of(unlabelled(told.partition("\n")[0])) if tells(session.title) else session.title
+        title = title_of(without_label(told.partition("\n")[0])) if tells(session.title) else session.title
         if (told, title) != (session.summary, session.title):
             book.transcripts.update(replace(session, title=title, summary="" if holds(told) else told))
     telling = frozenset(word for text in texts for word in words_of(text) if is_word(word))
@@ -317,7 +317,7 @@ def _erase(context: Context, receipt: Receipt, texts: set[str], targets: set[str
         book.journal.unpark(PARKED)
     if book.transcripts.server:
         remains.append(f"the server {book.transcripts.server} may keep deleted turns in its own files and backups")
-    left, searched = _left(book.documents.root, texts)
+    left, searched = _find_leftovers(book.documents.root, texts)
     remains += [f"it {_LEFTOVER} {path}" for path in left]
     return receipt._replace(
         journal=sum(counts.values()), versions=versions, remains=tuple(remains), searched=searched, limits=LIMITS
@@ -343,7 +343,7 @@ def _vacuumed(book: Book) -> bool:
 # --- looking for what is left --------------------------------------------------------------------
 
 
-def _left(root: str, texts: Iterable[str]) -> tuple[list[str], int]:
+def _find_leftovers(root: str, texts: Iterable[str]) -> tuple[list[str], int]:
     """Return the files of the book that still hold a text, in UTF-8, UTF-16 or JSON, and how many were searched."""
     said = {
         part
@@ -357,7 +357,7 @@ def _left(root: str, texts: Iterable[str]) -> tuple[list[str], int]:
         return [], 0
     pattern = re.compile(b"|".join(map(re.escape, sorted(wanted, key=len, reverse=True))))
     overlap = max(map(len, wanted))
-    found = [os.path.relpath(path, root) for path in files if _found(path, pattern, overlap)]
+    found = [os.path.relpath(path, root) for path in files if _file_contains(path, pattern, overlap)]
     truth = [path for path in found if not os.path.basename(path).startswith("index.")]
     return truth or found, len(files)  # the index holds what stands elsewhere
 
@@ -375,7 +375,7 @@ def _files(root: str) -> Iterator[str]:
         yield from (os.path.join(folder, name) for name in names)
 
 
-def _found(path: str, pattern: re.Pattern[bytes], overlap: int) -> bool:
+def _file_contains(path: str, pattern: re.Pattern[bytes], overlap: int) -> bool:
     try:
         with open(path, "rb") as file:
             tail = b""

@@ -34,7 +34,7 @@ _ALIKE = 0.6
 """Share of an entry's words from which a sentence says the same."""
 
 
-def unnamed(text: str, reason: str = FORGOTTEN) -> Discarded:
+def discard_unquoted(text: str, reason: str = FORGOTTEN) -> Discarded:
     """Return a discarded text without its words, so that the journal keeps neither a copy nor a digest."""
     return Discarded(text="(forgotten)" if text else "", reason=reason)
 
@@ -43,7 +43,7 @@ def as_journaled(context: Context, discarded: Sequence[Discarded]) -> tuple[Disc
     """Return discarded texts as the journal stores them: without their words if transcripts are disabled."""
     if context.config.transcripts.enabled:
         return tuple(discarded)
-    return tuple(unnamed(each.text, re.sub(r"(?s)'.*'", "'…'", each.reason)) for each in discarded)
+    return tuple(discard_unquoted(each.text, re.sub(r"(?s)'.*'", "'…'", each.reason)) for each in discarded)
 
 
 # --- what is buried ------------------------------------------------------------------------------
@@ -62,7 +62,7 @@ def tombstones_of(
     They are of the texts, of the sentences that said them, of titles made of those, and of the turns.
     """
     turns = list(turns)
-    said = {text for entry in entries for text in (entry.text, *_said_as(context, entry))}
+    said = {text for entry in entries for text in (entry.text, *_source_sentences(context, entry))}
     said |= {text for turn in turns for text in (turn.text, *_sentences(turn))}
     said |= set(map(statement, lines))
     forms = {form for text in said for form in (text, title_of(text), cut_at_sentence(text, SENTENCE_LENGTH))}
@@ -75,7 +75,7 @@ def turns_of(context: Context, entry: Entry) -> Iterator[Turn]:
         yield from (turn for turn in context.book.transcripts.find(name) if entry.session in (None, turn.session))
 
 
-def _said_as(context: Context, entry: Entry) -> Iterator[str]:
+def _source_sentences(context: Context, entry: Entry) -> Iterator[str]:
     """Yield the sentences of an entry's source turns that say the same; all of a turn's if none does."""
     words = set(query_words(entry.text))
     for turn in turns_of(context, entry):
@@ -94,7 +94,7 @@ def _sentences(turn: Turn) -> Iterator[str]:
 # --- the filter ----------------------------------------------------------------------------------
 
 
-def remembered(context: Context, texts: Iterable[str], *, since: datetime | None = None) -> Callable[[str], bool]:
+def not_forgotten(context: Context, texts: Iterable[str], *, since: datetime | None = None) -> Callable[[str], bool]:
     """Return a test, for these texts only, of whether a text was not forgotten, with or without its speaker label.
 
     Texts that an entry says again count as remembered. With `since`, only what was forgotten from then on counts.
@@ -107,12 +107,12 @@ def remembered(context: Context, texts: Iterable[str], *, since: datetime | None
 
 
 def _forms(text: str) -> Iterator[str]:
-    return filter(str.strip, (text, unlabelled(text)))
+    return filter(str.strip, (text, without_label(text)))
 
 
 def without_forgotten(context: Context, summary: SessionSummary) -> SessionSummary:
     """Return the summary without what was forgotten."""
-    kept = remembered(context, [*parts(summary.summary), summary.title, *summary.decisions, *summary.open_questions])
+    kept = not_forgotten(context, [*parts(summary.summary), summary.title, *summary.decisions, *summary.open_questions])
     return without_texts(summary, kept)
 
 
@@ -125,10 +125,10 @@ def parts(text: str) -> Iterator[str]:
 
 def without_texts(summary: SessionSummary, kept: Callable[[str], bool]) -> SessionSummary:
     """Return the summary without the lines and statements that are not `kept`."""
-    return sifted(replace(summary, summary="\n".join(filter(kept, summary.summary.split("\n")))), kept)
+    return filter_summary(replace(summary, summary="\n".join(filter(kept, summary.summary.split("\n")))), kept)
 
 
-def turns_without(turns: Iterable[Turn], kept: Callable[[str], bool]) -> list[Turn]:
+def filter_turns(turns: Iterable[Turn], kept: Callable[[str], bool]) -> list[Turn]:
     """Return the turns without the sentences that are not `kept`."""
     return [turn if kept(turn.text) and all(map(kept, _sentences(turn))) else _cut(turn, kept) for turn in turns]
 
@@ -149,11 +149,11 @@ def sentences_of(turns: Iterable[Turn]) -> Iterator[str]:
         yield from _sentences(turn)
 
 
-def sifted(summary: SessionSummary, kept: Callable[[str], bool]) -> SessionSummary:
+def filter_summary(summary: SessionSummary, kept: Callable[[str], bool]) -> SessionSummary:
     """Return the summary with only the sentences that are `kept`, and a title made of them if its own is not."""
     were = summary.summary.split("\n")
     lines = ["".join(filter(kept, _SENTENCE.findall(line))).strip() for line in were]
-    title = summary.title if kept(summary.title) else title_of(unlabelled(next(filter(None, lines), "")))
+    title = summary.title if kept(summary.title) else title_of(without_label(next(filter(None, lines), "")))
     left = "\n".join(line for line, was in zip(lines, were, strict=True) if line or not was)
     return replace(
         summary,
@@ -164,12 +164,12 @@ def sifted(summary: SessionSummary, kept: Callable[[str], bool]) -> SessionSumma
     )
 
 
-def phrases(text: str) -> list[str]:
+def summary_sentences(text: str) -> list[str]:
     """Return the sentences of a summary, in order."""
     return [part for line in text.split("\n") for each in _SENTENCE.findall(line) if (part := each.strip())]
 
 
-def unlabelled(line: str) -> str:
+def without_label(line: str) -> str:
     """Return a summary line without its speaker label."""
     return re.sub(r"^[^:：\n]{1,40}(?:: |：)", "", line)
 
@@ -184,7 +184,7 @@ ORDER = "order"
 """Kind of the operations that carry out a user's orders to remember or forget."""
 
 
-def taken_back(context: Context, session: str) -> set[str]:
+def undone_orders(context: Context, session: str) -> set[str]:
     """Return the ids of a session's turns whose order, to remember or forget, was carried out and then undone."""
     journal = context.book.journal
     undone = journal.undone()
@@ -201,12 +201,12 @@ def taken_back(context: Context, session: str) -> set[str]:
     return {id for source in sources if (id := source.rpartition("turn:")[2])}
 
 
-def untold(context: Context, session: Session) -> Session:
+def without_undone_orders(context: Context, session: Session) -> Session:
     """Return the session without a title and a rule-made summary that may mention an order that was undone.
 
     Both are chosen anew, since a background run may have used the order before. A title that somebody gave stays.
     """
-    back = taken_back(context, session.uuid)
+    back = undone_orders(context, session.uuid)
     if not back:
         return session
     transcripts = context.book.transcripts
@@ -219,10 +219,10 @@ def untold(context: Context, session: Session) -> Session:
     return replace(session, title=title, summary="" if by_rules_alone else session.summary)
 
 
-def worth_telling(context: Context, session: str, turns: Sequence[Turn]) -> Callable[[str], bool]:
+def summary_filter(context: Context, session: str, turns: Sequence[Turn]) -> Callable[[str], bool]:
     """Return a test of whether a summary may use a text of these turns: not forgotten, and no order that was undone."""
-    kept = remembered(context, sentences_of(turns))
-    back = taken_back(context, session)
+    kept = not_forgotten(context, sentences_of(turns))
+    back = undone_orders(context, session)
     ordered = [turn for turn in turns if turn.id in back]
     if not ordered:
         return kept

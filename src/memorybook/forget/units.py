@@ -111,7 +111,7 @@ def whole_words(words: Iterable[str]) -> frozenset[str]:
     return found.difference(part for word in joined for part in tokens(word) if part != word)
 
 
-def figures_once(words: Iterable[str]) -> frozenset[str]:
+def unique_figures(words: Iterable[str]) -> frozenset[str]:
     """Return the words with each grouped number once: of 85,000, not the tokens 85, 000 and 85000."""
     found = frozenset(words)
     grouped = [word for word in found if word[0].isdigit() and not word.isdigit()]
@@ -204,7 +204,7 @@ def counts_another(text: str, said: Collection[str]) -> bool:
     return len({word for word in words_of(text) if is_word(word) and not word[0].isdigit()}.difference(said)) >= 2
 
 
-def goes_on(text: str) -> bool:
+def continues(text: str) -> bool:
     """Return whether a clause continues the one before it: it has a pronoun, or no subject of its own."""
     plain = text.replace("’", "'").strip()
     if compiled(_TURNS_TO).match(plain):
@@ -216,22 +216,22 @@ def goes_on(text: str) -> bool:
     return compiled(_OWN).match(plain) is None and re.search(r"[?？]\s*$|吗", plain) is None
 
 
-def hangs_on(text: str, before: str) -> bool:
+def depends_on(text: str, before: str) -> bool:
     """Return whether a clause depends on the one before it: by a pronoun, a relative, or that clause's subject.
 
     A clause about the user stands alone: in `I'm Petra, and run a studio with Joost` only the second half is Joost's.
     """
-    if points_back(text) or re.match(r"(?i)\W*(?:who|whose|whom|which|where|that)\b", text):
+    if refers_back(text) or re.match(r"(?i)\W*(?:who|whose|whom|which|where|that)\b", text):
         return True
-    return goes_on(text) and not is_own(before)
+    return continues(text) and not is_about_user(before)
 
 
-def is_own(text: str) -> bool:
+def is_about_user(text: str) -> bool:
     """Return whether the subject of a clause is the user."""
     return re.match(r"(?i)\W*(?:(?:and|but|so)\s+)?(?:I|we)\b|[而但]?是?[我咱](?!们?的)", text) is not None
 
 
-def points_back(text: str) -> bool:
+def refers_back(text: str) -> bool:
     """Return whether a clause has a pronoun for somebody or something named before it."""
     return compiled(_POINTS).search(text.replace("’", "'")) is not None
 
@@ -281,12 +281,12 @@ def without_spans(text: str, spans: Iterable[tuple[int, int]]) -> str:
     left = ""
     for piece in pieces:
         if piece.strip():
-            left = _joined(left, piece)
-    left = tidied(left) if last >= len(text.rstrip()) else left
+            left = _join(left, piece)
+    left = repair_end(left) if last >= len(text.rstrip()) else left
     return left if says_something(left) else ""
 
 
-def begun(text: str) -> str:
+def repair_start(text: str) -> str:
     """Repair the beginning of a cut text: drop a leading conjunction, capitalise the first letter."""
     left = re.sub(r"^\W*(?:(?i:and|but|while|also)\b\W*|[而且并但]是?(?=[我用他她]))?", "", text)
     return left[:1].upper() + left[1:]
@@ -299,13 +299,13 @@ def first_person(text: str, *, they: bool = False) -> str:
     return text.replace("用户", "我")
 
 
-def _joined(left: str, piece: str) -> str:
+def _join(left: str, piece: str) -> str:
     if left and re.search(r"[,;:，；：]\s*$", left) and re.search(r"[.!?。！？]\s*$|\n", left[-3:]) is None:
         left = re.sub(r"[,;:，；：]\s*$", "", left) if not piece.strip() else left
     return left + piece
 
 
-def tidied(text: str) -> str:
+def repair_end(text: str) -> str:
     """Repair the end of a cut text: drop trailing commas, colons, dashes and white space."""
     return re.sub(r"[\s,;:，；：–—-]+$", "", text)
 
@@ -365,7 +365,7 @@ def topic_of(order: str) -> Topic:
         other = _topic(parts[place])
         if other.words:
             named = [] if other.names else compiled(_NAME).findall(parts[place])
-            words = frozenset[str]().union(*map(_telling, named)) or other.words
+            words = frozenset[str]().union(*map(_topic_words, named)) or other.words
             person = compiled(_SOMEBODY).search(parts[ordered]) is not None
             return other._replace(words=found.words | words, person=person)
     return found
@@ -385,9 +385,9 @@ _VERB = (
 def _topic(part: str) -> Topic:
     """Return the topic of one clause, without words that order or point."""
     plain = compiled(_ORDERING).sub(" ", part)
-    words = _telling(plain)
+    words = _topic_words(plain)
     owner = compiled(_OWNER).search(part)
-    of_whom = _telling(next(filter(None, owner.groups()))) if owner is not None else frozenset[str]()
+    of_whom = _topic_words(next(filter(None, owner.groups()))) if owner is not None else frozenset[str]()
     of_whom |= words & _WHICH
     names = of_whom if words - of_whom else frozenset[str]()
     own = re.search(r"(?i)\b(?:my|our|I|we)\b|我|咱", part) is not None
@@ -401,7 +401,7 @@ _OWNER = (
 )
 
 
-def _telling(text: str) -> frozenset[str]:
+def _topic_words(text: str) -> frozenset[str]:
     return whole_words(frozenset(query_words(f"{text} {_SMALL}")).difference(query_words(_SMALL)) - USER)
 
 
@@ -426,7 +426,7 @@ _SMALL = (
 )
 
 
-def queries(topic: Topic) -> Iterator[str]:
+def queries_for(topic: Topic) -> Iterator[str]:
     """Yield search queries for a topic: all of its words, then each."""
     if topic.words:
         yield " ".join(sorted(topic.words))
@@ -484,10 +484,10 @@ class Found(NamedTuple):
         """Number of memories: entries, notes, and cut pieces of turns that no entry here has as its source."""
         rested = {id for entry in self.entries for id in turn_ids(entry.source)}
         others = [spans for (_, turn), spans in self.cuts.items() if turn not in rested]
-        return len(self.entries) + len(self.notes) + sum(len(list(runs(spans))) for spans in others)
+        return len(self.entries) + len(self.notes) + sum(len(list(merge_spans(spans))) for spans in others)
 
 
-def runs(spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def merge_spans(spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Yield the spans in order, touching or overlapping ones merged."""
     start = end = -1
     for first, last in sorted(spans):
@@ -501,7 +501,7 @@ def runs(spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
         yield start, end
 
 
-def together(parts: Iterable[Found]) -> Found:
+def merge_found(parts: Iterable[Found]) -> Found:
     """Merge several results into one without duplicates."""
     entries: dict[str, Entry] = {}
     lines: Counter[tuple[str, str]] = Counter()

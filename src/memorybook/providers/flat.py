@@ -19,7 +19,7 @@ from memorybook.entries.read import Mask, known
 from memorybook.entries.review import propose_or_apply
 from memorybook.entries.same import lowest
 from memorybook.errors import LLMFailed, NotFound
-from memorybook.forget.tombstones import unnamed
+from memorybook.forget.tombstones import discard_unquoted
 from memorybook.formats import memory_md
 from memorybook.formats.entry_block import HANDMADE_SCORE, Fences, read_entry, render_entry, unescape
 from memorybook.formats.llm_messages import ToolSchema
@@ -252,7 +252,7 @@ class _PageRewrite:
         if reason:
             self._discarded.append(Discarded(text=text[:_LONGEST], reason=reason))
         elif self._book.journal.buried([digest(text)]):
-            self._discarded.append(unnamed(text))
+            self._discarded.append(discard_unquoted(text))
         else:
             return True
         return False

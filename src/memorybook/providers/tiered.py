@@ -18,7 +18,7 @@ from memorybook.entries.read_reply import Candidate
 from memorybook.entries.review import Submitted, propose_or_apply
 from memorybook.entries.rules import by_rules, entities_of
 from memorybook.errors import NotFound, Unavailable
-from memorybook.forget.tombstones import remembered, unnamed
+from memorybook.forget.tombstones import discard_unquoted, not_forgotten
 from memorybook.model import Add, Turn
 from memorybook.prompt.recall import recall
 from memorybook.protocols import Evolution
@@ -96,8 +96,8 @@ class Agentic(Tiered):
         self.context.config.check_enabled()
         candidate = self._candidate(Mask(context).text(validate.statement_of(content).strip()))
         book = context.book
-        if not remembered(context, [candidate.content])(candidate.content):
-            left = unnamed(candidate.content)
+        if not not_forgotten(context, [candidate.content])(candidate.content):
+            left = discard_unquoted(candidate.content)
             book.apply([], actor=context.actor, door=context.door, kind="evolve", discarded=[left])
             return Evolution("discarded", None, left.reason)
         return retried(lambda: self._evolved(candidate), NotFound)  # an entry went while the model was thinking

@@ -28,21 +28,21 @@ from memorybook.entries.same import by_words
 from memorybook.entries.tidy import after_session
 from memorybook.errors import BudgetSpent, ConfigError, Conflict, InvalidInput, LLMFailed, NotFound, Unavailable
 from memorybook.exchange import export
-from memorybook.forget.forget_requests import Orders, asked, asked_to_remember, said_before, unasked
+from memorybook.forget.forget_requests import Orders, asked_to_remember, last_statement, resolve_all, without_requested
 from memorybook.forget.incoming import without_forgotten_turns
 from memorybook.forget.order_text import asked_to_forget
 from memorybook.forget.tombstones import (
     FORGOTTEN,
     ORDER,
     as_journaled,
-    remembered,
-    taken_back,
+    discard_unquoted,
+    filter_turns,
+    not_forgotten,
+    summary_filter,
     turn_key,
-    turns_without,
-    unnamed,
-    untold,
+    undone_orders,
     without_forgotten,
-    worth_telling,
+    without_undone_orders,
 )
 from memorybook.formats import changes_json, session_md
 from memorybook.model import Append, Change, Discarded, Note, Session, SessionSummary, Turn
@@ -406,7 +406,7 @@ def looked_through(context: Context, work: Work, llm: LLM | None = None) -> Work
         language=context.config.language,
         zone=zone if llm else None,
         mask=Mask(context).text,
-        before=said_before(work.fresh[0], work.stored.turns) if work.fresh else None,
+        before=last_statement(work.fresh[0], work.stored.turns) if work.fresh else None,
         whole=work.stored.turns,
     )
     return work._replace(found=found, llm=llm)
@@ -437,7 +437,7 @@ def planned(
         step()
         session, found = work.stored.session.uuid, _standing(context, work)
         page = work.last.path if summary else ""
-        orders = asked(context, found.forget_requests, work.fresh, entries, obeyed=door != BY_IMPORT, page=page)
+        orders = resolve_all(context, found.forget_requests, work.fresh, entries, obeyed=door != BY_IMPORT, page=page)
         for id in orders.gone:
             entries.pop(id, None)
             ledger.entries.pop(id, None)
@@ -460,13 +460,15 @@ def planned(
         ]
         left = [Discarded(text=text, reason=reason) for text, reason in (*work.stored.skipped, *found.skipped)]
         left += [*found.discarded, *orders.discarded, *buried, *matched.discarded]
-        tellable = remembered(context, [each.text for each in left])  # the journal keeps no copy of what is forgotten
+        tellable = not_forgotten(
+            context, [each.text for each in left]
+        )  # the journal keeps no copy of what is forgotten
         plan = Plan(
             (*orders.changes, *matched.changes, *noted),
             tuple(
                 each
                 if tellable(each.text) and digest(each.text) not in orders.bury
-                else unnamed(each.text, each.reason)
+                else discard_unquoted(each.text, each.reason)
                 for each in left
             ),
             (*orders.proposed, *matched.proposals),
@@ -482,14 +484,14 @@ def _unforgotten(
     context: Context, found: Extraction, turns: Sequence[Turn], orders: Orders, *, now: datetime | None
 ) -> tuple[Extraction, list[Discarded]]:
     """Leave out what a person wants forgotten, unless asked to remember it since; return the rest and what went."""
-    kept = remembered(context, [*(each.content for each in found.candidates), *(each.text for each in found.notes)])
+    kept = not_forgotten(context, [*(each.content for each in found.candidates), *(each.text for each in found.notes)])
 
     def wanted(one: Candidate) -> bool:
         going = digest(one.content) in orders.bury
         if kept(one.content) and not going:
             return True
         asked = asked_to_remember(one, turns, now)
-        return asked is not None and (going or remembered(context, [one.content], since=asked)(one.content))
+        return asked is not None and (going or not_forgotten(context, [one.content], since=asked)(one.content))
 
     candidates = tuple(filter(wanted, found.candidates))
     left = tuple(each for each in found.notes if kept(each.text))
@@ -517,7 +519,7 @@ def heard(context: Context, session: str) -> set[str]:
 def _standing(context: Context, work: Work) -> Extraction:
     """Return what was found, without what rests only on turns whose order was taken back."""
     found = cast("Extraction", work.found)
-    back = taken_back(context, work.stored.session.uuid)
+    back = undone_orders(context, work.stored.session.uuid)
     if not back:
         return found
     return replace(
@@ -580,21 +582,21 @@ def _written(
 def _group(context: Context, work: Work, plan: Plan) -> Group:
     """Make the operation of a work: its changes, and its summary without what was asked to be forgotten."""
     found, stored = _standing(context, work), work.stored
-    session = untold(context, stored.session)
+    session = without_undone_orders(context, stored.session)
     new = {turn.id for turn in work.fresh}
-    back = taken_back(context, session.uuid)
+    back = undone_orders(context, session.uuid)
     before = [turn for turn in stored.turns if turn.id not in new]
     earlier = by_rules(before, session=None, now=context.book.now()).forget_requests
     requests = [*found.forget_requests, *(one for one in earlier if one.turn_id not in back)]
-    kept = worth_telling(context, session.uuid, stored.turns)
+    kept = summary_filter(context, session.uuid, stored.turns)
     said = dict(plan.orders.turns)
     as_left = [replace(turn, text=said.get((turn.session, turn.id), turn.text)) for turn in stored.turns]
-    turns = turns_without(as_left, lambda text: kept(text) and not any(asked_to_forget(text, one) for one in requests))
+    turns = filter_turns(as_left, lambda text: kept(text) and not any(asked_to_forget(text, one) for one in requests))
     fresh = [turn for turn in turns if turn.id in new]
     summary, reason = (
         made(context, session, turns, fresh, found, work.last) if work.told is None else (work.told, BROUGHT)
     )
-    summary = without_forgotten(context, unasked(summary, requests))
+    summary = without_forgotten(context, without_requested(summary, requests))
     told = work.last.standing is not None or summary.summary or summary.decisions or summary.open_questions
     page = [page_change(context, work.last, summary, reason)] if told else []
     used = getattr(work.llm, "usage", None) or found.usage

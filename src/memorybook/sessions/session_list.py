@@ -14,7 +14,7 @@ from memorybook import locale
 from memorybook import validate as given
 from memorybook._light import TYPE_CHECKING, date, datetime, lazily, timedelta
 from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound, Unavailable
-from memorybook.forget.tombstones import turns_without, untold, worth_telling
+from memorybook.forget.tombstones import filter_turns, summary_filter, without_undone_orders
 from memorybook.formats import session_md
 from memorybook.model import Session, SessionSummary, Turn
 from memorybook.sessions.dialogue import asks_of_talks
@@ -106,11 +106,11 @@ def found(context: Context, session: Session, score: float = 0.0) -> FoundSessio
 
 def _made(context: Context, session: Session) -> SessionSummary:
     """Return the stored summary, else one made of the session's best sentences."""
-    session = untold(context, session)
+    session = without_undone_orders(context, session)
     if session.summary:
         return SessionSummary(session=session.uuid, title=session.title, summary=session.summary)
     turns = _last(context, session.uuid)
-    told = turns_without(turns, worth_telling(context, session.uuid, turns))
+    told = filter_turns(turns, summary_filter(context, session.uuid, turns))
     return summarize(told, session=session, language=context.config.language)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook.errors import EmbedderFailed, MissingDocument, NotFound
-from memorybook.forget.tombstones import remembered, taken_back, turns_without, without_forgotten, worth_telling
+from memorybook.forget.tombstones import filter_turns, not_forgotten, summary_filter, undone_orders, without_forgotten
 from memorybook.formats import session_md
 from memorybook.formats.document import MODEL, RULES, ChatSummary, SummaryEmbedding, SummaryState, SummaryUpdate
 from memorybook.inference.static import vectors_of
@@ -214,7 +214,7 @@ def refresh(context: Context, session: str, *, over: bool = False) -> str:
             return ""
         chats = transcripts.chats(session, after=told.chats_through)
         texts = _chats(context, session, chats)
-        stays = over and told.session.summary and (told.by != RULES or not taken_back(context, session))
+        stays = over and told.session.summary and (told.by != RULES or not undone_orders(context, session))
         due = told.last - told.through > (told.through + 1) // 8
         update = SummaryUpdate(told, through=told.last if over else told.through)
         if due and not stays:
@@ -230,10 +230,10 @@ def refresh(context: Context, session: str, *, over: bool = False) -> str:
 
 def _chats(context: Context, session: str, chats: Sequence[Sequence[Turn]]) -> list[str]:
     """Summarize these chats of a session, each in some of its own sentences."""
-    kept = worth_telling(context, session, [turn for chat in chats for turn in chat])
+    kept = summary_filter(context, session, [turn for chat in chats for turn in chat])
     bare, language = Session(uuid=session), context.config.language
-    found = [summarize(turns_without(chat, kept), session=bare, language=language).summary for chat in chats]
-    left = remembered(context, [line for text in found for line in text.split("\n")])
+    found = [summarize(filter_turns(chat, kept), session=bare, language=language).summary for chat in chats]
+    left = not_forgotten(context, [line for text in found for line in text.split("\n")])
     return ["\n".join(filter(left, text.split("\n"))) for text in found]
 
 
@@ -243,7 +243,7 @@ def _retold(context: Context, told: SummaryState) -> SummaryUpdate:
     after = told.through if standing else -1
     found = context.book.transcripts.chats(told.session.uuid, after=after)
     turns = [turn for chat in found for turn in chat if turn.position > after]
-    fit = turns_without(turns, worth_telling(context, told.session.uuid, turns))
+    fit = filter_turns(turns, summary_filter(context, told.session.uuid, turns))
     page = summarize(fit, session=replace(told.session, title=""), language=context.config.language)
     page = without_forgotten(context, page)
     if not standing:

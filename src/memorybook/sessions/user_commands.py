@@ -18,10 +18,10 @@ from memorybook.entries.rules import by_rules
 from memorybook.errors import ConfigError, InvalidInput, LLMFailed, MemoryBookError, Unavailable
 from memorybook.exchange.export import renew
 from memorybook.forget.forget import replaced_by
-from memorybook.forget.forget_requests import said_before
+from memorybook.forget.forget_requests import last_statement
 from memorybook.forget.incoming import without_forgotten_turns
-from memorybook.forget.order_text import ASKED, leaves_out, points_back
-from memorybook.forget.tombstones import FORGOTTEN, ORDER, as_journaled, remembered, unnamed
+from memorybook.forget.order_text import ASKED, is_unresolved, leaves_out
+from memorybook.forget.tombstones import FORGOTTEN, ORDER, as_journaled, discard_unquoted, not_forgotten
 from memorybook.model import Discarded, Note, Turn
 from memorybook.prompt import session_start_cache
 from memorybook.results import Flushed
@@ -69,9 +69,9 @@ class Obeyed(NamedTuple):
 def orders_in(turn: Turn, session: Session, context: Context) -> Extraction:
     """Return what a turn tells to remember or forget, by rules; without statements that are merely worth keeping."""
     found = by_rules([turn], session=session, now=context.book.now(), orders=True)
-    if not any(map(points_back, found.forget_requests)):
+    if not any(map(is_unresolved, found.forget_requests)):
         return found
-    before = said_before(turn, context.book.transcripts.turns(session.uuid, last=_LOOKED_BACK))
+    before = last_statement(turn, context.book.transcripts.turns(session.uuid, last=_LOOKED_BACK))
     return by_rules([turn], session=session, now=context.book.now(), orders=True, before=before)
 
 
@@ -194,24 +194,24 @@ def flush(context: Context, text: str | None, messages: Sequence[Mapping[str, An
         turns = mask_turns(mask, turns_of(context, messages or ()))
         left = without_forgotten_turns(book, turns, now=book.now())
         said = [clean(turn, left_out) for turn in left if turn.text.strip()]
-        cut = [unnamed(was.text) for turn, was in zip(left, turns, strict=True) if turn != was]
+        cut = [discard_unquoted(was.text) for turn, was in zip(left, turns, strict=True) if turn != was]
         if said or not turns:
             found, skipped = notes_of(_extracted(context, said, left_out), now=book.now())
             skipped = [*left_out, *skipped]
-    kept = remembered(context, [note.text for note in found] if messages is not None else [])
+    kept = not_forgotten(context, [note.text for note in found] if messages is not None else [])
     gone = [note for note in found if not kept(note.text)]
     found = [note for note in found if note not in gone]
     reasons = [(each.text, each.reason) for each in skipped] + [(note.text, FORGOTTEN) for note in gone]
     reasons += [(each.text, each.reason) for each in cut]
     changes = [note_change(context, n.text, kind=n.kind, tags=n.tags, reason="flushed") for n in found]
     lost = [
-        unnamed(each.text, each.reason)
+        discard_unquoted(each.text, each.reason)
         if each.reason in PRIVATE_REASONS
         else Discarded(text=each.text, reason=each.reason)
         for each in skipped
         if each.text
     ]
-    lost += [*cut, *(unnamed(note.text) for note in gone)]
+    lost += [*cut, *(discard_unquoted(note.text) for note in gone)]
     result = book.apply(changes, actor=context.actor, door=context.door, kind="flush", discarded=lost)
     written = []
     for note, outcome in zip(found, result.outcomes, strict=True):
