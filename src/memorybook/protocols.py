@@ -123,6 +123,14 @@ class Index(Protocol):
         Negative positions count from the session's end: (uuid, -3, -1) are its last three turns.
         """
 
+    def entries(
+        self, ids: Collection[str] = (), *, turns: Collection[tuple[str, str]] = (), query: Query | None = None
+    ) -> Sequence[Passage]:
+        """Return entries by id, and those that rest on a turn (session, id), as of the last sync.
+
+        MEMORY.md comes first, then other documents, each in its order. Filters of the query apply, not its text.
+        """
+
     def embed_pending(self, *, limit: int | None = None, progress: Progress | None = None) -> int:
         """Embed up to `limit` passages that wait for a vector; return how many still wait.
 

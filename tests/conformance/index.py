@@ -443,6 +443,27 @@ class IndexConformance:
         book.sync(index)
         assert sorted(turn.text for turn in index.turns([("u1", -2, -1)])) == ["one", "two"]
 
+    def test_entries_are_read_by_id_and_by_the_turn_they_rest_on(self, make: Make, book: Book) -> None:
+        index = make(None)
+        assert list(index.entries(["a1"], turns=[("u1", "t0")])) == []
+        entry = "### [{}] fact | 0.60 | 2026-02-24 | 1\n{}\n<!-- session: u1; source: turn:t0; {} -->\n"
+        lived = entry.format("a1", "The user lives in Oslo.", "superseded_by: b2")
+        book.write(
+            "MEMORY.md", f"## Active Memories\n\n{entry.format('b2', '用户住在卑尔根。', 'trust: user')}\n{lived}"
+        )
+        book.write("archive/2026-01.md", f"# Archive 2026-01\n\n{entry.format('b2', 'An older copy.', 'trust: user')}")
+        book.say("I live in Oslo", "now in Bergen")
+        book.sync(index)
+        [found] = index.entries({"a1"})
+        assert (found.text, found.state, found.superseded_by) == ("The user lives in Oslo.", "superseded", "b2")
+        assert found in {candidate.passage for candidate in book.search(index, "Oslo").items}
+        assert [one.text for one in index.entries(["b2", "none"])] == ["用户住在卑尔根。", "An older copy."]
+        resting = index.entries(turns=[("u1", "t0"), ("u1", "t1")])
+        assert [one.entry for one in resting] == ["b2", "a1", "b2"]
+        assert list(index.entries(["a1"], query=Query("x", category="todo"))) == []
+        assert list(index.entries(["a1"], query=Query("x", session="S1", category="fact"))) == [found]
+        assert list(index.entries()) == []
+
     def test_neighbours_obey_the_filters(self, make: Make, book: Book) -> None:
         book.say("how was the trip", "Paris was lovely")
         assert book.search(make(None), "Paris", sources=frozenset({"turn"})).neighbours

@@ -9,6 +9,7 @@ from memorybook._light import (
     UTC,
     Any,
     Callable,
+    Collection,
     Iterable,
     Mapping,
     NamedTuple,
@@ -292,6 +293,16 @@ class Book:
         except Unavailable:
             found = self._fallback.turns(spans) if self._fallback is not None else ()
         return [turn for turn in found if says_something(turn.text)]
+
+    def entry_passages(
+        self, ids: Collection[str] = (), *, turns: Collection[tuple[str, str]] = (), query: Query | None = None
+    ) -> Sequence[Passage]:
+        """Return entries as the last search saw them, see `Index.entries`."""
+        try:
+            return self.index.entries(ids, turns=turns, query=query)
+        except Unavailable:
+            fallback = self._fallback
+            return fallback.entries(ids, turns=turns, query=query) if fallback is not None else ()
 
     def told(self, read: Callable[[Transcripts], Iterable[T]]) -> list[T]:
         """Return what the transcripts say; nothing where they cannot be read, with the reason in `turns_fail`."""

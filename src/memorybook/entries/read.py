@@ -9,7 +9,9 @@ from memorybook._light import TYPE_CHECKING
 from memorybook.book.book import Book
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.results import Known, Lines, Listed, Said
+from memorybook.search.search import snippet
 from memorybook.text.redact import redact, redact_json
+from memorybook.text.tokens import query_words
 from memorybook.validate import lines_of
 
 if TYPE_CHECKING:
@@ -133,43 +135,57 @@ def renewed(book: Book, asked: Query, answer: Answer, *, limit: int) -> Answer:
     So it is for entries, and for turns of which nothing else is remembered. What a filter of the query leaves out is
     not brought back.
     """
-    entries = {entry.id: entry for entry in book.entries()}
-    if all(entry.superseded_by is None for entry in entries.values()):
-        return answer
+    resting = _resting(book, answer)
+    replaced = [resting.get(_turn_of(hit.passage), hit.passage) for hit in answer.hits]
+    known = _with_successors(book, replaced)
+    ids = [_now(passage, known) for passage in replaced]
+    current = {one.entry: one for one in reversed(book.entry_passages([id for id in ids if id], query=asked))}
     found = {hit.passage.entry: hit for hit in answer.hits if hit.passage.source == "entry"}
+    words = frozenset(query_words(asked.text))
     hits: dict[object, Hit] = {}
-    for number, hit in enumerate(answer.hits):
-        now = _now(_held(hit.passage, entries), entries)
-        if now is not None and now.id not in hits:
-            newer = found.get(now.id) or _hit_of(book, asked, now)
-            if newer is not None:
-                relevance, score = max(newer.relevance, hit.relevance), max(newer.score, hit.score)
-                hits[now.id] = newer._replace(relevance=relevance, score=score)
+    for number, (hit, id) in enumerate(zip(answer.hits, ids, strict=True)):
+        if id in current and id not in hits:
+            passage = current[id]
+            newer = found.get(id) or hit._replace(passage=passage, snippet=snippet(passage.text, words), why={})
+            relevance, score = max(newer.relevance, hit.relevance), max(newer.score, hit.score)
+            hits[id] = newer._replace(relevance=relevance, score=score)
         hits.setdefault(hit.passage.entry if hit.passage.source == "entry" else number, hit)
     return answer._replace(hits=tuple(hits.values())[:limit])
 
 
-def _held(passage: Passage, entries: Mapping[str, Entry]) -> Entry | None:
-    """Return the entry of a passage; of a turn one that rests on it, if none of those is true any more."""
-    if passage.source != "turn":
-        return entries.get(passage.entry or "")
-    source = f"turn:{passage.turn}"
-    resting = [one for one in entries.values() if one.source == source and one.session == passage.session]
-    return resting[0] if resting and all(one.superseded_by for one in resting) else None
+def _turn_of(passage: Passage) -> tuple[str, str]:
+    return (passage.session or "", passage.turn or "") if passage.source == "turn" else ("", "")
 
 
-def _now(entry: Entry | None, entries: Mapping[str, Entry]) -> Entry | None:
-    """Return what is true in place of an entry; None if that is the entry itself, or is gone."""
-    seen: set[str] = set()
-    while entry is not None and entry.superseded_by is not None and entry.id not in seen:
-        seen.add(entry.id)
-        entry = entries.get(entry.superseded_by)
-    return entry if entry is not None and seen and entry.id not in seen else None
+def _resting(book: Book, answer: Answer) -> dict[tuple[str, str], Passage]:
+    """Return for each turn among the hits an entry that rests on it, if none of those is true any more."""
+    turns = {_turn_of(hit.passage) for hit in answer.hits} - {("", "")}
+    found: dict[tuple[str, str], list[Passage]] = {}
+    for entry in book.entry_passages(turns=turns):
+        found.setdefault((entry.session or "", entry.turn or ""), []).append(entry)
+    return {turn: entries[0] for turn, entries in found.items() if all(one.superseded_by for one in entries)}
 
 
-def _hit_of(book: Book, asked: Query, entry: Entry) -> Hit | None:
-    found = book.search(asked._replace(text=entry.text), limit=1, keep=lambda one: one.entry == entry.id)
-    return found.hits[0] if found.hits else None
+def _with_successors(book: Book, passages: Iterable[Passage]) -> dict[str, Passage]:
+    """Return what replaced these entries, and what replaced that, by id."""
+    known: dict[str, Passage] = {}
+    wanted = {one.superseded_by for one in passages if one.superseded_by}
+    while wanted:
+        for one in reversed(book.entry_passages(wanted)):
+            known[one.entry or ""] = one
+        wanted = {by for id in wanted if id in known and (by := known[id].superseded_by)} - known.keys()
+    return known
+
+
+def _now(passage: Passage, known: Mapping[str, Passage]) -> str | None:
+    """Return the id of what is true in place of an entry; None if that is the entry itself, or is gone."""
+    seen = {passage.entry}
+    while passage.superseded_by is not None:
+        if passage.superseded_by in seen or passage.superseded_by not in known:
+            return None
+        seen.add(passage.superseded_by)
+        passage = known[passage.superseded_by]
+    return passage.entry if len(seen) > 1 else None
 
 
 # --- masking of secrets on the way in -----------------------------------------------------------

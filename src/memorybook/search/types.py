@@ -61,6 +61,7 @@ class Passage(NamedTuple):
         role: Role of the speaker, for turns.
         position: Place in its session of a turn, or of the turn of an entry where a search met both; else -1.
         time: Time of that day when it was said, UTC, `HH:MM:SS`; "" if unknown.
+        superseded_by: Id of the entry that replaced an entry; None if none did, and for others.
         pinned: Whether an entry is pinned.
         asks: Whether a turn asks something: 1 it does, 2 it says nothing else; worked out once, when it is indexed.
     """
@@ -85,6 +86,7 @@ class Passage(NamedTuple):
     role: str = ""
     position: int = -1
     time: str = ""
+    superseded_by: str | None = None
     pinned: bool = False
     asks: int = 0
 

@@ -40,6 +40,7 @@ def turn_passage(session: Session, turn: Turn) -> Passage:
         turn.role,
         turn.position,
         time if turn.time else "",
+        None,
         False,
         2 if only_asks(turn.text) else int(is_question(turn.text)),
     )
@@ -65,6 +66,7 @@ def entry_passage(entry: Entry, path: str = "MEMORY.md", lines: tuple[int, int] 
         session=entry.session,
         turn=entry.source.removeprefix("turn:") if entry.source and entry.source.startswith("turn:") else None,
         time=_utc(entry.created)[1],
+        superseded_by=entry.superseded_by,
         pinned=entry.pinned,
     )
 

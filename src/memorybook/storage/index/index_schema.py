@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 APPLICATION = 0x6D62696E
 """`application_id` of our files, so that nobody else's database is ever thrown away."""
 
-VERSION = 12
+VERSION = 13
 """To be raised with the schema, and whenever the indexed words of a text change."""
 
 FIELDS = Passage._fields
@@ -64,6 +64,7 @@ CREATE INDEX passages_by_path ON passages (path) WHERE source<>'turn';
 CREATE INDEX passages_by_place ON passages (session, position) WHERE session IS NOT NULL;
 CREATE UNIQUE INDEX turns_by_id ON passages (session, turn) WHERE source='turn';
 CREATE INDEX turns_by_speaker ON passages (speaker) WHERE source='turn';
+CREATE INDEX entries_by_id ON passages (entry) WHERE source='entry';
 CREATE INDEX entries_by_type ON passages (category) WHERE source='entry';
 CREATE INDEX entries_by_importance ON passages (score) WHERE source='entry';
 CREATE VIRTUAL TABLE words USING fts5(
@@ -228,6 +229,11 @@ def passages(connection: Connection, numbers: Iterable[int]) -> dict[int, Passag
         f"SELECT p.id, {COLUMNS} FROM passages AS p WHERE p.id IN (SELECT value FROM json_each(?))", (listed(numbers),)
     )
     return {row[0]: passage_of(row[1:]) for row in rows}
+
+
+def standing(passage: Passage) -> tuple[bool, str, int]:
+    """Sort key of entries: MEMORY.md first, then other documents, each in its order."""
+    return passage.path != "MEMORY.md", passage.path, passage.start_line
 
 
 PAUSE = 30.0

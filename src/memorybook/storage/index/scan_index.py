@@ -7,7 +7,7 @@ knows no shortcut, so it is slow on large books and plainly right.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import itemgetter
 from threading import RLock
 from time import time
@@ -125,6 +125,21 @@ class ScanIndex:
             first, last = (at + end if at < 0 else at for at in (first, last))
             found += [passage for passage in talk if first <= passage.position <= last]
         return found
+
+    def entries(
+        self, ids: Collection[str] = (), *, turns: Collection[tuple[str, str]] = (), query: Query | None = None
+    ) -> Sequence[Passage]:
+        """Return entries by id or turn, see `Index.entries`."""
+        with self._lock:
+            names = self._session_names
+            found = [
+                passage
+                for passage in (item.passage for held in self._documents.values() for item in held.passages)
+                if passage.source == "entry"
+                and (passage.entry in ids or (passage.session, passage.turn) in turns)
+                and (query is None or schema.admits(query, passage, names.get(passage.session or "", "")))
+            ]
+        return sorted(found, key=schema.standing)
 
     def embed_pending(self, *, limit: int | None = None, progress: Progress | None = None) -> int:
         """Embed up to `limit` waiting texts; return how many passages still wait. Raises EmbedderFailed."""

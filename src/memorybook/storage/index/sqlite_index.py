@@ -10,7 +10,17 @@ from time import time
 
 import apsw
 
-from memorybook._light import TYPE_CHECKING, Any, Callable, Iterable, Mapping, NamedTuple, Sequence, suppress
+from memorybook._light import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    NamedTuple,
+    Sequence,
+    suppress,
+)
 from memorybook.errors import EmbedderFailed, Unavailable
 from memorybook.search.types import Candidate, Candidates, Passage, Query, SyncReport
 from memorybook.storage.columns import Value, bindable, readable
@@ -106,6 +116,14 @@ class SqliteIndex:
             return ()
         wanted = list(spans)
         return self._mended(lambda db: _turns(db, wanted)) if wanted else ()
+
+    def entries(
+        self, ids: Collection[str] = (), *, turns: Collection[tuple[str, str]] = (), query: Query | None = None
+    ) -> Sequence[Passage]:
+        """Return entries by id or turn, see `Index.entries`."""
+        if self._blank and self._absent:
+            return ()
+        return self._mended(lambda db: _entries(db, ids, turns, query)) if ids or turns else ()
 
     def embed_pending(self, *, limit: int | None = None, progress: Progress | None = None) -> int:
         """Embed up to `limit` waiting texts; return how many passages still wait.
@@ -467,6 +485,18 @@ def _turns(db: Connection, spans: Iterable[tuple[str, int, int]]) -> list[Passag
             for session, first, last in spans
             for row in db.execute(question, (bindable(session), first, last))
         ]
+
+
+def _entries(
+    db: Connection, ids: Collection[str], turns: Collection[tuple[str, str]], query: Query | None
+) -> list[Passage]:
+    where, values = schema.filters(query) if query is not None else ("", [])
+    asked = f"SELECT {schema.COLUMNS} FROM passages AS p WHERE p.source='entry' {'AND ' + where if where else ''} AND "
+    keys: list[tuple[str, tuple[Value, ...]]] = [("p.entry=?", (bindable(id),)) for id in ids]
+    keys += [("p.session=? AND p.turn=?", (bindable(session), bindable(turn))) for session, turn in turns]
+    with reading(db):
+        found = {schema.passage_of(row) for key, given in keys for row in db.execute(asked + key, (*values, *given))}
+    return sorted(found, key=schema.standing)
 
 
 def _speakers(db: Connection) -> list[str]:
