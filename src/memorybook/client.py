@@ -29,7 +29,7 @@ from memorybook.validate import day_of, renamed
 if TYPE_CHECKING:
     import httpx2
 
-    from memorybook.entries.documents import Written
+    from memorybook.entries.documents import WrittenDocument
     from memorybook.exchange.backup import Backup
     from memorybook.exchange.export import Export
 
@@ -158,7 +158,7 @@ class Client:
     document = _verb(Memory.document)
     rename_document = _verb(Memory.rename_document)
 
-    def write_document(self, path: str, text: str, *, expect: str | None = None) -> Written:
+    def write_document(self, path: str, text: str, *, expect: str | None = None) -> WrittenDocument:
         """See `Memory.write_document`."""
         try:
             content = text.encode("utf-8", "surrogateescape")
@@ -170,13 +170,13 @@ class Client:
         else:
             headers |= {"If-None-Match": "*"} if expect == "" else _if_match(expect)
         response = self._sent("PUT", place, content=content, headers=headers)
-        return cast("Written", self._read(Memory.write_document, response))
+        return cast("WrittenDocument", self._read(Memory.write_document, response))
 
-    def remove_document(self, path: str, *, expect: str | None = None) -> Written:
+    def remove_document(self, path: str, *, expect: str | None = None) -> WrittenDocument:
         """See `Memory.remove_document`."""
         place = _place(BY_VERB["remove_document"], {"path": path})
         response = self._sent("DELETE", place, headers=_if_match(expect))
-        return cast("Written", self._read(Memory.remove_document, response))
+        return cast("WrittenDocument", self._read(Memory.remove_document, response))
 
     # --- files of this machine -----------------------------------------------------------------
 

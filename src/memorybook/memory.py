@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from memorybook import results
     from memorybook.config.settings import Config
     from memorybook.entries.background_tasks import Finished, Keeper, Running
-    from memorybook.entries.documents import Written
+    from memorybook.entries.documents import WrittenDocument
     from memorybook.entries.remember import Revised
     from memorybook.entries.review import Review, Reviewed
     from memorybook.entries.store_task import Log, Stored
@@ -545,7 +545,7 @@ class Memory:
         """
         from memorybook.prompt import handwritten
 
-        return handwritten.as_text(self.context, self.get_prompt_memories(top_k))
+        return handwritten.format_entries(self.context, self.get_prompt_memories(top_k))
 
     def summarize_existing(self, limit: int = 50) -> str:
         """Return the strongest active entries as one text by category, in the book's language; "" if none.
@@ -1181,7 +1181,7 @@ class Memory:
                 raise MissingDocument(absent) from None
             raise
 
-    def write_document(self, path: str, text: str, *, expect: str | None = None) -> Written:
+    def write_document(self, path: str, text: str, *, expect: str | None = None) -> WrittenDocument:
         """Write the text of a document; secrets in it are masked.
 
         In `MEMORY.md` and `archive/` an agent can change the text of its entries; their strength, origin and trust
@@ -1196,7 +1196,7 @@ class Memory:
 
         return documents.write_document(self._on, path, text, expect=expect)
 
-    def rename_document(self, path: str, to: str, *, expect: str | None = None) -> Written:
+    def rename_document(self, path: str, to: str, *, expect: str | None = None) -> WrittenDocument:
         """Rename a document; there must be none at the new path.
 
         Raises:
@@ -1208,7 +1208,7 @@ class Memory:
 
         return documents.rename_document(self._on, path, to, expect=expect)
 
-    def remove_document(self, path: str, *, expect: str | None = None) -> Written:
+    def remove_document(self, path: str, *, expect: str | None = None) -> WrittenDocument:
         """Remove a document; `undo` restores it, `purge` erases it for good. A person's waits in review for an agent.
 
         Raises:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.entries.ground import Heard, ground, stands_in
+from memorybook.entries.ground import Grounder, ground, has_quote
 from memorybook.entries.read_reply import Candidate
 from memorybook.entries.same import Said, names_in
 from memorybook.model import Entry, Role, Turn
@@ -193,14 +193,14 @@ def test_a_last_day_that_nobody_spoke_of_is_taken_out(expires: date, kept: bool)
     """),
 )
 def test_a_quote_may_differ_in_what_does_not_matter(quote: str, text: str) -> None:
-    assert stands_in(quote, text)
+    assert has_quote(quote, text)
 
 
 @pytest.mark.parametrize(
     ("quote", "text"), [("3 hours … We moved", "We moved, it took 3 hours."), ("…", "text"), ("", "x")]
 )
 def test_other_words_are_no_quote(quote: str, text: str) -> None:
-    assert not stands_in(quote, text)
+    assert not has_quote(quote, text)
 
 
 def kept_quote(one: Candidate, talk: tuple[Turn, ...] = TALK) -> tuple[str, tuple[str, ...]]:
@@ -518,4 +518,4 @@ def test_a_candidate_replaces_what_it_speaks_of_and_two_at_most(
 def test_each_sentence_of_a_summary_is_held_against_the_talk(
     talk: tuple[Turn, ...], sentence: str, stands: bool
 ) -> None:
-    assert (Heard(talk, (), WEDNESDAY, UTC).doubt(sentence) == "") is stands
+    assert (Grounder(talk, (), WEDNESDAY, UTC).doubt(sentence) == "") is stands

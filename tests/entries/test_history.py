@@ -11,7 +11,7 @@ import pytest
 
 from books import entry
 from entries.test_operations import apply, chat, last
-from memorybook.entries.history import history, told, undo, why
+from memorybook.entries.history import describe_change, history, undo, why
 from memorybook.errors import InvalidInput, NotFound, Unavailable
 from memorybook.memory import Memory
 from memorybook.model import Add, Applied, Discarded, Put, Supersede
@@ -97,7 +97,7 @@ def test_what_was_left_out_and_what_it_cost_is_told(memory: Memory) -> None:
 )
 def test_every_kind_of_change_is_told(change: tuple[str, str, str | None, str | None, str], words: str) -> None:
     kind, target, before, after, reason = change
-    assert told(Applied(kind=kind, target=target, before=before, after=after, reason=reason)) == words
+    assert describe_change(Applied(kind=kind, target=target, before=before, after=after, reason=reason)) == words
 
 
 def test_why_shows_the_turn_and_its_quote(memory: Memory, tmp_path: Path) -> None:

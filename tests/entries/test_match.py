@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import memorybook
 from books import CONFIG
 from known import BEFORE, NOW, TODAY, applied, current, known, match, told
-from memorybook.entries.match import Alike, Conflicts, Matched, Near
+from memorybook.entries.match import Conflicts, EmbedderSimilarity, IndexNeighbours, Matched
 from memorybook.entries.read_reply import Candidate
 from memorybook.entries.replaces import replaces
 from memorybook.errors import Unavailable
@@ -567,12 +567,12 @@ def entries_of(embedded: Memory) -> dict[str, Entry]:
     [("Mira drinks black tea.", SAID[0]), ("heron is the staging database", SAID[1]), ("她芒果过敏", SAID[2])],
 )
 def test_the_nearest_entry_comes_first(embedded: Memory, text: str, best: str) -> None:
-    assert Near(embedded.context, entries_of(embedded))(text)[0].text == best
+    assert IndexNeighbours(embedded.context, entries_of(embedded))(text)[0].text == best
 
 
 def test_what_was_put_in_since_is_found_and_what_was_taken_out_is_not(embedded: Memory) -> None:
     known = entries_of(embedded)
-    near = Near(embedded.context, known)
+    near = IndexNeighbours(embedded.context, known)
     first = near("Mira drinks black tea.")[0]
     new = embedded.remember("Mira drinks black tea.").known.entry
     del known[first.id]
@@ -586,19 +586,19 @@ def test_without_an_index_words_do_it(embedded: Memory, monkeypatch: pytest.Monk
         raise Unavailable("the disk is gone")
 
     monkeypatch.setattr(embedded.book.index, "candidates", broken)
-    assert Near(embedded.context, entries_of(embedded))("the heron database")[0].text == SAID[1]
+    assert IndexNeighbours(embedded.context, entries_of(embedded))("the heron database")[0].text == SAID[1]
 
 
 def test_how_alike_two_texts_are_needs_an_embedder_that_reads_both(
     embedded: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    alike = Alike(embedded.context)
+    alike = EmbedderSimilarity(embedded.context)
     assert alike(SAID[0], SAID[0]) == pytest.approx(1.0)
     assert (alike(SAID[0], SAID[1]) or 0.0) < 0.5
     assert alike(SAID[0], "…") is None
     down = FailingEmbedder()
     with memorybook.open(str(tmp_path / "c"), config=CONFIG, embedder=down) as other:
-        unsure = Alike(other.context)
+        unsure = EmbedderSimilarity(other.context)
         assert unsure("a", "b") is None
         assert unsure("c", "d") is None
         assert down.calls == 1
@@ -607,7 +607,7 @@ def test_how_alike_two_texts_are_needs_an_embedder_that_reads_both(
         raise OSError("the weights are gone")
 
     monkeypatch.setattr(HashEmbedder, "embed", broken)
-    assert Alike(embedded.context)("a", "b") is None
+    assert EmbedderSimilarity(embedded.context)("a", "b") is None
 
 
 @pytest.mark.parametrize(

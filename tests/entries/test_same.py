@@ -16,7 +16,7 @@ from memorybook.entries.same import (
     denies,
     differs,
     likeness,
-    lowest,
+    lowest_trust,
     missing,
     overlap,
     same_fact,
@@ -281,4 +281,4 @@ def test_days_of_the_week_are_numbered_from_monday() -> None:
 def test_the_lower_trust_wins_and_a_persons_hand_is_the_highest(
     one: Trust | None, other: Trust | None, lower: Trust | None
 ) -> None:
-    assert lowest(one, other) == lowest(other, one) == lower
+    assert lowest_trust(one, other) == lowest_trust(other, one) == lower

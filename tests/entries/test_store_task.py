@@ -24,7 +24,7 @@ from memorybook.entries.store_task import (
     learnt,
     lines_of,
     read_verdict,
-    shown,
+    show_task,
     store_if_worthwhile,
     turns_of,
     weigh,
@@ -436,7 +436,7 @@ def test_what_instructs_its_reader_is_not_shown_to_the_model() -> None:
 
 
 def test_a_text_cannot_write_the_markers() -> None:
-    told = shown(Task("a </task> b", "<TASK>", ("< / task>",)), "en")
+    told = show_task(Task("a </task> b", "<TASK>", ("< / task>",)), "en")
     assert told.count("<task>") == told.count("</task>") == 1
     assert "<TASK>" not in told
 
@@ -444,7 +444,7 @@ def test_a_text_cannot_write_the_markers() -> None:
 def test_of_a_long_log_errors_and_ends_are_shown() -> None:
     log = tuple(f"step {number} went as it should have gone, so they say" for number in range(3_000))
     log = (*log[:1500], "fatal: disk quota exceeded", *log[1500:])
-    told = shown(Task("Run it", "Done", log), "en")
+    told = show_task(Task("Run it", "Done", log), "en")
     assert count_tokens(told) < LOG_TOKENS * 1.2
     assert "fatal: disk quota exceeded" in told
     assert "step 0 " in told

@@ -20,15 +20,15 @@ from memorybook.entries.tidy import (
     JUDGE,
     LAWS,
     DatedNote,
-    Judged,
+    Judgement,
     Pair,
     divide,
     doubtful,
-    dropped,
     plan,
     proposals,
     question,
     read,
+    removed_ids,
 )
 from memorybook.formats import memory_md
 from memorybook.model import Add, Archive, Entry, Note, Remove, Supersede, Update
@@ -160,13 +160,13 @@ def test_all_that_is_due_goes_at_once_and_of_the_rest_a_quarter(
     active = sum(one.state == "active" for one in entries)
     planned = plan(entries, today=after(30))
     now, later = divide(planned, apply=apply, entries=entries)
-    gone = {id for each in now for id in dropped(each.changes)}
-    judged = {id for each in now if each.kind not in LAWS for id in dropped(each.changes)}
+    gone = {id for each in now for id in removed_ids(each.changes)}
+    judged = {id for each in now if each.kind not in LAWS for id in removed_ids(each.changes)}
     assert len(judged) <= max(1, active // 4)
     assert not [each for each in later if each.kind in apply and each.kind in LAWS]
     assert all(each.kind in apply for each in now)
-    waiting = {id for each in later for id in dropped(each.changes)}
-    assert gone | waiting == {id for each in planned for id in dropped(each.changes)}
+    waiting = {id for each in later for id in removed_ids(each.changes)}
+    assert gone | waiting == {id for each in planned for id in removed_ids(each.changes)}
 
 
 def test_what_waits_to_be_archived_is_not_removed() -> None:
@@ -241,8 +241,8 @@ def test_the_pinned_and_the_trusted_stay() -> None:
     pinned = entry("a1", "Likes green tea", pinned=True, trust="import")
     user = entry("a2", "Likes green tea.", trust="user")
     agent = entry("a3", "Likes green tea!", trust="agent")
-    assert dropped(plan([pinned, user], today=DAY)[0].changes) == {"a2"}
-    assert dropped(plan([agent, user], today=DAY)[0].changes) == {"a3"}
+    assert removed_ids(plan([pinned, user], today=DAY)[0].changes) == {"a2"}
+    assert removed_ids(plan([agent, user], today=DAY)[0].changes) == {"a3"}
     assert plan([pinned, replace(user, pinned=True)], today=DAY) == []
 
 
@@ -250,7 +250,7 @@ def test_what_says_more_is_not_archived_for_what_says_less() -> None:
     short = entry("a1", "Likes green tea at breakfast", pinned=True)
     assert plan([short, entry("a2", "Likes green tea at breakfast with honey")], today=DAY) == []
     long = replace(short, text="Likes green tea at breakfast with honey")
-    assert dropped(plan([long, entry("a2", short.text)], today=DAY)[0].changes) == {"a2"}
+    assert removed_ids(plan([long, entry("a2", short.text)], today=DAY)[0].changes) == {"a2"}
 
 
 def test_a_suspect_text_confirms_and_replaces_nothing() -> None:
@@ -421,8 +421,8 @@ def test_an_answer_is_read_by_its_aliases() -> None:
         ]
     }
     assert read(value, [TEA, HOME]) == [
-        Judged(HOME, "contradicts", "", "it faces elsewhere"),
-        Judged(TEA, "same", "", ""),
+        Judgement(HOME, "contradicts", "", "it faces elsewhere"),
+        Judgement(TEA, "same", "", ""),
     ]
     assert read([], [TEA]) == []
 
@@ -453,13 +453,13 @@ def test_no_answer_loses_a_text(value: Any) -> None:
 
 
 def follow(pair: Pair, relation: Any, text: str = "", reason: str = "") -> Any:
-    found = proposals([Judged(pair, relation, text, reason)], DAY, by="model")
+    found = proposals([Judgement(pair, relation, text, reason)], DAY, by="model")
     return found[0] if found else None
 
 
 def test_of_two_that_say_the_same_the_fuller_one_stays() -> None:
     found = follow(TEA, "same", reason="one habit")
-    assert (found.kind, dropped(found.changes)) == ("duplicate", {"a1"})
+    assert (found.kind, removed_ids(found.changes)) == ("duplicate", {"a1"})
     assert found.reason == "b1 says the same as a1 (one habit (by model))"
 
 
@@ -508,6 +508,6 @@ def test_the_newer_one_is_true_of_two_that_contradict_each_other() -> None:
 
 def test_pinned_entries_stay() -> None:
     pinned = (TEA[0], entry("b1", TEA[1].text, pinned=True))
-    assert dropped(follow(pinned, "same").changes) == {"a1"}
+    assert removed_ids(follow(pinned, "same").changes) == {"a1"}
     both = (entry("a1", TEA[0].text, pinned=True), entry("b1", TEA[1].text))
     assert follow(both, "same", TEA[1].text) is None

@@ -14,7 +14,7 @@ from books import Reopen
 from memorybook.errors import InvalidInput
 from memorybook.memory import Memory
 from memorybook.model import Session, Turn
-from memorybook.prompt.inject import Cut, halved, once, retrieve_and_inject
+from memorybook.prompt.inject import LeftOut, limit_hits, retrieve_and_inject, without_repetitions
 from memorybook.search.tool_results import CLOSE, OPEN
 from memorybook.search.types import Hit, Passage
 from memorybook.text.sentences import without_recalled
@@ -201,8 +201,8 @@ def hit(name: str, relevance: float, session: str | None = None, **fields: Any) 
 
 def test_a_longer_text_is_not_lost_to_a_shorter_one() -> None:
     short, long = hit("port 8080", 0.9), hit("port 8080, or 9090 at night", 0.8)
-    assert [each.snippet for each in once([short, long])] == ["port 8080", "port 8080, or 9090 at night"]
-    assert [each.snippet for each in once([long, short])] == ["port 8080, or 9090 at night"]
+    assert [each.snippet for each in without_repetitions([short, long])] == ["port 8080", "port 8080, or 9090 at night"]
+    assert [each.snippet for each in without_repetitions([long, short])] == ["port 8080, or 9090 at night"]
 
 
 HITS = st.lists(
@@ -218,9 +218,9 @@ HITS = st.lists(
 
 @given(HITS, st.integers(1, 8))
 def test_places_are_given_once_in_order_and_at_least_half_to_the_session(hits: list[Hit], limit: int) -> None:
-    found = list(once(hits))
+    found = list(without_repetitions(hits))
     own = [each for each in found if each.passage.session == "s"]
-    taken = halved(found, own, limit)
+    taken = limit_hits(found, own, limit)
     assert found == [each for each in hits if any(each is one for one in found)]
     assert len({each.snippet for each in found}) == len(found)
     assert taken == [each for each in found if each in taken]
@@ -287,12 +287,12 @@ def test_as_json_it_says_everything(memory: Memory) -> None:
     ],
 )
 def test_what_was_cut_is_told_in_both_languages(language: str, told: str) -> None:
-    assert Cut(2, 0.52, 1).told(0.7, 5, language) == told
+    assert LeftOut(2, 0.52, 1).told(0.7, 5, language) == told
 
 
 def test_what_is_shown_never_passes_a_threshold_that_the_value_does_not() -> None:
-    assert Cut(1, 0.6999, 0).told(0.7, 5) == "1 more below 0.70 (best 0.69)"
-    assert Cut(1, 0.57, 0).told(0.7, 5) == "1 more below 0.70 (best 0.57)"
+    assert LeftOut(1, 0.6999, 0).told(0.7, 5) == "1 more below 0.70 (best 0.69)"
+    assert LeftOut(1, 0.57, 0).told(0.7, 5) == "1 more below 0.70 (best 0.57)"
 
 
 @pytest.mark.parametrize(

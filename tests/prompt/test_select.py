@@ -10,7 +10,7 @@ import pytest
 from memorybook.memory import Memory
 from memorybook.model import Archive, Supersede, Update
 from memorybook.prompt.block import WORDING, words_of
-from memorybook.prompt.recall import recall, tell_hits
+from memorybook.prompt.recall import hits_to_show, recall
 from memorybook.prompt.select import FOLLOWING, PLACED, Selection, _outdated
 from memorybook.search.types import Hit, Passage
 from prompt.conftest import FIRST, Say, number, told
@@ -310,7 +310,7 @@ def test_talks_in_which_nobody_says_anything_do_not_hide_the_ones_before(memory:
 )
 def test_a_list_of_hits_has_what_took_one_back_before_it(memory: Memory, old: str, new: str, asked: str) -> None:
     memory.process_session_end([{"role": "user", "content": text} for text in (old, new)], "s1")
-    found = tell_hits(memory.context, asked, limit=1, keep=lambda passage: passage.source == "turn")
+    found = hits_to_show(memory.context, asked, limit=1, keep=lambda passage: passage.source == "turn")
     texts = [hit.snippet for hit in found.hits]
     assert texts == [new, old]
 

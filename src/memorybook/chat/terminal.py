@@ -23,7 +23,7 @@ from memorybook.chat.commands import COMMANDS, KEPT_MESSAGES, CommandHandlers, i
 from memorybook.chat.display import Screen, Status, status_parts
 from memorybook.cli.call import Call, check_stdin, write
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound, Unavailable
-from memorybook.prompt.recall import tell_hits, tells_beside
+from memorybook.prompt.recall import adds_statement, hits_to_show
 from memorybook.sessions.dialogue import is_small, is_worded
 from memorybook.sessions.recall_block import short
 from memorybook.text.screen import visible
@@ -425,9 +425,9 @@ def show_found(text: str, recalled: Recollection | None, memory: Memory, current
 
         def keep(one: Passage) -> bool:  # no turns that only asked it, no questions of this session
             told = one.source not in ("turn", "summary")
-            return told or tells_beside(one.text, text, questions=one.session != current)
+            return told or adds_statement(one.text, text, questions=one.session != current)
 
-        answer = tell_hits(memory.context, text, limit=limit, keep=keep).json()
+        answer = hits_to_show(memory.context, text, limit=limit, keep=keep).json()
         worth = worth_showing(answer) if asks or answer["has_relevant"] else []
         if worth:
             screen.remark(screen.message("found"))

@@ -148,7 +148,7 @@ class Kept(Storing, Protocol):
 def keeper_of(memory: Kept) -> Keeper:
     """Return the keeper of a memory; it is made when its first task is finished."""
     from memorybook.entries.store_task import store_if_worthwhile
-    from memorybook.prompt.recall import masked
+    from memorybook.prompt.recall import redacted_text
 
     def store(task: Finished) -> None:
         goal, result, log, metadata, session, error = task
@@ -156,7 +156,7 @@ def keeper_of(memory: Kept) -> Keeper:
 
     with _making:
         if memory.keeper is None:
-            memory.keeper = Keeper(store, partial(masked, memory.context.config))
+            memory.keeper = Keeper(store, partial(redacted_text, memory.context.config))
         return memory.keeper
 
 

@@ -39,15 +39,15 @@ def find(sentence: str, *, talk: Audience, dated: bool = False) -> Cue | None:
     if talk == "agent":
         if _forgets(sentence):
             return Cue("forget", "high", sentence)
-        order = ordered(sentence)
+        order = ordered_statement(sentence)
         if order is not None:
-            return Cue("explicit", "high", order) if order or points(sentence) else None
-    return Cue(*filed(sentence, talk, dated=dated), sentence) if states(sentence, talk) else None
+            return Cue("explicit", "high", order) if order or refers_back(sentence) else None
+    return Cue(*classify(sentence, talk, dated=dated), sentence) if states(sentence, talk) else None
 
 
 @lru_cache(maxsize=4096)
 def _forgets(sentence: str) -> bool:
-    text = _opened(sentence.replace("’", "'"))
+    text = _lowercase_first(sentence.replace("’", "'"))
     if compiled(_FEARED).search(text):
         return False
     if content_size(text) < (3 if is_chinese(text) else 4) and not (
@@ -73,7 +73,7 @@ _EARLIER = (
 """Phrases that point at something said before."""
 
 
-def _opened(text: str) -> str:
+def _lowercase_first(text: str) -> str:
     """Return the text with its first letter in lower case, as patterns expect; `I` and acronyms stay."""
     return text if compiled(r"I\b|[A-Z]{2}").match(text) else text[:1].lower() + text[1:]
 
@@ -117,7 +117,7 @@ _ASIDE = (
 )
 
 
-def ordered(text: str) -> str | None:
+def ordered_statement(text: str) -> str | None:
     """Return the statement that a sentence orders to remember; "" if it has none; None if it is no such order."""
     order = compiled(_ORDER).search(text.replace("’", "'"))
     if order is None:
@@ -143,7 +143,7 @@ _NAMED_ONLY = (
 """A bare name of a thing, no statement."""
 
 
-def points(text: str) -> bool:
+def refers_back(text: str) -> bool:
     """Return whether an order to remember points at what was said before it: `remember that, before we …`."""
     order = compiled(_ORDER).search(text.replace("’", "'"))
     return (
@@ -267,7 +267,7 @@ _TAKEN_BACK = (
 )
 
 
-def taken_back(rest: str) -> bool:
+def is_retracted(rest: str) -> bool:
     """Return whether the sentence after one takes it back: it was a joke, or somebody else's words."""
     return compiled(_TAKEN_BACK).search(rest) is not None
 
@@ -301,7 +301,7 @@ _ROLE = (
 )
 
 
-def framed_from(text: str) -> int | None:
+def frame_start(text: str) -> int | None:
     """Return the offset from which a turn has words not its speaker's own (a translation, a letter), or None."""
     found = compiled(_FRAME).search(text.replace("’", "'"))
     return found.start() if found is not None else None
@@ -311,10 +311,10 @@ def plays(text: str, playing: bool) -> bool:
     """Return whether a role is being played after this turn, given whether one was before it."""
     if playing:
         return compiled(_FRAME_ENDS).search(text) is None
-    return framed_from(text) is not None and compiled(_ROLE).search(text.replace("’", "'")) is not None
+    return frame_start(text) is not None and compiled(_ROLE).search(text.replace("’", "'")) is not None
 
 
-def unmeant(text: str) -> bool:
+def is_not_meant(text: str) -> bool:
     """Return whether something speaks against taking a sentence as meant."""
     return compiled(_NOT_MEANT).search(without_lead(text.replace("’", "'"))) is not None
 
@@ -411,7 +411,7 @@ _TELLS_ZH = (
 """Signs that the first sentence of a turn is a statement rather than a bare answer."""
 
 
-def leans(text: str, *, first: bool, alone: bool = False) -> bool:
+def is_dependent(text: str, *, first: bool, alone: bool = False) -> bool:
     """Return whether a sentence depends on the one before it; `first`: it is the first of its turn.
 
     `alone`: the one before is not kept, so no word of this one may point there.
@@ -496,9 +496,9 @@ _TO_DO = (
 
 
 @lru_cache(maxsize=20_000)
-def filed(text: str, talk: Audience, *, dated: bool) -> tuple[Category, Importance]:
+def classify(text: str, talk: Audience, *, dated: bool) -> tuple[Category, Importance]:
     """Return the category and importance of a statement; if it names a future day it may be a todo."""
-    text = _opened(without_lead(text.replace("’", "'")))
+    text = _lowercase_first(without_lead(text.replace("’", "'")))
     asked = talk == "agent" and compiled(r"(?i:^(?:todo|to-do)\b|^remind\s+me)|待办|提醒我").search(text)
     if (asked or (dated and compiled(_TO_DO).search(text))) and compiled(DECIDED).search(text) is None:
         return "todo", "high" if talk == "agent" and not dated else "medium"

@@ -13,7 +13,7 @@ from memorybook.book.transaction import MEMORY
 from memorybook.entries.match import Proposed
 from memorybook.entries.persons_words import edit, held_back, lines_lost, takes_away, wait_for_person, without_losses
 from memorybook.entries.read import Mask
-from memorybook.entries.same import lowest
+from memorybook.entries.same import lowest_trust
 from memorybook.errors import Conflict, InvalidInput, MissingDocument
 from memorybook.formats import memory_md
 from memorybook.formats.document import Document, DocumentInfo
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _Done = TypeVar("_Done")
 
 
-class Written(NamedTuple):
+class WrittenDocument(NamedTuple):
     """A document that was written or removed.
 
     Attributes:
@@ -51,7 +51,7 @@ class Written(NamedTuple):
         return {**self._asdict(), "proposals": list(self.proposals)}
 
 
-def check_done(written: Written | None) -> None:
+def check_done(written: WrittenDocument | None) -> None:
     """Raise InvalidInput if part of it waits for a person, for callers that have no other way to say so."""
     if written is not None and written.proposals:
         raise locale.error(
@@ -71,51 +71,51 @@ def document(context: Context, path: str) -> Document:
 
 def write_document(
     context: Context, path: str, text: str, *, expect: str | None, reason: str = "written", session: str | None = None
-) -> Written:
+) -> WrittenDocument:
     """See `Memory.write_document`; reason and session as in `model.Operation`."""
     mask = Mask(context)
     text = mask.text(text)
 
-    def write() -> Written:
-        before = _standing(context, path, expect)
+    def write() -> WrittenDocument:
+        before = _current_text(context, path, expect)
         if before is None:
             _check_name(context, path)
-        left, waiting = _kept(context, path, text, before)
+        left, waiting = _permitted(context, path, text, before)
         put = Put(path=path, text=left, reason=reason, made_from=before or "")
-        written = _applied(context, [put], path, "write", mask.count, session)
+        written = _apply(context, [put], path, "write", mask.count, session)
         return written._replace(proposals=wait_for_person(context, waiting, path))
 
-    return _anew(write, expect)
+    return _retry(write, expect)
 
 
-def rename_document(context: Context, path: str, to: str, *, expect: str | None) -> Written:
+def rename_document(context: Context, path: str, to: str, *, expect: str | None) -> WrittenDocument:
     """See `Memory.rename_document`."""
-    return _anew(lambda: _applied(context, _moved(context, path, to, expect), to, "rename", 0), expect)
+    return _retry(lambda: _apply(context, _move_changes(context, path, to, expect), to, "rename", 0), expect)
 
 
 def rename_documents(context: Context, ways: Mapping[str, str]) -> None:
     """Move documents to free paths, all or none, as one operation. Raises as `rename_document`."""
 
     def rename() -> Result:
-        moved = [_moved(context, path, to, None) for path, to in ways.items()]
+        moved = [_move_changes(context, path, to, None) for path, to in ways.items()]
         puts, drops = zip(*moved, strict=True)  # what stands in two places for a moment is never in none
         return context.book.apply([*puts, *drops], actor=context.actor, door=context.door, kind="rename")
 
-    _anew(rename)
+    _retry(rename)
 
 
 def remove_document(
     context: Context, path: str, *, expect: str | None, reason: str = "removed", session: str | None = None
-) -> Written:
+) -> WrittenDocument:
     """See `Memory.remove_document`; reason and session as in `model.Operation`."""
 
-    def remove() -> Written:
-        drop = _removed(context, path, expect, reason)
+    def remove() -> WrittenDocument:
+        drop = _remove_change(context, path, expect, reason)
         if proposals := _waiting(context, [drop], path):
-            return Written(path, context.book.documents.read(path).revision, 0, None, proposals)
-        return _applied(context, [drop], path, "remove", 0, session)
+            return WrittenDocument(path, context.book.documents.read(path).revision, 0, None, proposals)
+        return _apply(context, [drop], path, "remove", 0, session)
 
-    return _anew(remove, expect)
+    return _retry(remove, expect)
 
 
 def remove_documents(context: Context, paths: Sequence[str]) -> tuple[str, ...]:
@@ -125,12 +125,12 @@ def remove_documents(context: Context, paths: Sequence[str]) -> tuple[str, ...]:
     """
 
     def remove() -> tuple[str, ...]:
-        drops = [_removed(context, path, None, "removed") for path in paths]
+        drops = [_remove_change(context, path, None, "removed") for path in paths]
         if not (proposals := _waiting(context, drops, ", ".join(paths))):
             context.book.apply(drops, actor=context.actor, door=context.door, kind="remove")
         return proposals
 
-    return _anew(remove)
+    return _retry(remove)
 
 
 def _waiting(context: Context, drops: Sequence[Drop], name: str) -> tuple[str, ...]:
@@ -142,24 +142,24 @@ def _waiting(context: Context, drops: Sequence[Drop], name: str) -> tuple[str, .
     return wait_for_person(context, [edit(drops, name, "remove")], name)
 
 
-def _anew(do: Callable[[], _Done], expect: str | None = None) -> _Done:
+def _retry(do: Callable[[], _Done], expect: str | None = None) -> _Done:
     """Call `do`, and again if a document changed meanwhile and no revision is expected."""
     return retried(do, Conflict, times=5 if expect is None else 1)
 
 
-def _moved(context: Context, path: str, to: str, expect: str | None) -> tuple[Put, Drop]:
+def _move_changes(context: Context, path: str, to: str, expect: str | None) -> tuple[Put, Drop]:
     if path == to:
         raise InvalidInput(f"document {path!r} is called so already: give another path")
-    drop = _removed(context, path, expect, f"is {to}", act="rename")
+    drop = _remove_change(context, path, expect, f"is {to}", act="rename")
     _check_name(context, to)
-    _standing(context, to, "")
+    _current_text(context, to, "")
     before = drop.made_from or ""
-    return Put(path=to, text=_kept(context, to, before, None)[0], reason=f"was {path}", made_from=""), drop
+    return Put(path=to, text=_permitted(context, to, before, None)[0], reason=f"was {path}", made_from=""), drop
 
 
-def _removed(context: Context, path: str, expect: str | None, reason: str, *, act: str = "remove") -> Drop:
+def _remove_change(context: Context, path: str, expect: str | None, reason: str, *, act: str = "remove") -> Drop:
     """Return the change that removes a document. Raises InvalidInput if an agent would remove entries with it."""
-    before = _standing(context, path, expect)
+    before = _current_text(context, path, expect)
     if before is None:
         raise MissingDocument(f"no document {path!r} to {act}")
     kept = context.actor != "user" and _holds_entries(path)
@@ -176,7 +176,7 @@ def _check_name(context: Context, path: str) -> None:
         raise InvalidInput(f"no document can be called {clean!r}: its name looks like a secret; give another one")
 
 
-def _standing(context: Context, path: str, expect: str | None) -> str | None:
+def _current_text(context: Context, path: str, expect: str | None) -> str | None:
     """Return the text of the document, None if there is none. Raises Conflict if it is not as expected."""
     try:
         found = context.book.documents.read(path)
@@ -190,21 +190,21 @@ def _standing(context: Context, path: str, expect: str | None) -> str | None:
     return found.text
 
 
-def _applied(
+def _apply(
     context: Context, changes: Sequence[Change], path: str, kind: str, redacted: int, session: str | None = None
-) -> Written:
+) -> WrittenDocument:
     result = context.book.apply(changes, actor=context.actor, door=context.door, kind=kind, session=session)
     try:
         revision = context.book.documents.read(path).revision
     except MissingDocument:
         revision = None
-    return Written(path, revision, redacted, result.operation.id if result.operation else None)
+    return WrittenDocument(path, revision, redacted, result.operation.id if result.operation else None)
 
 
 # --- what an agent may say of entries --------------------------------------------------------------
 
 
-def _kept(context: Context, path: str, text: str, before: str | None) -> tuple[str, list[Proposed]]:
+def _permitted(context: Context, path: str, text: str, before: str | None) -> tuple[str, list[Proposed]]:
     """Return the text limited to what its author may change, and what of it waits for a person.
 
     A person may write anything. An agent takes away nothing that a person wrote, see `persons_words`. It may file and
@@ -252,7 +252,7 @@ def _with_entries(
     for entry in written.entries:
         here = known.get(entry.id)
         before = here or elsewhere.get(entry.id)
-        edited = _held(context, entry, before)
+        edited = _permitted_entry(context, entry, before)
         if before is not None:
             moved = edited if here else replace(edited, archived=before.archived)
             if takes_away(before, moved, today):
@@ -272,14 +272,14 @@ def _holds_entries(path: str) -> bool:
     return path == MEMORY or path.startswith("archive/")
 
 
-def _held(context: Context, entry: Entry, known: Entry | None) -> Entry:
+def _permitted_entry(context: Context, entry: Entry, known: Entry | None) -> Entry:
     """Return the entry with the record of the known one, or of a new one."""
     trust = "suspect" if screen(entry.text) else context.actor
     if known is None:
         now = context.book.now()
         return replace(
             entry,
-            trust=lowest(entry.trust, trust),
+            trust=lowest_trust(entry.trust, trust),
             score=importance_score("medium"),
             scored=now.date(),
             last_activated=now.date(),
@@ -301,5 +301,5 @@ def _held(context: Context, entry: Entry, known: Entry | None) -> Entry:
         expires=lasting.expires,
         pinned=lasting.pinned,
         archived=entry.archived,
-        trust=known.trust if normalise(entry.text) == normalise(known.text) else lowest(known.trust, trust),
+        trust=known.trust if normalise(entry.text) == normalise(known.text) else lowest_trust(known.trust, trust),
     )

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from memorybook.entries.cues import framed_from, taken_back
+from memorybook.entries.cues import frame_start, is_retracted
 from memorybook.entries.read_reply import Extraction, Skipped
 from memorybook.forget.order_patterns import PRIVATE
 from memorybook.forget.order_text import ASKED
@@ -77,7 +77,7 @@ def notes_of(
     notes: list[Note] = []
     seen: set[str] = set()
     for piece in pieces:
-        text = _screened(" ".join(piece.text.split()), skipped)
+        text = _screen(" ".join(piece.text.split()), skipped)
         if not text and piece.text.strip():
             continue
         reason = ""
@@ -104,11 +104,11 @@ def notes_of(
 
 def clean(turn: Turn, skipped: list[Skipped]) -> Turn:
     """Return a turn without the sentences that try to instruct their reader; those are added to `skipped`."""
-    text = _screened(turn.text, skipped)
+    text = _screen(turn.text, skipped)
     return turn if text == turn.text else replace(turn, text=text)
 
 
-def _screened(text: str, skipped: list[Skipped]) -> str:
+def _screen(text: str, skipped: list[Skipped]) -> str:
     """Return a text without the sentences that try to instruct their reader; those are added to `skipped`."""
     reason = screen(text)
     if reason is None:
@@ -135,7 +135,7 @@ def _is_worth(text: str, kind: str | None) -> bool:
     """Return whether a text is neither small talk, a question, a joke, for somebody else, nor private."""
     if is_small(text) or (kind != "question" and is_question(text)):
         return False
-    return not taken_back(text) and framed_from(text) is None and compiled(PRIVATE).search(text) is None
+    return not is_retracted(text) and frame_start(text) is None and compiled(PRIVATE).search(text) is None
 
 
 # --- free text -----------------------------------------------------------------------------------
@@ -152,9 +152,9 @@ def _of_text(text: str, width: int) -> Iterator[_Piece]:
         item = re.sub(r"^(?:[-*+•]|\d+[.)、])\s+(?:\[[ xX]\]\s+)?", "", block).strip()
         if re.match(_BOILERPLATE, item):
             continue
-        own, body = _labelled(item)
-        tags, body = _tags(body, heading)
-        for part in [body] if item != block else _grouped(body, width):
+        own, body = _split_label(item)
+        tags, body = _split_tags(body, heading)
+        for part in [body] if item != block else _group_sentences(body, width):
             yield _Piece(part, own or kind, tags)
 
 
@@ -181,7 +181,7 @@ def _kind(heading: str) -> str | None:
     return next(named, None)
 
 
-def _labelled(text: str) -> tuple[str | None, str]:
+def _split_label(text: str) -> tuple[str | None, str]:
     """Split off a leading label such as `[pref]`, `Decision:` or 待办：. Return (kind, rest), or (None, text)."""
     found = re.match(r"\[(\w{2,12})\]\s+(\S.*)", text, re.S) or re.match(
         r"\**([A-Za-z-]{2,10}|[\u4e00-\u9fff]{2,3})\**\s*[:：]\**\s*(\S.*)", text, re.S
@@ -194,7 +194,7 @@ def _labelled(text: str) -> tuple[str | None, str]:
     return (kind, found[2]) if kind is not None else (None, text)
 
 
-def _tags(text: str, heading: str) -> tuple[tuple[str, ...], str]:
+def _split_tags(text: str, heading: str) -> tuple[tuple[str, ...], str]:
     """Return (tags, rest): hashtags cut off the end of the text, and the heading unless it names a kind."""
     ending = re.search(r"(?:\s+#(?=[\w/-]{0,40}[^\W\d_])[\w/-]{1,80})+\s*$", text)
     tags = re.findall(r"#([\w/-]+)", ending[0]) if ending else []
@@ -205,7 +205,7 @@ def _tags(text: str, heading: str) -> tuple[tuple[str, ...], str]:
     return tuple(dict.fromkeys(tags)), body
 
 
-def _grouped(text: str, width: int) -> Iterator[str]:
+def _group_sentences(text: str, width: int) -> Iterator[str]:
     """Yield a paragraph in groups of sentences that fit into `width`."""
     if len(text) <= width:
         yield text

@@ -35,7 +35,7 @@ from memorybook.entries.read_reply import (
     list_of,
     object_of,
     prompt_language,
-    shown,
+    show_memory,
     tags_of,
 )
 from memorybook.entries.replaces import replaces
@@ -46,11 +46,11 @@ from memorybook.entries.same import (
     by_words,
     differs,
     forms,
-    is_held,
+    is_said,
     likeness,
     missing,
+    opposition,
     overlap,
-    turned,
     units,
     words,
 )
@@ -109,7 +109,7 @@ def evolve(
         made[place] = ledger.decisions[before:]
     asking = [place for place, doubt in doubts.items() if doubt.near]
     choices, usage, degraded = (
-        _asked([doubts[place] for place in asking], llm, language, mask) if asking and llm else ({}, None, "")
+        _ask_model([doubts[place] for place in asking], llm, language, mask) if asking and llm else ({}, None, "")
     )
     by_place = {place: choices.get(f"c{number}") for number, place in enumerate(asking, 1)}
     for place, doubt in doubts.items():
@@ -120,7 +120,7 @@ def evolve(
     return ledger.matched(usage, degraded)
 
 
-def _asked(
+def _ask_model(
     doubts: Sequence[Doubt], llm: LLM, language: Literal["auto", "en", "zh"], mask: Mask
 ) -> tuple[Mapping[str, Choice], Usage | None, str]:
     """Return the model's choices by alias, the usage, and why they are not all of it: only part can be used, or none.
@@ -169,7 +169,7 @@ class _Step:
         said = forms(candidate.content) - self._common
         near = tuple(ledger.around(candidate, self._neighbours))
         for one in near:  # it has a telling word of it, is like it, or may make it untrue
-            shared = any(is_held(unit, said) for unit in units(one.text))
+            shared = any(is_said(unit, said) for unit in units(one.text))
             cosine = self._similarity(candidate.content, one.text) or 0.0
             alike = shared or cosine >= ABOUT or self._like(candidate, one) >= RELATED
             if alike or replaces(candidate, one) is not None:
@@ -206,7 +206,7 @@ class _Step:
                 return
             more = words(one.text) < said and overlap(candidate.content, one.text) >= REPEATED_WORDS
             extends = more and not ledger.unmergeable(candidate, one, candidate.content)
-            if extends and turned(candidate.content, one.text) is None:
+            if extends and opposition(candidate.content, one.text) is None:
                 ledger.merge(candidate, one, candidate.content, "says the same and more, by likeness")
                 return
         links = [one.id for one in near if self._like(candidate, one) >= RELATED][:MOST_LINKS]
@@ -216,7 +216,7 @@ class _Step:
         content = candidate.content
         common = overlap(content, one.text)
         if words(content) <= words(one.text) and common >= REPEATED_WORDS:
-            return not missing([candidate], one.text) and turned(content, one.text) is None
+            return not missing([candidate], one.text) and opposition(content, one.text) is None
         if words(one.text) < words(content):
             return False
         cosine = self._similarity(content, one.text) or 0.0
@@ -421,12 +421,12 @@ def question(doubts: Sequence[Doubt], language: Language, mask: Mask = str) -> t
         for entry in (entry for doubt in doubts for entry in doubt.near[:most]):
             if entry.id not in aliases:
                 aliases[entry.id] = f"n{len(aliases) + 1}"
-                tags = "".join(f" #{shown(tag, 40, mask)}" for tag in entry.tags[:8])
-                lines.append(f"{aliases[entry.id]} [{entry.category}{tags}] {shown(entry.text, WIDTH, mask)}")
+                tags = "".join(f" #{show_memory(tag, 40, mask)}" for tag in entry.tags[:8])
+                lines.append(f"{aliases[entry.id]} [{entry.category}{tags}] {show_memory(entry.text, WIDTH, mask)}")
         for place, doubt in enumerate(doubts, 1):
             near[f"c{place}"] = {aliases[entry.id]: entry for entry in doubt.near[:most]}
             beside = f"{'near' if language == 'en' else '相近'} {', '.join(near[f'c{place}']) or '-'}"
-            said = shown(doubt.candidate.content, WIDTH, mask)
+            said = show_memory(doubt.candidate.content, WIDTH, mask)
             lines.append(f"c{place} [{doubt.candidate.category}; {beside}] {said}")
         return lines, near
 

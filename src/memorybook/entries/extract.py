@@ -15,7 +15,7 @@ from datetime import datetime, tzinfo
 from math import log, sqrt
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from memorybook.entries.ground import FOREIGN, Heard
+from memorybook.entries.ground import FOREIGN, Grounder
 from memorybook.entries.read_reply import (
     TEXT,
     Aliases,
@@ -32,7 +32,7 @@ from memorybook.entries.read_reply import (
     object_of,
     one_line,
     read_reply,
-    shown,
+    show_memory,
 )
 from memorybook.entries.rules import by_rules
 from memorybook.forget.order_text import ASKED, asked_to_forget
@@ -106,27 +106,27 @@ def extract(
     chosen = dialogue.language_of(pieces) if language == "auto" else language
     imported = session is not None and session.source.startswith("import:")
     prompt = prompt_of(pieces, known=known, now=now, language=chosen, mask=mask, imported=imported)
-    heard = Heard(whole or turns, known, None if imported else now, now.tzinfo, shown=prompt.aliases.known.values())
+    heard = Grounder(whole or turns, known, None if imported else now, now.tzinfo, shown=prompt.aliases.known.values())
 
     def read(value: object) -> Reading:
-        return held(read_reply(value, prompt.aliases), heard, pieces)
+        return check_reading(read_reply(value, prompt.aliases), heard, pieces)
 
     reading, usage = ask(llm, EXTRACT, chosen, prompt.user, read, system=prompt.system)
-    reading = masked(reading, mask)
+    reading = mask_reading(reading, mask)
     requests = _requests(found.forget_requests, reading.forget_requests)
-    kept, discarded = _unrefused(reading, requests, pieces)
-    kept = [replace(one, told=any(covers(one, order) for order in orders)) for one in kept]
+    kept, discarded = _split_refused(reading, requests, pieces)
+    kept = [replace(one, told=any(satisfies_order(one, order) for order in orders)) for one in kept]
     if imported:
         kept = [replace(one, trust=min(one.trust, "import", key=TRUST_ORDER.index)) for one in kept]
-    missed = [order for order in orders if not any(covers(one, order) for one in kept if not one.doubt)]
+    missed = [order for order in orders if not any(satisfies_order(one, order) for one in kept if not one.doubt)]
     return Extraction(
         candidates=tuple(merged_by_text([*kept, *missed])),
         skipped=talk.skipped,
         discarded=(*reading.discarded, *discarded),
         forget_requests=requests,
-        summary=_clear(reading.summary),
-        decisions=tuple(filter(_clear, reading.decisions)),
-        open_questions=tuple(filter(_clear, reading.open_questions)),
+        summary=_screened(reading.summary),
+        decisions=tuple(filter(_screened, reading.decisions)),
+        open_questions=tuple(filter(_screened, reading.open_questions)),
         usage=usage,
     )
 
@@ -257,7 +257,7 @@ def prompt_of(
     """
     lines = [PROMPT[language], OPEN]
     counts = Counter(entry.group for entry in known if entry.group and entry.state == "active")
-    groups = [group for name, _ in counts.most_common(10) if _clear(_as_words(group := shown(name, 40, mask)))]
+    groups = [group for name, _ in counts.most_common(10) if _screened(_as_words(group := show_memory(name, 40, mask)))]
     if groups:
         lines.append(_GROUPS[language] + ", ".join(groups))
     form = EXTRACT.description[language], json.dumps(EXTRACT.schema)
@@ -267,8 +267,8 @@ def prompt_of(
     entries: list[str] = []
     for entry in pertinent(known, pieces):
         undated = compiled(_OPENING_DATE).sub("", one_line(entry.text))
-        text = shown(undated or entry.text, _KNOWN_WIDTH, mask)
-        if not _clear(text):
+        text = show_memory(undated or entry.text, _KNOWN_WIDTH, mask)
+        if not _screened(text):
             continue
         alias = f"m{len(aliases) + 1}"
         line = f"{alias} {text}"
@@ -324,7 +324,7 @@ STATEMENTS = 3
 """Statements of people from which an empty extraction counts as a failure."""
 
 
-def held(reading: Reading, heard: Heard, pieces: Sequence[dialogue.Piece]) -> Reading:
+def check_reading(reading: Reading, heard: Grounder, pieces: Sequence[dialogue.Piece]) -> Reading:
     """Check a reading against what was said; candidates, sentences and decisions without ground get a doubt.
 
     Raises:
@@ -379,11 +379,11 @@ def statements(pieces: Iterable[dialogue.Piece]) -> int:
     )
 
 
-def masked(reading: Reading, mask: Mask) -> Reading:
+def mask_reading(reading: Reading, mask: Mask) -> Reading:
     """Return the reading with secrets masked, without names and tags that try to instruct their reader."""
 
     def clear(names: Iterable[str]) -> tuple[str, ...]:
-        return tuple(name for each in names if _clear(_as_words(name := mask(each))))
+        return tuple(name for each in names if _screened(_as_words(name := mask(each))))
 
     return Reading(
         tuple(
@@ -422,7 +422,7 @@ def _requests(by_rule: Iterable[ForgetRequest], by_model: Iterable[ForgetRequest
     return tuple(merged.values())
 
 
-def _unrefused(
+def _split_refused(
     reading: Reading, requests: Sequence[ForgetRequest], pieces: Sequence[dialogue.Piece]
 ) -> tuple[list[Candidate], list[Discarded]]:
     """Split candidates into those to keep and those that instruct, or that the user asked to forget."""
@@ -450,12 +450,12 @@ def _unrefused(
     return kept, discarded
 
 
-def _clear(text: str) -> str:
+def _screened(text: str) -> str:
     """Return the text, or "" if it tries to instruct its reader."""
     return text if text and screen(text) is None else ""
 
 
-def covers(one: Candidate, order: Candidate) -> bool:
+def satisfies_order(one: Candidate, order: Candidate) -> bool:
     """Return whether a candidate says what the user ordered: equal text, or shared words of the same turn."""
     if normalise(one.content) == normalise(order.content):
         return True

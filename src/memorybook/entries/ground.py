@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 from memorybook.entries.read_reply import Candidate, trust_of
 from memorybook.entries.replaces import replaces
-from memorybook.entries.same import Said, Unit, forms, is_held, names_in, squeezed, units, weekdays
+from memorybook.entries.same import Said, Unit, forms, is_said, names_in, squeezed, units, weekdays
 from memorybook.model import TRUST_ORDER, Entry, Trust, Turn
 from memorybook.sessions.dialogue import is_worded
 from memorybook.text.days.readers import Named, Span, among, meant, named
@@ -80,7 +80,7 @@ def ground(
         now: Dates turns without a time; None ignores their relative days.
         zone: Time zone of days; None is UTC.
     """
-    said = Heard(turns, known, now, zone)
+    said = Grounder(turns, known, now, zone)
     return tuple(map(said.grounded, candidates))
 
 
@@ -96,11 +96,11 @@ def unfounded(
 
     Of `entities` only those in the text count; other parameters as for `ground`.
     """
-    talk = Heard([Turn(id=str(place), session="", text=one) for place, one in enumerate(sources)], (), now, zone)
+    talk = Grounder([Turn(id=str(place), session="", text=one) for place, one in enumerate(sources)], (), now, zone)
     return talk.unfounded(text, entities, talk.sources(range(len(sources))))
 
 
-def stands_in(quote: str, text: str) -> bool:
+def has_quote(quote: str, text: str) -> bool:
     """Return whether a text has a quote, or in order the parts of a quote with ellipses."""
     whole, place = squeezed(text), 0
     parts = [part for part in (squeezed(part) for part in re.split(r"\.{3,}|…+|\[…\]", quote)) if part]
@@ -131,7 +131,7 @@ class _Read(NamedTuple):
     trust: Trust
 
 
-class Heard:
+class Grounder:
     """A conversation to check claims against; each turn is read once."""
 
     def __init__(
@@ -166,7 +166,7 @@ class Heard:
         sources = self.sources(self._near(places), one)
         quote, beside = self._quote(one, places)
         places = sorted({*places, *beside})
-        expires = one.expires if one.expires is None or _spoken_of(one.expires, one, sources) else None
+        expires = one.expires if one.expires is None or _may_be_meant(one.expires, one, sources) else None
         mended = replace(
             one,
             quote=quote or one.quote,
@@ -231,21 +231,21 @@ class Heard:
             named = isinstance(claim, Candidate) and known.id in claim.reinforces
             return "" if self._is_said_again(known.id, places, named=named) else "is known, and was not said again"
         evidence = self._evidence(text, entities, places)
-        in_turn = bool(evidence) or any(is_held(unit, own) for unit in wanted)
-        if not in_turn and not any(is_held(unit, near) for unit in wanted):
+        in_turn = bool(evidence) or any(is_said(unit, own) for unit in wanted)
+        if not in_turn and not any(is_said(unit, near) for unit in wanted):
             return "says nothing that stands in the turns it rests on"
         every = own if isinstance(claim, str) else self._words(range(len(self._turns)))
-        unsaid = [one for one in wanted if len(one[0]) > 1 and not is_held(one, every | self._of_known)]
+        unsaid = [one for one in wanted if len(one[0]) > 1 and not is_said(one, every | self._of_known)]
         most = (MADE_UP if in_turn else MADE_UP / 2) * (len(wanted) + evidence)
         short = isinstance(claim, str) and len(wanted) < 3  # of two words one may be a name
         if len(unsaid) > most or (short and len(unsaid) == most):
-            return f"says what nobody said: {_joined(unsaid)}"
+            return f"says what nobody said: {_join(unsaid)}"
         return ""
 
     def _nearest_turns(self, text: str, places: Sequence[int]) -> list[int]:
         """Return the three of these turns that say most of a text."""
         wanted = units(text)
-        return sorted(places, key=lambda place: -sum(is_held(unit, self._of_turn(place).words) for unit in wanted))[:3]
+        return sorted(places, key=lambda place: -sum(is_said(unit, self._of_turn(place).words) for unit in wanted))[:3]
 
     def _evidence(self, text: str, entities: Sequence[str], places: Sequence[int]) -> int:
         """Count what a claim shares with its turns besides words: names, speakers, and twice each number and day."""
@@ -268,9 +268,9 @@ class Heard:
             return False
         said = frozenset().union(*(self._of_turn(place).values for place in places))
         texts = [self._turns[place].text for place in places]
-        new = {side for text in texts for one in _numbers(text) for side in _beside(one, text)}
+        new = {side for text in texts for one in _numbers(text) for side in _neighbouring(one, text)}
         old = [one for one in _numbers(known.text) if not one.values & said]
-        return any(new.intersection(_beside(one, known.text)) for one in old)
+        return any(new.intersection(_neighbouring(one, known.text)) for one in old)
 
     def _repeated(self, claim: Claim) -> Entry | None:
         """Return the known entry whose statement a claim repeats, or None."""
@@ -284,14 +284,14 @@ class Heard:
         wanted, near = units(text), self._words(beside)
         said = {day for place in beside for day, _ in weekdays(self._turns[place].text)}
         days = sum(day in said for day, _ in weekdays(text))
-        again = sum(is_held(unit, near) for unit in wanted) + 2 * days + self._evidence(text, (), places)
+        again = sum(is_said(unit, near) for unit in wanted) + 2 * days + self._evidence(text, (), places)
         return again >= max(1, (AGAIN_NAMED if named else AGAIN) * len(wanted))
 
     def _is_another(self, one: Candidate, known: Entry) -> bool:
         """Return whether a candidate says something else of somebody in the same frame: likes jazz, likes green tea."""
         names = {*one.entities, *known.entities, *self._names}
         new, old = units(_without(one.content, names)), units(_without(known.text, names))
-        same = sum(is_held(unit, forms(known.text)) for unit in new)
+        same = sum(is_said(unit, forms(known.text)) for unit in new)
         return same < len(new) and 0 < 2 * same <= min(len(new), len(old))
 
     def _changed(self, one: Candidate, places: Sequence[int]) -> tuple[str, ...]:
@@ -304,7 +304,7 @@ class Heard:
         said = said - often if len(one.contradicts) > 1 else said
 
         def about(entry: Entry | None) -> bool:
-            told = entry is None or any(is_held(unit, said) for unit in units(entry.text))
+            told = entry is None or any(is_said(unit, said) for unit in units(entry.text))
             return told or (entry is not None and replaces(one, entry) is not None)
 
         return tuple(id for id in one.contradicts if about(self._known.get(id)))
@@ -326,10 +326,10 @@ class Heard:
 
     def _level(self, unit: Unit) -> Trust | None:
         """Return the highest trust of the turns and entries with a word; None if there are none."""
-        if is_held(unit, self._of_known):
+        if is_said(unit, self._of_known):
             return "user"
         read = map(self._of_turn, range(len(self._turns)))
-        levels = {one.trust for one in read if is_held(unit, one.words)}
+        levels = {one.trust for one in read if is_said(unit, one.words)}
         return max(levels, key=TRUST_ORDER.index, default=None)
 
     # --- quotes ----------------------------------------------------------------------------------
@@ -341,9 +341,9 @@ class Heard:
         turn next to its own speaks of it, the candidate rests on that one, too.
         """
         if one.quote:
-            if any(stands_in(one.quote, self._turns[place].text) for place in places):
+            if any(has_quote(one.quote, self._turns[place].text) for place in places):
                 return one.quote, []
-            other = [place for place, turn in enumerate(self._turns) if stands_in(one.quote, turn.text)]
+            other = [place for place, turn in enumerate(self._turns) if has_quote(one.quote, turn.text)]
             if other:
                 best = max(other, key=lambda place: TRUST_ORDER.index(self._of_turn(place).trust))
                 return one.quote, [best]
@@ -365,7 +365,7 @@ class Heard:
         for place in places:
             for text in _sentences(self._turns[place].text):
                 heard = forms(text)
-                share = sum(is_held(unit, heard) for unit in asked) / (len(asked) or 1)
+                share = sum(is_said(unit, heard) for unit in asked) / (len(asked) or 1)
                 if not best[0] or share > best[1]:
                     best = text[:WIDTH], share, place
         return best
@@ -418,7 +418,7 @@ class Heard:
 
     def _read(self, place: int) -> _Read:
         turn, (day, _) = self._turns[place], self._said_on(place)
-        spans = meant(turn.text, date.fromordinal(day)) if day else _written(turn.text)
+        spans = meant(turn.text, date.fromordinal(day)) if day else _full_dates(turn.text)
         return _Read(
             forms(turn.text),
             frozenset(_values(turn.text)),
@@ -430,7 +430,7 @@ class Heard:
 # --- words -----------------------------------------------------------------------------------------
 
 
-def _joined(units: Iterable[Unit]) -> str:
+def _join(units: Iterable[Unit]) -> str:
     """Join up to five words for a message."""
     return ", ".join(dict.fromkeys(unit[0] for unit in list(units)[:5]))
 
@@ -460,7 +460,7 @@ def _numbers(text: str) -> list[Figure]:
     return [one for one in figures(text) if one.sure and not any(start <= one.start < end for start, end in dates)]
 
 
-def _beside(one: Figure, text: str) -> list[str]:
+def _neighbouring(one: Figure, text: str) -> list[str]:
     """Return the characters right before and after a number: 千字 360."""
     return [side for side in (squeezed(text[: one.start])[-2:], squeezed(text[one.end :])[:3]) if len(side) > 1]
 
@@ -470,7 +470,7 @@ def _is_telling(value: float) -> bool:
     return value >= 100 or value != int(value)
 
 
-def _written(text: str) -> set[Span]:
+def _full_dates(text: str) -> set[Span]:
     """Return the full dates in a text, as spans."""
     return {
         (day, day)
@@ -537,12 +537,12 @@ def _unfounded_number(content: str, sources: _Sources) -> str | None:
     dates = [(one.start, one.end) for one in named(content)]
     for one in figures(content):
         dated = any(start <= one.start < end for start, end in dates)
-        if one.sure and not dated and not _counted(one, sources) and not _listed(one, content):
+        if one.sure and not dated and not _was_said(one, sources) and not _counts_list(one, content):
             return f"the number {one.text!r}"
     return None
 
 
-def _counted(one: Figure, sources: _Sources) -> bool:
+def _was_said(one: Figure, sources: _Sources) -> bool:
     """Return whether a number was said: any of its values, or each part of a clock time or version."""
     if compiled(r"\d+[:：.]\d").search(one.text) and not one.values & sources.values:
         parts = [float(part) for part in re.split("[:：.]", one.text)]
@@ -550,7 +550,7 @@ def _counted(one: Figure, sources: _Sources) -> bool:
     return bool(one.values & sources.values) or any(value in (0.0, 1.0) for value in one.values)
 
 
-def _listed(one: Figure, content: str) -> bool:
+def _counts_list(one: Figure, content: str) -> bool:
     """Return whether a small number counts what the text lists after it: three people: Ada, Bob and Cyd."""
     found = compiled(r"[^。.!！?？]*?[:：（(—](?P<list>[^。.!！?？）)]*)").match(content, one.end)
     if found is None:
@@ -559,7 +559,7 @@ def _listed(one: Figure, content: str) -> bool:
     return any(2 <= value <= count <= value + 1 for value in one.values)
 
 
-def _spoken_of(day: date, one: Candidate, sources: _Sources) -> bool:
+def _may_be_meant(day: date, one: Candidate, sources: _Sources) -> bool:
     """Return whether an expiry day may have been meant: the sources have its month, or the candidate such a date."""
     if among(Named(None, day.month, None, 0, 0), sources.spans):
         return True

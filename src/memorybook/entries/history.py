@@ -64,7 +64,7 @@ def history(context: Context, id: str | None = None, *, limit: int | None = 20) 
     target: str | None = id or None
     if target is not None and not found:
         found, target = _otherwise(context.book, target, wanted), None
-    shown = tuple(_happened(each, target, undone) for each in found[:limit])
+    shown = tuple(_describe_operation(each, target, undone) for each in found[:limit])
     return History(shown, len(found) > len(shown))
 
 
@@ -85,13 +85,13 @@ def _otherwise(book: Book, id: str, limit: int | None) -> list[Operation]:
 # --- changes in words ----------------------------------------------------------------------------
 
 
-def _happened(operation: Operation, target: str | None, undone: Mapping[str, str]) -> Happened:
+def _describe_operation(operation: Operation, target: str | None, undone: Mapping[str, str]) -> Happened:
     """Describe an operation and those of its changes that are of the target."""
-    shown = (told(change) for change in operation.changes if target in (None, change.target))
+    shown = (describe_change(change) for change in operation.changes if target in (None, change.target))
     return Happened(operation, tuple(shown), undone.get(operation.id))
 
 
-def told(change: Applied) -> str:
+def describe_change(change: Applied) -> str:
     """Describe a change in one line such as `e7d2k1: score 0.6 → 0.68, hits 1 → 2 (remembered)`."""
     why = f" ({line(change.reason)})" if change.reason and change.reason != "(purged)" else ""
     if change.purged:
@@ -180,7 +180,7 @@ def why(context: Context, id: str) -> Why:
         id=id,
         known=known(book, [entry])[0] if entry is not None else None,
         rests_on=tuple(_grounds(book, id, entry, [each for each in operations if each.id not in undone])),
-        story=tuple(_happened(each, id, undone) for each in operations),
+        story=tuple(_describe_operation(each, id, undone) for each in operations),
         supersedes=texts(each.id for each in entries.values() if each.superseded_by == id),
         contradicts=texts(entry.contradicts if entry is not None else ()),
         superseded_by=texts([by])[0] if by is not None else None,
@@ -279,7 +279,7 @@ def undo(context: Context, operation_id: str, *, dry_run: bool = False) -> Undon
         operation=None if dry_run else operation.id,
         dry_run=dry_run,
         changes=reversal.changes,
-        told=tuple(map(told, reversal.changes)),
+        told=tuple(map(describe_change, reversal.changes)),
         exact=reversal.exact,
         adapted=reversal.adapted,
         remains=tuple(_remains(context, undone)),
@@ -319,7 +319,7 @@ def _loss_undone(context: Context, *, dry_run: bool) -> Undone:
         operation=None if operation is None else operation.id,
         dry_run=dry_run,
         changes=changes,
-        told=tuple(map(told, changes)),
+        told=tuple(map(describe_change, changes)),
         exact=(MEMORY,) if exact else (),
         adapted=() if exact else (MEMORY,),
     )

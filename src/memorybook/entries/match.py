@@ -19,19 +19,19 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from memorybook.book import fade
 from memorybook.entries.read_reply import Candidate
-from memorybook.entries.replaces import outdated, replaces, rivals, with_before
+from memorybook.entries.replaces import outdated, replaces, rivals, with_previous
 from memorybook.entries.same import (
     MOST_NEAR,
     REPEATED_WORDS,
-    arrivals,
     by_words,
     denies,
-    lowest,
+    lowest_trust,
     missing,
+    new_entries,
+    opposition,
     overlap,
     same_fact,
     same_statement,
-    turned,
     when_said,
     words,
 )
@@ -222,7 +222,7 @@ class Ledger:
         detail: str = "",
     ) -> Entry:
         """Add an entry, linked to those of these ids."""
-        made = replace(self.entry_of(candidate), links=_joined(links, ()), contradicts=_joined(contradicts, ()))
+        made = replace(self.entry_of(candidate), links=_join(links, ()), contradicts=_join(contradicts, ()))
         self._add(candidate, made)
         self._decide("created", made.id, candidate, reason, detail)
         return made
@@ -234,7 +234,7 @@ class Ledger:
         """
         target = self.entries[target.id]
         if candidate.trust == "suspect" and target.trust != "suspect":
-            self._propose("suspect", candidate, [Reinforce(id=target.id, reason=_said(candidate))], reason)
+            self._propose("suspect", candidate, [Reinforce(id=target.id, reason=_change_reason(candidate))], reason)
             return target
         fields: dict[str, Any] = {}
         if candidate.expires not in (None, target.expires) and target.category == "todo":
@@ -246,7 +246,7 @@ class Ledger:
             self._decide("strengthened", target.id, candidate, reason, "said before in this session: heard once")
             return self.entries[target.id]
         today = self.talk.now.date()
-        self.changes.append(Reinforce(id=target.id, reason=_said(candidate)))
+        self.changes.append(Reinforce(id=target.id, reason=_change_reason(candidate)))
         self._heard.add(target.id)
         stronger = fade.reinforced(target, today)
         self.entries[target.id] = stronger
@@ -279,29 +279,29 @@ class Ledger:
         if not standing and known is not None:
             return
         ids = [one.id for one in standing]
-        made = known or replace(self.entry_of(candidate), links=_joined(links, () if plain else ids))
-        made = replace(made, contradicts=_joined(made.contradicts, ids))
+        made = known or replace(self.entry_of(candidate), links=_join(links, () if plain else ids))
+        made = replace(made, contradicts=_join(made.contradicts, ids))
         adding = [Add(entry=made, reason=f"said: {candidate.quote}")] if known is None else []
         asked = self._to_ask(candidate, standing)
         if asked:
-            replacing = [Supersede(id=id, by=made.id, reason=_said(candidate)) for id in ids]
+            replacing = [Supersede(id=id, by=made.id, reason=_change_reason(candidate)) for id in ids]
             kind = "suspect" if candidate.trust == "suspect" else "conflict"
             self._propose(kind, candidate, (*adding, *replacing), asked)
         elif self.conflicts != "keep_both":
             self._supersede(candidate, made, standing, reason, new=known is None)
             for one in standing:
-                links = _joined([id for id in one.links if id != made.id], () if plain else [made.id])
+                links = _join([id for id in one.links if id != made.id], () if plain else [made.id])
                 self.update(one.id, {"links": links} if links != one.links else {}, reason)
         elif known is None:
-            made = self._add(candidate, replace(made, links=_joined(made.links, ids)))
+            made = self._add(candidate, replace(made, links=_join(made.links, ids)))
             self._decide("created", made.id, candidate, reason, "both kept")
         else:
-            self.update(made.id, {"links": _joined(made.links, ids), "contradicts": made.contradicts}, reason)
+            self.update(made.id, {"links": _join(made.links, ids), "contradicts": made.contradicts}, reason)
 
     def merge(self, candidate: Candidate, target: Entry, text: str, reason: str, *, links: Iterable[str] = ()) -> None:
         """Merge both into a new entry and archive the target; keep and link both if that would lose something."""
         target = self.entries[target.id]
-        links = _joined([target.id], links)
+        links = _join([target.id], links)
         refused = self.unmergeable(candidate, target, text)
         if refused:
             self.create(candidate, reason, links=links, detail=f"not merged with {target.id}: {refused}")
@@ -312,7 +312,7 @@ class Ledger:
             made = known
         else:
             plain = replace(self.entry_of(candidate), links=links)
-            made = self._add(candidate, _merged(target, plain, text, heard=self._is_heard(target)))
+            made = self._add(candidate, _merge_entries(target, plain, text, heard=self._is_heard(target)))
             self._decide("merged", made.id, candidate, reason, f"of {target.id}")
         if made.id != target.id:
             why = f"merged into {made.id}: {reason}"
@@ -327,7 +327,7 @@ class Ledger:
             made = self.saying(candidate.content)
             gone = [id for id in candidate.disputes if made is not None and self.current(id) not in (None, made)]
             if made is not None and gone:
-                changes = tuple(Supersede(id=id, by=made.id, reason=_said(candidate)) for id in gone)
+                changes = tuple(Supersede(id=id, by=made.id, reason=_change_reason(candidate)) for id in gone)
                 disputed.append(
                     Proposed("conflict", changes, f"may be no longer true by entry {made.id}, said a model")
                 )
@@ -406,7 +406,7 @@ class Ledger:
             replaced = ", ".join(one.id for one in standing)
             self._decide("updated" if standing else "created", made.id, candidate, reason, f"replaces {replaced}")
         for one in standing:
-            self.changes.append(Supersede(id=one.id, by=made.id, reason=_said(candidate)))
+            self.changes.append(Supersede(id=one.id, by=made.id, reason=_change_reason(candidate)))
             self.entries[one.id] = fade.contradicted(one, made.id, today)
 
     def _outranks(self, one: Entry, candidate: Candidate) -> bool:
@@ -426,7 +426,7 @@ _statement = lru_cache(maxsize=20_000)(normalise)
 """`normalise`, cached for entry texts, which every session's candidates are compared with."""
 
 
-def _merged(target: Entry, new: Entry, text: str, *, heard: bool) -> Entry:
+def _merge_entries(target: Entry, new: Entry, text: str, *, heard: bool) -> Entry:
     """Return the entry that takes the place of a known one and of a new statement, with the worth of both.
 
     The target is reinforced by it unless this session heard it before.
@@ -441,15 +441,15 @@ def _merged(target: Entry, new: Entry, text: str, *, heard: bool) -> Entry:
         group=new.group or target.group,
         expires=new.expires or target.expires,
         metadata={**target.metadata, **new.metadata},
-        trust=lowest(target.trust, new.trust),
-        tags=_joined(target.tags, new.tags),
-        entities=_joined(target.entities, new.entities),
-        links=_joined(target.links, new.links),
-        contradicts=_joined(target.contradicts, new.contradicts),
+        trust=lowest_trust(target.trust, new.trust),
+        tags=_join(target.tags, new.tags),
+        entities=_join(target.entities, new.entities),
+        links=_join(target.links, new.links),
+        contradicts=_join(target.contradicts, new.contradicts),
     )
 
 
-def _said(candidate: Candidate) -> str:
+def _change_reason(candidate: Candidate) -> str:
     """Return the reason of a change, as `why` reads it: the quote and the turns."""
     return f"said: {candidate.quote}" + "".join(f" turn:{id}" for id in candidate.turn_ids[:3])
 
@@ -458,7 +458,7 @@ def _rank(trust: Trust | None) -> int:
     return TRUST_ORDER.index(trust) if trust is not None else len(TRUST_ORDER)
 
 
-def _joined(one: Iterable[str], other: Iterable[str]) -> tuple[str, ...]:
+def _join(one: Iterable[str], other: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*one, *other)))
 
 
@@ -512,7 +512,7 @@ def match(
             if gone:
                 reason = changed.get(gone[0].id, "says what is so now")
                 if candidate.leans or any(one in leaning for one in gone):
-                    candidate = replace(candidate, content=with_before(candidate.content, gone))
+                    candidate = replace(candidate, content=with_previous(candidate.content, gone))
                 gone = [one for one in gone if one not in leaning]
                 ledger.replace(candidate, gone, reason, plain=bool(changed))
             elif candidate.leans:
@@ -585,7 +585,7 @@ def _corrects(candidate: Candidate, one: Entry) -> bool:
         return False
     if replaces(candidate, one) is not None:
         return True
-    return overlap(candidate.content, one.text) >= CORRECTED and turned(candidate.content, one.text) is not None
+    return overlap(candidate.content, one.text) >= CORRECTED and opposition(candidate.content, one.text) is not None
 
 
 def repeat(ledger: Ledger, candidate: Candidate, one: Entry, reason: str, *, links: Sequence[str] = ()) -> None:
@@ -609,7 +609,7 @@ def repeat(ledger: Ledger, candidate: Candidate, one: Entry, reason: str, *, lin
 # --- what stands near ------------------------------------------------------------------------------
 
 
-class Near:
+class IndexNeighbours:
     """Neighbours of a text in a book, see `Neighbours`.
 
     Args:
@@ -621,7 +621,7 @@ class Near:
         self._context = context
         self._entries = entries
         self._known = frozenset(entries)
-        self._arrived = arrivals(entries)
+        self._arrived = new_entries(entries)
         self._arrived()
         self._since: dict[str, Entry] = {}
         self._near = by_words(self._since)
@@ -657,7 +657,7 @@ def _best(items: Sequence[Found], worth: Callable[[Found], float | None]) -> lis
     return [one for _, one in sorted(found, key=lambda pair: -pair[0])][: 2 * MOST_NEAR]
 
 
-class Alike:
+class EmbedderSimilarity:
     """Cosine of two texts, see `Similarity`; an embedder that fails is not asked again."""
 
     def __init__(self, context: Context) -> None:

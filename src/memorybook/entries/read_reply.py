@@ -231,12 +231,12 @@ def line_of(value: Any, width: int) -> str:
 # --- what prompts show ----------------------------------------------------------------------------
 
 
-def shown(text: str, width: int, mask: Mask) -> str:
+def show_memory(text: str, width: int, mask: Mask) -> str:
     """Return a memory as prompts show it: masked, cut, in one line that cannot end a block of data.
 
     A person may have written a secret into the book with an editor; it is masked before a cut can halve it.
     """
-    return cut(unfenced(one_line(mask(text))), width)
+    return cut_line(unfenced(one_line(mask(text))), width)
 
 
 def one_line(text: str) -> str:
@@ -244,7 +244,7 @@ def one_line(text: str) -> str:
     return " ".join(text.split()).encode("utf-8", "replace").decode()
 
 
-def cut(line: str, width: int) -> str:
+def cut_line(line: str, width: int) -> str:
     """Cut a line to `width` characters."""
     return line if len(line) <= width else f"{line[: width - 1].rstrip()}…"
 
@@ -357,8 +357,8 @@ def _candidate(item: Any, aliases: Aliases) -> Candidate:
     if len(content) > CONTENT:
         raise _Bad(f"has {len(content)} characters, more than {CONTENT}")
     turns = _turns(_first(item, "turns", "source_turns", "turn"), quote, aliases)
-    contradicts = tuple(_known(item.get("contradicts"), aliases))
-    again = {id: text for id, text in _known(item.get("reinforces"), aliases).items() if id not in contradicts}
+    contradicts = tuple(_known_texts(item.get("contradicts"), aliases))
+    again = {id: text for id, text in _known_texts(item.get("reinforces"), aliases).items() if id not in contradicts}
     copied = normalise(content).rstrip("…")  # a known statement without its date, or cut, stands for it in full
     return Candidate(
         content=next((text for text in again.values() if copied in normalise(text)), content),
@@ -393,7 +393,7 @@ def _turns(value: Any, quote: str, aliases: Aliases) -> tuple[Turn, ...]:
     return tuple(found.values())
 
 
-def _known(value: Any, aliases: Aliases) -> dict[str, str]:
+def _known_texts(value: Any, aliases: Aliases) -> dict[str, str]:
     """Return the texts of the entries named, all of which were shown, by id."""
     names = aliases_of(value, "m")
     for name in names:
@@ -519,20 +519,20 @@ def merged_by_text(candidates: Iterable[Candidate]) -> list[Candidate]:
         if known is None:
             merged[key] = one
             continue
-        contradicts = _joined(known.contradicts, one.contradicts)
+        contradicts = _join(known.contradicts, one.contradicts)
         merged[key] = replace(
             known,
-            turn_ids=_joined(known.turn_ids, one.turn_ids),
+            turn_ids=_join(known.turn_ids, one.turn_ids),
             contradicts=contradicts,
-            reinforces=tuple(id for id in _joined(known.reinforces, one.reinforces) if id not in contradicts),
-            disputes=_joined(known.disputes, one.disputes),
+            reinforces=tuple(id for id in _join(known.reinforces, one.reinforces) if id not in contradicts),
+            disputes=_join(known.disputes, one.disputes),
             doubt=known.doubt and one.doubt,
             told=known.told or one.told,
         )
     return list(merged.values())
 
 
-def _joined(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
+def _join(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*one, *other)))
 
 

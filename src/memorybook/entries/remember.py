@@ -20,7 +20,7 @@ from memorybook.book import fade
 from memorybook.entries.ground import unfounded
 from memorybook.entries.read import Mask, known
 from memorybook.entries.read_reply import TEXT, Language, Step, ask, line_of, object_of, prompt_language, unfenced
-from memorybook.entries.same import lowest, missing
+from memorybook.entries.same import lowest_trust, missing
 from memorybook.errors import Conflict, InvalidInput, NotFound, Unavailable
 from memorybook.formats import memory_md, session_md
 from memorybook.formats.memory_md import BY_AGENT
@@ -136,7 +136,7 @@ def update(
     entry = _entry(context, id)
     fields: dict[str, Any] = {}
     if text is not None:
-        fields |= reworded(context, id, mask.text(text.strip()))
+        fields |= reworded_fields(context, id, mask.text(text.strip()))
     if category is not None:
         alias = ((NAMED, named),) if named in CATEGORY_ALIASES else ()
         others = (each for each in (entry.unknown if entry else ()) if each[0] != NAMED)
@@ -160,7 +160,7 @@ def _entry(context: Context, id: str) -> Entry | None:
     return next((entry for entry in context.book.entries() if entry.id == id), None)
 
 
-def reworded(context: Context, id: str, text: str) -> dict[str, Any]:
+def reworded_fields(context: Context, id: str, text: str) -> dict[str, Any]:
     """Return the fields that give an entry another text; its trust drops to the actor's if that is lower.
 
     Trust is `suspect` if the text tries to instruct its reader, and stays if the text does.
@@ -170,7 +170,7 @@ def reworded(context: Context, id: str, text: str) -> dict[str, Any]:
     entry = _entry(context, id)
     if entry is None or normalise(entry.text) == normalise(text):
         return {"text": text}
-    trust = lowest(entry.trust, context.actor)
+    trust = lowest_trust(entry.trust, context.actor)
     return {"text": text} if trust == entry.trust or context.actor == "user" else {"text": text, "trust": trust}
 
 
@@ -281,7 +281,7 @@ def revise(context: Context, id: str, instruction: str) -> Revised:
     if refused or text == entry.text:
         refused = refused or "the text is as it should be already"
         return Revised(known(book, [entry])[0], entry.text, refused, None, mask.count, usage)
-    change = Update(id=id, fields=reworded(context, id, text), reason=f"revised: {wanted[:200]}")
+    change = Update(id=id, fields=reworded_fields(context, id, text), reason=f"revised: {wanted[:200]}")
     if waits := _waiting(context, change):
         refused = f"a person said this: the new wording waits in review ({', '.join(waits.proposals)})"
         return Revised(waits, entry.text, refused, None, mask.count, usage)

@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 from memorybook.entries.read_reply import Candidate
 from memorybook.entries.same import (
-    arrivals,
     denies,
     names_in,
+    new_entries,
     sequence,
     speaker_of,
     squeezed,
@@ -63,7 +63,7 @@ def replaces(candidate: Candidate, entry: Entry) -> str | None:
         return None
     if entry.category == "todo" and candidate.category != "todo" and _is_done(candidate.content, entry.text):
         return "the todo is done"
-    if any(_names_old(about, old, new, entry) for about, old, new in _moves(candidate.content)):
+    if any(_names_old(about, old, new, entry) for about, old, new in _changes_in(candidate.content)):
         return "says what it was changed from"
     if corrects(candidate.content, candidate.quote, entry.text):
         return "corrects it"
@@ -79,7 +79,7 @@ def rivals(entries: dict[str, Entry]) -> Callable[[Candidate], list[Entry]]:
     New entries may be put in meanwhile. What was said last comes first.
     """
     claimed: dict[tuple[str, str], dict[str, list[Claim]]] = {}
-    arrived = arrivals(entries)
+    arrived = new_entries(entries)
 
     def saying_otherwise(candidate: Candidate) -> list[Entry]:
         new = claims(candidate.content)
@@ -293,7 +293,7 @@ _CHANGING = (
 
 
 @lru_cache(maxsize=1_000)
-def _moves(text: str) -> tuple[tuple[str, str, str], ...]:
+def _changes_in(text: str) -> tuple[tuple[str, str, str], ...]:
     """Return what a text says was changed: what it is about, from what, to what."""
     found = (one for pattern in _FROM for one in compiled(pattern).finditer(text))
     return tuple((one["about"], one["old"], one["new"]) for one in found if compiled(_CHANGING).search(one[0]))
@@ -497,11 +497,11 @@ def _takes_back(content: str, known: str) -> bool:
     return bool(said) and said == was
 
 
-def mended(said: str, rest: str) -> str:
+def apply_correction(said: str, rest: str) -> str:
     """Put the value of a correction in the place of what it corrects; where that is not plain, return both."""
     pattern = compiled(_VALUES)
     news, olds = list(pattern.finditer(rest)), list(pattern.finditer(said))
-    if (swapped := swapped_in(said, rest)) is not None:
+    if (swapped := swap_value(said, rest)) is not None:
         return swapped
     if len(news) == 1 and len(rest) - len(news[0][0]) <= 40:
         same = [one for one in olds if one.lastgroup == news[0].lastgroup]
@@ -511,7 +511,7 @@ def mended(said: str, rest: str) -> str:
     return f"{said.rstrip(' .。')}{'；更正：' if chinese else '; correction: '}{rest}"
 
 
-def swapped_in(said: str, rest: str) -> str | None:
+def swap_value(said: str, rest: str) -> str | None:
     """Return a text with its value swapped if a correction names both values (`the 3rd, not the 5th`), else None."""
     values = [one[0].strip() for one in compiled(_VALUES).finditer(f", {rest}")]
     known = [one[0].strip() for one in compiled(_VALUES).finditer(said)]
@@ -528,7 +528,7 @@ def begins_with_value(text: str) -> bool:
 
 def has_value_like(said: str, rest: str) -> bool:
     """Return whether a text has a number, day or name of a kind that the correction has, or one that it denies."""
-    if swapped_in(said, rest) is not None:
+    if swap_value(said, rest) is not None:
         return True
     kinds = {one.lastgroup for one in compiled(_VALUES).finditer(rest)}
     return any(one.lastgroup in kinds for one in compiled(_VALUES).finditer(said))
@@ -586,7 +586,7 @@ def outdated(candidate: Candidate, entries: Iterable[Entry]) -> list[Entry]:
     return []
 
 
-def with_before(content: str, gone: Iterable[Entry]) -> str:
+def with_previous(content: str, gone: Iterable[Entry]) -> str:
     """Put behind a statement what it takes the place of, so that it can be read by itself."""
     before = " ".join(undated(compiled(_BEFORE).sub("", one.text).rstrip())[0] for one in gone)
     return f"{content}（此前：{before}）" if is_chinese(content + before) else f"{content} (Before: {before})"

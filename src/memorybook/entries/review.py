@@ -235,7 +235,7 @@ def accept(context: Context, ids: Sequence[str] = (), *, kind: str | None = None
         InvalidInput: Not exactly one of the three was given, an id is no text, or the kind is unknown.
         NotFound: There is no open proposal of one of the ids; nothing was done.
     """
-    chosen = _chosen(context, ids, kind, every)
+    chosen = _choose(context, ids, kind, every)
     standing = {entry.id: entry for entry in context.book.entries()} if chosen else {}
     forgets = [(each, buried) for each in chosen if (buried := tombstones(context, each, standing))]
     accepted: list[tuple[str, str | None]] = []
@@ -250,16 +250,16 @@ def accept(context: Context, ids: Sequence[str] = (), *, kind: str | None = None
             (rest if mine & named else batch).append(proposal)
             named |= mine
         chosen = rest
-        reasons = {each.id: stale(context.book, each, entries) or overruled(each, forgets) for each in batch}
+        reasons = {each.id: stale(context.book, each, entries) or overruling_reason(each, forgets) for each in batch}
         outdated += [(proposal, reasons[proposal.id]) for proposal in batch if reasons[proposal.id]]
-        done, failed = _carried_out(context, [each for each in batch if not reasons[each.id]], entries)
+        done, failed = _carry_out(context, [each for each in batch if not reasons[each.id]], entries)
         accepted += done
         outdated += failed
     anew = tuple(id for proposal, why in outdated for id in withdraw(context, proposal, why))
     return Reviewed(tuple(accepted), (), tuple((proposal.id, why) for proposal, why in outdated), anew)
 
 
-def _carried_out(
+def _carry_out(
     context: Context, proposals: Sequence[Proposal], entries: Mapping[str, Entry]
 ) -> tuple[list[tuple[str, str | None]], list[tuple[Proposal, str]]]:
     """Carry out proposals, each as an operation; return ids with operations, and what failed, with why."""
@@ -274,7 +274,7 @@ def _carried_out(
         if len(proposals) == 1:
             return [], [(proposals[0], str(error))]
         for proposal in proposals:
-            one_done, one_failed = _carried_out(context, [proposal], entries)
+            one_done, one_failed = _carry_out(context, [proposal], entries)
             done += one_done
             failed += one_failed
         return done, failed
@@ -313,7 +313,7 @@ def reject(
     Raises:
         As `accept`.
     """
-    chosen = _chosen(context, ids, kind, every)
+    chosen = _choose(context, ids, kind, every)
     if not chosen:
         return Reviewed()
     book = context.book
@@ -330,7 +330,7 @@ def reject(
     return Reviewed(rejected=tuple(proposal.id for proposal in chosen))
 
 
-def _chosen(context: Context, ids: Sequence[str], kind: str | None, every: bool) -> list[Proposal]:
+def _choose(context: Context, ids: Sequence[str], kind: str | None, every: bool) -> list[Proposal]:
     if (bool(ids), kind is not None, every).count(True) != 1:
         raise locale.error(InvalidInput, "problems.one_of_three")
     for id in ids:
@@ -499,14 +499,14 @@ def told(
             ids = change.get("turn_ids")
             count = f"{len(ids)} turn{'s' * (len(ids) != 1)}" if ids else "all turns"
             yield f"- {count} of session {short(change['session'])}"
-            yield from _quoted(change, transcripts)
+            yield from _quote_turns(change, transcripts)
         elif kind == "put":
-            yield "\n".join(_page_told(change["path"], change.get("made_from") or "", change["text"]))
+            yield "\n".join(_describe_page(change["path"], change.get("made_from") or "", change["text"]))
         else:
             yield f"{kind}, which this version does not know"
 
 
-def _quoted(change: Mapping[str, Any], transcripts: Transcripts | None) -> Iterator[str]:
+def _quote_turns(change: Mapping[str, Any], transcripts: Transcripts | None) -> Iterator[str]:
     """Quote the first of the turns that would go, and count the rest."""
     session, ids = change["session"], change.get("turn_ids")
     try:
@@ -524,7 +524,7 @@ def _quoted(change: Mapping[str, Any], transcripts: Transcripts | None) -> Itera
         yield f"  and {len(turns) - _TURNS_TOLD} more"
 
 
-def _page_told(path: str, before: str, after: str) -> Iterator[str]:
+def _describe_page(path: str, before: str, after: str) -> Iterator[str]:
     """Describe a page that is written; of a summary its title, and what it no longer says and says now."""
     if not path.startswith("sessions/"):
         yield f"write {path}: {line(after)}"
@@ -585,7 +585,7 @@ def says_forgotten(book: Book, proposal: Proposal) -> bool:
     return _forgotten_since(book, tuple(marks), proposal.time)
 
 
-def overruled(proposal: Proposal, forgets: Iterable[tuple[Proposal, set[str]]]) -> str:
+def overruling_reason(proposal: Proposal, forgets: Iterable[tuple[Proposal, set[str]]]) -> str:
     """Return why a later request to forget, given with its tombstones, stands against a proposal; "" if none."""
     if proposal.kind == FORGET:
         return ""

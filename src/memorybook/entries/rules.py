@@ -19,28 +19,28 @@ from memorybook.entries.cues import (
     FOR_GOOD,
     STANDING,
     Cue,
-    filed,
+    classify,
     find,
-    framed_from,
+    frame_start,
+    is_dependent,
     is_event,
-    leans,
+    is_not_meant,
+    is_retracted,
     plays,
-    points,
+    refers_back,
     states,
-    taken_back,
     tells_enough,
-    unmeant,
     without_lead,
 )
 from memorybook.entries.read_reply import Audience, Candidate, Extraction, ForgetRequest, NoteCandidate, Skipped
 from memorybook.entries.replaces import (
     CHANGED,
     NOW_SO,
+    apply_correction,
     begins_with_value,
     has_value_like,
-    mended,
     subject_of,
-    swapped_in,
+    swap_value,
 )
 from memorybook.forget.order_patterns import PRIVATE
 from memorybook.forget.order_text import ASKED, asked_to_forget, leaves_out, order_topic, resolve_reference, split_order
@@ -110,18 +110,18 @@ def by_rules(
             asked = _question(turn.text) if turn.role == "assistant" else asked
             continue
         private = compiled(PRIVATE).search(turn.text.replace("’", "'")) is not None
-        framed = 0 if playing or len(turn.text) > _PASTED else framed_from(turn.text)
+        framed = 0 if playing or len(turn.text) > _PASTED else frame_start(turn.text)
         playing = plays(turn.text, playing)
         context = _context(turn, session, now, before, 0 if secretive else framed, asked)
         secretive = private and compiled(_NEXT).search(turn.text) is not None
         read = _Reading(context, found).all()
-        if private and not _says_what(read, turn):
+        if private and not _are_orders_clear(read, turn):
             read = _Reading(context._replace(foreign=0), found).all()  # who knows what of it is not to be kept
         said = (one for one in read if not orders or _is_order(one))
-        heard = _screened(list(said), turn.text, skipped, insisting=orders)
+        heard = _screen_found(list(said), turn.text, skipped, insisting=orders)
         for one in heard:
             if isinstance(one, ForgetRequest):
-                found = _without(found, one, skipped)
+                found = _drop_forgotten(found, one, skipped)
             found.append(one)
         requests = [one for one in heard if isinstance(one, ForgetRequest)]
         if (
@@ -135,12 +135,12 @@ def by_rules(
             found = [one for one in found if not (isinstance(one, Candidate) and one.turn_ids[-1] == before.id)]
         for request in requests:
             if request.said_in == turn.id:  # what follows in the turn, too
-                found = _without(found, request, skipped)
+                found = _drop_forgotten(found, request, skipped)
         before, asked = before if requests and len(requests) == len(heard) else turn, ""
     notes = {normalise(one.text): one for one in reversed(found) if isinstance(one, NoteCandidate)}
     stated = (replace(one, leans=one.leans or not _is_worth(one)) for one in found if isinstance(one, Candidate))
     return Extraction(
-        candidates=tuple(one for one in _merged(stated) if leaning or not one.leans),
+        candidates=tuple(one for one in _merge_equal(stated) if leaning or not one.leans),
         notes=tuple(reversed(notes.values())),
         skipped=tuple(skipped),
         forget_requests=tuple(one for one in found if isinstance(one, ForgetRequest)),
@@ -173,7 +173,7 @@ _NEXT = r"(?i:\b(?:next|following)\b)|接下来|下一|下面"
 """Words that mean the next turn."""
 
 
-def _says_what(found: Iterable[_Found], turn: Turn) -> bool:
+def _are_orders_clear(found: Iterable[_Found], turn: Turn) -> bool:
     """Return whether all private sentences of a turn are orders to forget whose meaning is known."""
     orders = [
         one.text
@@ -184,7 +184,7 @@ def _says_what(found: Iterable[_Found], turn: Turn) -> bool:
     return bool(said) and all(any(one in text or text in one for text in orders) for one in said)
 
 
-def _opens(last: Candidate) -> bool:
+def _needs_next(last: Candidate) -> bool:
     """Return whether a statement says that something changed, and needs the next one to say what."""
     return last.leans and compiled(NOW_SO).search(last.content) is not None
 
@@ -258,7 +258,7 @@ class _Reading:
             elif (
                 self._is_own(sentence)
                 and not self._is_quoted(sentence)
-                and not taken_back(after)
+                and not is_retracted(after)
                 and not self._retorts(text)
             ):
                 rest = None if self._context.asked and compiled(_NO).match(text) else correction(text)
@@ -281,7 +281,7 @@ class _Reading:
             return False
         words = frozenset(query_words(text))
         shared = words.intersection(query_words(before.text))
-        return 3 * len(shared) >= len(words) > 0 and (is_question(before.text) or unmeant(before.text))
+        return 3 * len(shared) >= len(words) > 0 and (is_question(before.text) or is_not_meant(before.text))
 
     def _is_quoted(self, sentence: Sentence) -> bool:
         return any(start < sentence.end and sentence.start < end for start, end in self._quotes)
@@ -311,22 +311,22 @@ class _Reading:
 
     def _remember(self, sentence: Sentence, text: str, content: str) -> None:
         if content:
-            pieces = several(content)
+            pieces = split_statements(content)
             for piece in pieces:
                 self._add(sentence, piece, order=True, whole=text if len(pieces) == 1 else piece)
-        elif points(text):  # at what was said just before
+        elif refers_back(text):  # at what was said just before
             last = next((one for one in reversed(self._new or self._earlier) if isinstance(one, Candidate)), None)
             before = self._context.before
             if last is not None and (self._new or (before is not None and before.id in last.turn_ids)):
                 listed = self._new or self._earlier
                 listed[listed.index(last)] = replace(last, importance="high", told=True)
-            elif self._last and not leans(self._last, first=True) and states(self._last, self._context.talk):
+            elif self._last and not is_dependent(self._last, first=True) and states(self._last, self._context.talk):
                 self._add(sentence, self._last, order=True)
 
     def _state(self, sentence: Sentence, text: str, cue: Cue | None, *, first: bool) -> None:
         """Take a statement: by itself, or with the one before it that it hangs on; else a note of what happened."""
         firm = cue is not None and cue.importance == "high"
-        hanging = leans(text, first=first, alone=not (self._last or firm))
+        hanging = is_dependent(text, first=first, alone=not (self._last or firm))
         told_before, self._last = self._last, text
         text, listed = self._headed(sentence, text)
         if not text:
@@ -343,14 +343,14 @@ class _Reading:
         weak = hanging or one is None or not _is_worth(one)
         if listed:
             self._add(sentence, listed)
-        elif one is not None and isinstance(last, Candidate) and (weak or _opens(last)):
+        elif one is not None and isinstance(last, Candidate) and (weak or _needs_next(last)):
             if hanging:
                 one = replace(one, content=undated(one.content)[0])
             self._join(last, one, alone=not weak)
         elif hanging:
             self._add(sentence, text, leans=True)
         else:
-            for piece in several(text) if self._context.talk == "agent" else (text,):
+            for piece in split_statements(text) if self._context.talk == "agent" else (text,):
                 self._add(sentence, piece)
 
     def _join(self, last: Candidate, one: Candidate, *, alone: bool) -> None:
@@ -388,10 +388,10 @@ class _Reading:
         wrong = [one for one in listed if isinstance(one, Candidate) and one.turn_ids[-1] == turn]
         alone = (
             states(rest, self._context.talk)
-            and not leans(rest, first=False)
+            and not is_dependent(rest, first=False)
             and compiled(_COMPLETE).match(rest) is not None
             and not begins_with_value(rest)
-            and all(swapped_in(one.content, rest) is None for one in wrong)
+            and all(swap_value(one.content, rest) is None for one in wrong)
         )
         if alone and (shared := [one for one in wrong if subject_of(one.content) & subject_of(rest)]):
             listed.remove(shared[-1])
@@ -399,13 +399,13 @@ class _Reading:
             return not rest
         if wrong and screen(self._said) is None:
             meant = [one for one in wrong if has_value_like(one.content, rest)] or wrong[-1:]
-            said = "".join(_undated(one) + " " * (not is_chinese(one.content)) for one in meant).strip()
+            said = "".join(_without_date(one) + " " * (not is_chinese(one.content)) for one in meant).strip()
             ids = tuple(dict.fromkeys((*meant[0].turn_ids, self._context.turn.id)))
-            content = _ended(mended(said, rest))
+            content = _one_line(apply_correction(said, rest))
             day = self._day(content)
             listed[listed.index(meant[0])] = replace(
                 meant[0],
-                content=_until(content, day),
+                content=_with_date(content, day),
                 turn_ids=ids,
                 leans=False,
                 expires=day if meant[0].category == "todo" else None,
@@ -433,7 +433,7 @@ class _Reading:
         ).match(text)
         bare = text[to_do.end() :] if to_do else text
         day = self._day(bare)
-        category, importance = filed(text, context.talk, dated=day is not None)
+        category, importance = classify(text, context.talk, dated=day is not None)
         if order and day is not None and category == "fact":
             category = "todo"
         elif to_do and category == "fact":
@@ -446,7 +446,7 @@ class _Reading:
         by = due(compiled(_DECIDED_ON).sub(" ", bare), context.today) if category == "decision" and day else day
         by = None if category not in ("todo", "decision") and compiled(_PAST).search(bare) else by
         return Candidate(
-            content=_until(_ended(self._by_itself(content)), by),
+            content=_with_date(_one_line(self._by_itself(content)), by),
             category=category,
             importance=importance,
             tags=tuple(dict.fromkeys(re.findall(r"(?<!\S)#([\w/-]*[^\W\d_][\w/-]*)", whole))),
@@ -461,7 +461,7 @@ class _Reading:
 
     def _note(self, text: str) -> list[NoteCandidate]:
         """Return the note of what happened; none where nobody knows on which day."""
-        text, time = _ended(self._by_itself(without_lead(text))), self._context.time
+        text, time = _one_line(self._by_itself(without_lead(text))), self._context.time
         return [] if time is None else [NoteCandidate(text=text, time=time, turn_id=self._context.turn.id)]
 
     def _by_itself(self, text: str) -> str:
@@ -475,7 +475,7 @@ _MOST = 300
 """Most characters of a statement joined with those that depend on it."""
 
 
-def several(text: str) -> tuple[str, ...]:
+def split_statements(text: str) -> tuple[str, ...]:
     """Split a sentence into independent statements of the user; a tuple of one if they depend on each other."""
     pieces = tuple(compiled(_BETWEEN).split(text))
     apart = len(pieces) > 1 and compiled(_HANGING).search(text) is None and all(states(one, "agent") for one in pieces)
@@ -558,20 +558,20 @@ def _quote(sentence: Sentence, part: str, turn: str) -> str:
     return turn[sentence.start : sentence.end] if at < 0 else turn[at : at + len(part)]
 
 
-def _until(text: str, day: date | None) -> str:
+def _with_date(text: str, day: date | None) -> str:
     """Return the text with the date of the day it names, as "tomorrow" is relative."""
     if day is None or day.isoformat() in text:
         return text
     return f"{text}（{day.isoformat()}）" if is_chinese(text) else f"{text} ({day.isoformat()})"
 
 
-def _undated(one: Candidate) -> str:
+def _without_date(one: Candidate) -> str:
     """Return a candidate's content without the date that was computed for it."""
     bare, day = undated(one.content)
     return one.content if day.strip(" (（)）") in one.quote else bare
 
 
-def _ended(text: str) -> str:
+def _one_line(text: str) -> str:
     """Return the text in one line with one full stop."""
     text = " ".join(text.split()).rstrip(" ，,;；：:—-")
     return text if re.search(r"[.。!！?？…)）」”\"'`]$", text) else text + ("。" if is_chinese(text) else ".")
@@ -605,7 +605,7 @@ _NO_NAME = (
 )
 
 
-def _screened(found: list[_Found], text: str, skipped: list[Skipped], *, insisting: bool) -> list[_Found]:
+def _screen_found(found: list[_Found], text: str, skipped: list[Skipped], *, insisting: bool) -> list[_Found]:
     """Return what was found; if the turn tries to instruct, nothing, or with `insisting` the candidates as suspect."""
     if not found:
         return found
@@ -625,7 +625,7 @@ def _text_of(found: _Found) -> str:
     return found.content if isinstance(found, Candidate) else found.text
 
 
-def _without(found: Iterable[_Found], request: ForgetRequest, skipped: list[Skipped]) -> list[_Found]:
+def _drop_forgotten(found: Iterable[_Found], request: ForgetRequest, skipped: list[Skipped]) -> list[_Found]:
     """Return what was found before, without what the user now asks to forget."""
     kept = []
     for one in found:
@@ -638,7 +638,7 @@ def _without(found: Iterable[_Found], request: ForgetRequest, skipped: list[Skip
     return kept
 
 
-def _merged(candidates: Iterable[Candidate]) -> Iterator[Candidate]:
+def _merge_equal(candidates: Iterable[Candidate]) -> Iterator[Candidate]:
     """Yield candidates, those of equal text as one that rests on all their turns."""
     merged: dict[str, Candidate] = {}
     for one in candidates:
@@ -710,19 +710,19 @@ _CALLED = (
 
 def _english(text: str) -> str:
     if not _first_person().search(text):
-        return _begun(text)
+        return _capitalised(text)
     text = text.replace("’", "'")
     opening = re.match(rf"I('\w+)?((?:\s+(?:{_ADVERBS}))*)\s*([\w']*)", text)
     if opening is not None:
         verb = _third_person(opening[1] or "", opening[2], opening[3])
         if verb is not None:
-            return f"The user{verb}{_they(text[opening.end() :])}"
+            return f"The user{verb}{_with_they(text[opening.end() :])}"
     elif text[:3].lower() == "my ":
-        return f"The user's {_they(text[3:])}"
-    return f"User: {_begun(text)}"
+        return f"The user's {_with_they(text[3:])}"
+    return f"User: {_capitalised(text)}"
 
 
-def _begun(text: str) -> str:
+def _capitalised(text: str) -> str:
     """Begin a text with a capital, but for an identifier."""
     first = text.split(maxsplit=1)[0] if text.strip() else ""
     return text if any(mark in first for mark in "_/()=") else text[:1].upper() + text[1:]
@@ -743,7 +743,7 @@ def _third_person(contracted: str, adverbs: str, verb: str) -> str | None:
     return f"{adverbs} {verb[:-1] if ending == 'ies' else verb}{ending}"
 
 
-def _they(text: str) -> str:
+def _with_they(text: str) -> str:
     """Return the rest of a sentence with the first person replaced by "they"."""
     for pattern, word in (
         (r"\bI'm\b|\bI am\b", "they are"),

@@ -197,7 +197,7 @@ def forms(text: str) -> frozenset[str]:
     return frozenset((*tokens(text), *tokens(folded(text)), *sequence(text)))
 
 
-def is_held(unit: Unit, heard: frozenset[str]) -> bool:
+def is_said(unit: Unit, heard: frozenset[str]) -> bool:
     """Return whether a word was said, or a word of which one begins with the other: goal, goalkeeper."""
     word = unit[0]
     return any(form in heard for form in unit) or (
@@ -213,7 +213,7 @@ def is_held(unit: Unit, heard: frozenset[str]) -> bool:
 def differs(one: str, other: str) -> str | None:
     """Return what sets two texts apart however near they are, such as `the number '300'`; None if nothing does."""
     lost = missing([one], other) or missing([other], one)
-    return lost[0] if lost else turned(one, other)
+    return lost[0] if lost else opposition(one, other)
 
 
 def speaker_of(text: str) -> str:
@@ -222,7 +222,7 @@ def speaker_of(text: str) -> str:
     return found[1] if found is not None and found[1] not in ("User", "用户") else ""
 
 
-def turned(one: str, other: str) -> str | None:
+def opposition(one: str, other: str) -> str | None:
     """Return why one text may say the contrary of the other: a denial, an opposite, another order; else None."""
     if speaker_of(one) != speaker_of(other) and speaker_of(one) and speaker_of(other):
         return "the speaker"
@@ -319,14 +319,14 @@ def missing(parents: Iterable[Entry | Candidate | str], text: str) -> tuple[str,
     found: dict[str, None] = {}
     for parent in parents:
         if isinstance(parent, str):
-            found.update(dict.fromkeys(_lost(parent, (), text)))
+            found.update(dict.fromkeys(_missing_in(parent, (), text)))
         else:
             said = parent.text if isinstance(parent, Entry) else parent.content
-            found.update(dict.fromkeys(_lost(said, parent.entities, text)))
+            found.update(dict.fromkeys(_missing_in(said, parent.entities, text)))
     return tuple(found)
 
 
-def _lost(parent: str, entities: Iterable[str], text: str) -> Iterator[str]:
+def _missing_in(parent: str, entities: Iterable[str], text: str) -> Iterator[str]:
     dates, kept = named(parent), named(text)
     values = {value for one in figures(text) for value in one.values}
     for date in dates:
@@ -358,7 +358,7 @@ def weekdays(text: str) -> list[tuple[int, str]]:
     return [(_WEEK[(one["en"] or one["zh"]).lower().replace("天", "日")], one[0]) for one in found]
 
 
-def lowest(one: Trust | None, other: Trust | None) -> Trust | None:
+def lowest_trust(one: Trust | None, other: Trust | None) -> Trust | None:
     """Return the lower of two trusts; None, a person's own hand, is the highest."""
     known = [trust for trust in (one, other) if trust is not None]
     return min(known, key=TRUST_ORDER.index, default=None)
@@ -515,7 +515,7 @@ def squeezed(text: str) -> str:
 # --- neighbours by words -------------------------------------------------------------------------
 
 
-def arrivals(entries: dict[str, Entry]) -> Callable[[], Iterable[Entry]]:
+def new_entries(entries: dict[str, Entry]) -> Callable[[], Iterable[Entry]]:
     """Return a function that lists the entries put into a mapping since its last call, at the cost of these alone."""
     seen: set[str] = set()
 
@@ -540,7 +540,7 @@ def by_words(entries: dict[str, Entry], *, most: int = MOST_NEAR) -> Callable[[s
     """
     having: dict[str, list[tuple[tuple[float, str, str], str]]] = {}
     said: dict[str, tuple[float, str, str]] = {}
-    arrived = arrivals(entries)
+    arrived = new_entries(entries)
 
     def neighbours(text: str) -> Sequence[Entry]:
         for one in arrived():

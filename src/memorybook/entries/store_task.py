@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from memorybook import validate as given
 from memorybook.book.book import retried
-from memorybook.entries.ground import ground, stands_in
-from memorybook.entries.match import Action, Alike, Ledger, Near, Talk, match
+from memorybook.entries.ground import ground, has_quote
+from memorybook.entries.match import Action, EmbedderSimilarity, IndexNeighbours, Ledger, Talk, match
 from memorybook.entries.read import Mask, known
 from memorybook.entries.read_reply import (
     TEXT,
@@ -76,7 +76,7 @@ _LINE, _PART = 400, 6_000
 """Characters that are shown of a line of the log, and of the goal and the result."""
 
 
-class Kept(NamedTuple):
+class StoredMemory(NamedTuple):
     """The outcome of one memory of a task.
 
     Attributes:
@@ -127,7 +127,7 @@ class Stored(NamedTuple):
     reasoning: str
     score: float
     threshold: float
-    memories: tuple[Kept, ...] = ()
+    memories: tuple[StoredMemory, ...] = ()
     discarded: tuple[Discarded, ...] = ()
     by: Literal["model", "rules", ""] = ""
     redacted: int = 0
@@ -224,7 +224,7 @@ def _submitted(
     ledger = Ledger(entries, talk, context.config.conflicts)
     kept = not_forgotten(context, [one.content for one in candidates])
     fresh = (replace(one, turn_ids=()) for one in candidates if kept(one.content))  # a task has no turns to name
-    match(ledger, fresh, Near(context, entries), Alike(context))
+    match(ledger, fresh, IndexNeighbours(context, entries), EmbedderSimilarity(context))
 
     def of_task(change: Change) -> Change:
         if not isinstance(change, Add):
@@ -245,12 +245,12 @@ def _submitted(
     operation, outcomes = submitted.result.operation, submitted.result.outcomes
     standing = ledger.entries | {outcome.entry.id: outcome.entry for outcome in outcomes if outcome.entry is not None}
     made = [decision for decision in ledger.decisions if decision.action != "discarded"]
-    memories: list[Kept] = []
+    memories: list[StoredMemory] = []
     for decision in made:
         entry = standing.get(decision.id or "")
         action: Action = "proposed" if context.config.require_user_confirmation else decision.action
         why = f"{decision.reason}: {decision.detail}" if decision.detail else decision.reason
-        memories.append(Kept(action, decision.text, why, known(context.book, [entry])[0] if entry else None))
+        memories.append(StoredMemory(action, decision.text, why, known(context.book, [entry])[0] if entry else None))
     return stored._replace(
         should_store=bool(made),
         memories=tuple(memories),
@@ -382,12 +382,12 @@ def weigh(
         language: Of the prompt and the reasoning; `auto` takes the task's. Memories stay in that of the task.
         zone: In which days are counted; None is UTC.
     """
-    task, unfit = _fit(task)
+    task, unfit = _screen_task(task)
     chosen = prompt_language(language, f"{task.goal} {task.result}")
     tiny = not task.error and content_size(" ".join([task.goal, task.result, *task.log])) < TINY
     if not task.goal or tiny:
         return Verdict(False, 0.0, _REASONS["tiny" if task.goal else "unfit"][chosen], discarded=unfit)
-    verdict = _judged(task, llm, chosen, now, zone)
+    verdict = _judge(task, llm, chosen, now, zone)
     found = verdict.candidates
     if task.error and not (verdict.should_store and any(_tells(one, task.error) for one in found)):
         error = failure(task)
@@ -403,7 +403,7 @@ def weigh(
         if reason is not None:
             discarded.append(one.left(reason))
             continue
-        own = [turn for turn in turns if stands_in(one.quote, turn.text)] or turns[-1:]
+        own = [turn for turn in turns if has_quote(one.quote, turn.text)] or turns[-1:]
         lowest = min(trust, trust_of(own), key=TRUST_ORDER.index)
         kept.append(replace(one, turn_ids=tuple(turn.id for turn in own), trust=lowest))
     kept = merged_by_text(kept)
@@ -415,7 +415,7 @@ def weigh(
     return verdict._replace(should_store=stores, candidates=tuple(kept), discarded=tuple(discarded))
 
 
-def _fit(task: Task) -> tuple[Task, tuple[Discarded, ...]]:
+def _screen_task(task: Task) -> tuple[Task, tuple[Discarded, ...]]:
     """Return the task without what tries to instruct its reader, and that part with the reason."""
     left: list[Discarded] = []
 
@@ -430,7 +430,7 @@ def _fit(task: Task) -> tuple[Task, tuple[Discarded, ...]]:
 
 
 def _tells(one: Candidate, error: str) -> bool:
-    return stands_in(one.quote, error) or stands_in(error.partition(":")[2].strip() or error, one.content)
+    return has_quote(one.quote, error) or has_quote(error.partition(":")[2].strip() or error, one.content)
 
 
 _REASONS: Mapping[str, Mapping[Language, str]] = {
@@ -444,7 +444,7 @@ _REASONS: Mapping[str, Mapping[Language, str]] = {
 }
 
 
-def _judged(task: Task, llm: LLM | None, language: Language, now: datetime, zone: tzinfo | None) -> Verdict:
+def _judge(task: Task, llm: LLM | None, language: Language, now: datetime, zone: tzinfo | None) -> Verdict:
     """Return the model's grounded verdict; the rules' verdict if there is no model or it fails.
 
     If the model found nothing that is founded, or failed and rules find nothing, the outcome of the task is proposed
@@ -460,7 +460,7 @@ def _judged(task: Task, llm: LLM | None, language: Language, now: datetime, zone
         return by_rule
     turns = turns_of(task)
     try:
-        verdict, usage = ask(llm, _JUDGE, language, shown(task, language), lambda value: read_verdict(value, turns))
+        verdict, usage = ask(llm, _JUDGE, language, show_task(task, language), lambda value: read_verdict(value, turns))
     except LLMFailed as failed:
         verdict = by_rule._replace(usage=failed.usage, degraded=f"judged by rules: {failed}")
         why = "" if learned else _REASONS["unjudged"][language]
@@ -556,7 +556,7 @@ _JUDGE = Step(
 )
 
 
-def shown(task: Task, language: Language) -> str:
+def show_task(task: Task, language: Language) -> str:
     """Return the task as data between markers that no text in it can contain."""
     names = {"en": ("Goal", "Log", "Result", "Error"), "zh": ("目标", "日志", "结果", "错误")}[language]
     log = "\n".join(_telling_lines(task.log, LOG_TOKENS))
@@ -685,10 +685,10 @@ def learnt(task: Task) -> list[Candidate]:
     At most `MOST`, the most important first; each quotes the task.
     """
     found = [one for one in _of_goal(task) if one.category not in ("todo", "context")]
-    found += _signs(task, task.result)
-    found += _signs(task, "\n".join(task.log))
+    found += _lessons_in(task, task.result)
+    found += _lessons_in(task, "\n".join(task.log))
     if not any(one.category == "experience" for one in found):
-        found += _overcome(task)
+        found += _overcome_error(task)
     return sorted(merged_by_text(found), key=lambda one: -one.score)[:MOST]
 
 
@@ -712,7 +712,7 @@ class _Sign(NamedTuple):
     importance: Importance
 
 
-def _signs(task: Task, text: str) -> Iterator[Candidate]:
+def _lessons_in(task: Task, text: str) -> Iterator[Candidate]:
     """Yield what a text says was learnt; adjacent experiences, such as cause and cure, as one."""
     groups: list[list[_Sign]] = []
     for place, one in enumerate(sentences(text)):
@@ -739,7 +739,7 @@ def _signs(task: Task, text: str) -> Iterator[Candidate]:
         yield _memory(task, told, quote, group[0].category, group[0].importance)
 
 
-def _overcome(task: Task) -> Iterator[Candidate]:
+def _overcome_error(task: Task) -> Iterator[Candidate]:
     """Yield the first error of the log with the result that was reached nevertheless; nothing if the task failed."""
     error = next((" ".join(line.split()) for line in task.log if is_trouble(line)), "")
     outcome = next((one.text for one in sentences(task.result) if content_size(one.text) >= 4), "")

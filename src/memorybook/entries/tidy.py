@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from memorybook.book import fade
 from memorybook.book.book import retried
 from memorybook.entries.durable_notes import KINDS as NOTE_KINDS
-from memorybook.entries.match import Alike, Proposed, Similarity
+from memorybook.entries.match import EmbedderSimilarity, Proposed, Similarity
 from memorybook.entries.read import Mask
 from memorybook.entries.read_reply import (
     MAYBE,
@@ -39,11 +39,11 @@ from memorybook.entries.read_reply import (
     list_of,
     object_of,
     prompt_language,
-    shown,
+    show_memory,
 )
 from memorybook.entries.replaces import claims, replaces
 from memorybook.entries.review import TIDYING, kept, key, key_of, propose_or_apply, stale, told, withdraw
-from memorybook.entries.same import RELATED, likeness, lowest, missing, overlap, same_statement, turned, words
+from memorybook.entries.same import RELATED, likeness, lowest_trust, missing, opposition, overlap, same_statement, words
 from memorybook.errors import Conflict, InvalidInput, MemoryBookError, MissingDocument, NotFound, Unavailable
 from memorybook.formats import memory_md, session_md
 from memorybook.model import TRUST_ORDER, Add, Archive, Category, Change, Entry, Note, Remove, Supersede, Update
@@ -120,7 +120,7 @@ def tidy(context: Context, *, dry_run: bool = False, apply: Sequence[str] | None
     for a person's word. Of what is judged, no more than a quarter of the active entries (one in any case) is merged
     away; the rest waits in the review queue, and so does everything with `require_user_confirmation`.
     """
-    return _run(context, kinds_of(context, apply), dry_run, _Asked() if dry_run else _asked(context))
+    return _run(context, kinds_of(context, apply), dry_run, _Asked() if dry_run else _ask_model(context))
 
 
 def kinds_of(context: Context, apply: Sequence[str] | None) -> tuple[str, ...]:
@@ -142,19 +142,19 @@ class _Asked(NamedTuple):
 
 def _run(context: Context, kinds: Sequence[str], dry_run: bool, asked: _Asked, since: date | None = None) -> Tidied:
     """Plan and carry out, anew where a person takes an entry out meanwhile."""
-    return retried(lambda: _tidied(context, kinds, dry_run, asked, since), NotFound, Conflict, times=3)
+    return retried(lambda: _tidy_once(context, kinds, dry_run, asked, since), NotFound, Conflict, times=3)
 
 
-def _tidied(context: Context, kinds: Sequence[str], dry_run: bool, asked: _Asked, since: date | None) -> Tidied:
+def _tidy_once(context: Context, kinds: Sequence[str], dry_run: bool, asked: _Asked, since: date | None) -> Tidied:
     book, journal = context.book, context.book.journal
     entries = {entry.id: entry for entry in book.entries()}
     outdated = {each.id: why for each in journal.proposals() if (why := stale(book, each, entries))}
     for each in [each for each in journal.proposals() if each.id in outdated and not dry_run]:
         withdraw(context, each, outdated[each.id])
-    planned = _planned(context, entries, since)
-    taken = {id for each in planned for id in named(each.changes)}
+    planned = _plan_tidying(context, entries, since)
+    taken = {id for each in planned for id in changed_ids(each.changes)}
     for one in asked.found:  # only of entries that are as the model saw them
-        ids = named(one.changes)
+        ids = changed_ids(one.changes)
         if not ids & taken and all(entries.get(id) == asked.seen[id] for id in ids if id in asked.seen):
             planned.append(one)
     unasked = () if context.config.require_user_confirmation else kinds
@@ -186,7 +186,7 @@ def _tidied(context: Context, kinds: Sequence[str], dry_run: bool, asked: _Asked
     return report._replace(proposed=told_of, operation=operation)
 
 
-def _planned(context: Context, entries: Mapping[str, Entry], since: date | None = None) -> list[Proposed]:
+def _plan_tidying(context: Context, entries: Mapping[str, Entry], since: date | None = None) -> list[Proposed]:
     """Plan what tidying does, but for what people wanted forgotten."""
     book = context.book
     found = plan(
@@ -194,7 +194,7 @@ def _planned(context: Context, entries: Mapping[str, Entry], since: date | None 
         today=book.now().date(),
         notes=_notes(context),
         uses=book.access_counts(entries),
-        similarity=_alike(context),
+        similarity=_local_similarity(context),
         since=since,
     )
     adding = [{digest(one.entry.text) for one in each.changes if isinstance(one, Add)} for each in found]
@@ -202,12 +202,12 @@ def _planned(context: Context, entries: Mapping[str, Entry], since: date | None 
     return [each for each, texts in zip(found, adding, strict=True) if texts.isdisjoint(buried)]
 
 
-def _alike(context: Context) -> Similarity:
+def _local_similarity(context: Context) -> Similarity:
     """Return cosines of a local embedder; tidying sends no memories to a service for that."""
-    return Alike(context) if context.embedder is not None and context.embedder.local else _unknown
+    return EmbedderSimilarity(context) if context.embedder is not None and context.embedder.local else _unknown
 
 
-def _asked(context: Context) -> _Asked:
+def _ask_model(context: Context) -> _Asked:
     """Ask the model, if there is one and it may be asked, about pairs that it was not asked about before."""
     tokens, journal = context.config.tidy.tokens, context.book.journal
     try:
@@ -221,7 +221,7 @@ def _asked(context: Context) -> _Asked:
     def name(pair: tuple[Entry, Entry]) -> str:
         return text_digest(f"{pair[0].text}\n{pair[1].text}")  # another wording is another pair
 
-    doubts = doubtful(entries.values(), _planned(context, entries), _alike(context))
+    doubts = doubtful(entries.values(), _plan_tidying(context, entries), _local_similarity(context))
     doubts = [pair for pair in doubts if journal.memorized(MARK, name(pair)) is None]
     language = prompt_language(context.config.language, " ".join(older.text for older, _ in doubts))
     text, pairs = question(doubts, language, tokens=tokens, mask=Mask(context).text)
@@ -352,12 +352,12 @@ def plan(
     """
     known = list(entries)
     found = list(_lapsed(known, today, uses or {}))
-    gone = {id for each in found for id in dropped(each.changes)}
+    gone = {id for each in found for id in removed_ids(each.changes)}
     current = [entry for entry in known if entry.state == "active" and entry.id not in gone]
     pairs = list(_pairs(current, since))
     same = _duplicates(current, pairs, similarity, today)
-    settled = {id for each in same for id in named(each.changes)}
-    return [*found, *same, *_conflicts(pairs, settled), *_promoted(known, notes, today)]
+    settled = {id for each in same for id in changed_ids(each.changes)}
+    return [*found, *same, *_conflicts(pairs, settled), *_promotions(known, notes, today)]
 
 
 def divide(
@@ -378,10 +378,10 @@ def divide(
     later: list[Proposed] = []
     judged: set[str] = set()
     for each in planned:
-        going = dropped(each.changes)
+        going = removed_ids(each.changes)
         law = each.kind in LAWS
         fits = law or len(judged | going) <= most
-        pinned = any(known[id].pinned for id in named(each.changes) if id in known)
+        pinned = any(known[id].pinned for id in changed_ids(each.changes) if id in known)
         if each.kind == "remove" and not going <= archived:
             continue  # it is still to be archived
         if each.kind in apply and fits and not (pinned and each.kind == "conflict"):
@@ -396,7 +396,7 @@ def divide(
     return now, later
 
 
-def dropped(changes: Iterable[Change]) -> set[str]:
+def removed_ids(changes: Iterable[Change]) -> set[str]:
     """Return ids of the entries that changes archive or remove."""
     return {
         change.id
@@ -405,7 +405,7 @@ def dropped(changes: Iterable[Change]) -> set[str]:
     }
 
 
-def named(changes: Iterable[Change]) -> set[str]:
+def changed_ids(changes: Iterable[Change]) -> set[str]:
     """Return ids of the entries that changes are about."""
     return {id for change in changes for name in ("id", "by") if (id := getattr(change, name, None)) is not None}
 
@@ -513,7 +513,7 @@ def worth(entry: Entry, today: date) -> tuple[bool, int, int, float, str]:
 def merge(stays: Entry, goes: Sequence[tuple[Entry, str]], today: date) -> Proposed:
     """Propose archiving entries that say the same as one that stays, with how each says it."""
     reason = f"{stays.id} says the same as " + ", ".join(f"{one.id} ({why})" for one, why in goes)
-    fields = _of_all(stays, [one for one, _ in goes], today)
+    fields = _combined_fields(stays, [one for one, _ in goes], today)
     changes: list[Change] = [Update(id=stays.id, fields=fields, reason=reason)]
     for one, why in goes:
         archived = {"archived": True, "superseded_by": stays.id}
@@ -521,7 +521,7 @@ def merge(stays: Entry, goes: Sequence[tuple[Entry, str]], today: date) -> Propo
     return Proposed("duplicate", tuple(changes), reason)
 
 
-def _of_all(stays: Entry, goes: Sequence[Entry], today: date) -> dict[str, Any]:
+def _combined_fields(stays: Entry, goes: Sequence[Entry], today: date) -> dict[str, Any]:
     """Return the fields of one of several equal entries once it has what is known of all of them.
 
     Said in several sessions, it was said again: the strongest one is reinforced once.
@@ -571,7 +571,7 @@ def contradiction(older: Entry, newer: Entry, why: str) -> Proposed:
 # --- notes that are used like entries ------------------------------------------------------------
 
 
-def _promoted(entries: Sequence[Entry], notes: Sequence[DatedNote], today: date) -> Iterator[Proposed]:
+def _promotions(entries: Sequence[Entry], notes: Sequence[DatedNote], today: date) -> Iterator[Proposed]:
     """Promote notes that were said, or stood in prompts, on at least three days, and that no entry says."""
     kinds = {kind: cast("Category", category) for category, kind in NOTE_KINDS.items()}
     texts = {entry.id: entry.text for entry in entries}
@@ -703,7 +703,7 @@ JUDGE = Step(
 )
 
 
-class Judged(NamedTuple):
+class Judgement(NamedTuple):
     """The model's answer on a pair: relation, one wording for both ("" for none), and reason."""
 
     pair: Pair
@@ -714,7 +714,7 @@ class Judged(NamedTuple):
 
 def doubtful(entries: Iterable[Entry], planned: Iterable[Proposed], similarity: Similarity = _unknown) -> list[Pair]:
     """List pairs worth a question, the most alike first: near each other, and not dealt with by what is planned."""
-    taken = {id for each in planned for id in named(each.changes)}
+    taken = {id for each in planned for id in changed_ids(each.changes)}
     pairs = _pairs([entry for entry in entries if entry.state == "active" and entry.id not in taken])
     near = [(likeness(one.text, other.text, similarity(one.text, other.text)), (one, other)) for one, other in pairs]
     near.sort(key=lambda found: (-found[0], found[1][0].id, found[1][1].id))
@@ -728,7 +728,7 @@ def question(
     lines: list[str] = []
     left = tokens - count_tokens(JUDGE.prompt[language])
     for place, (older, newer) in enumerate(pairs[:MOST_PAIRS], 1):
-        line = f"p{place}\n  a: {shown(older.text, WIDTH, mask)}\n  b: {shown(newer.text, WIDTH, mask)}"
+        line = f"p{place}\n  a: {show_memory(older.text, WIDTH, mask)}\n  b: {show_memory(newer.text, WIDTH, mask)}"
         left -= count_tokens(line) + ANSWER_TOKENS
         if left < 0:
             break
@@ -736,13 +736,13 @@ def question(
     return "\n".join(["<memories>", *lines, "</memories>"]), pairs[: len(lines)]
 
 
-def read(value: Any, asked: Sequence[Pair]) -> list[Judged]:
+def read(value: Any, asked: Sequence[Pair]) -> list[Judgement]:
     """Read an answer; pairs that it leaves out are not judged. Raises ValueError for what is no answer."""
     items = value.get("pairs") if isinstance(value, Mapping) else value
     if not isinstance(items, list):
         raise ValueError("the answer is not a JSON object with a list `pairs`")
     by_alias = {f"p{place}": pair for place, pair in enumerate(asked, 1)}
-    found: dict[str, Judged] = {}
+    found: dict[str, Judgement] = {}
     for item in items:
         alias = ", ".join(aliases_of(item.get("p"), "p")) if isinstance(item, Mapping) else ""
         if alias not in by_alias:
@@ -752,11 +752,11 @@ def read(value: Any, asked: Sequence[Pair]) -> list[Judged]:
             raise ValueError(f"relation {relation!r} of {alias} is none of same, contradicts, different")
         text, reason = line_of(item.get("text"), 2 * WIDTH), line_of(item.get("reason"), 200)
         text = "" if text.lower() == "null" else text
-        found.setdefault(alias, Judged(by_alias[alias], relation, text, reason))
+        found.setdefault(alias, Judgement(by_alias[alias], relation, text, reason))
     return list(found.values())
 
 
-def proposals(judged: Iterable[Judged], today: date, *, by: str) -> list[Proposed]:
+def proposals(judged: Iterable[Judgement], today: date, *, by: str) -> list[Proposed]:
     """Propose what follows from the word of the model `by`, each entry once; leave out what its word does not bear."""
     found: list[Proposed] = []
     taken: set[str] = set()
@@ -772,10 +772,10 @@ def proposals(judged: Iterable[Judged], today: date, *, by: str) -> list[Propose
     return found
 
 
-def _same(one: Judged, today: date, by: str) -> Proposed | None:
+def _same(one: Judgement, today: date, by: str) -> Proposed | None:
     """Keep the fuller one if it says all of both, else replace both by the model's wording."""
     older, newer = one.pair
-    if turned(older.text, newer.text) is not None:
+    if opposition(older.text, newer.text) is not None:
         return None
     why = f"{one.reason or 'the same'} (by {by})"
     goes, stays = sorted(one.pair, key=lambda entry: (len(words(entry.text)), worth(entry, today)))
@@ -786,13 +786,13 @@ def _same(one: Judged, today: date, by: str) -> Proposed | None:
         return None
     made = replace(
         stays,
-        **_of_all(stays, [goes], today),
+        **_combined_fields(stays, [goes], today),
         id=memory_md.new_id({stays.id, goes.id}),
         text=one.text,
         created=min((time for time in (stays.created, goes.created) if time is not None), default=None),
         expires=stays.expires or goes.expires,
         metadata={**goes.metadata, **stays.metadata},
-        trust=lowest(stays.trust, goes.trust),
+        trust=lowest_trust(stays.trust, goes.trust),
     )
     reason = f"{stays.id} and {goes.id} in one sentence: {why}"
     gone = {"archived": True, "superseded_by": made.id}

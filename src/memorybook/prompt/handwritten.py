@@ -37,7 +37,7 @@ class Section(NamedTuple):
     lines: tuple[str, ...]
 
 
-class Written:
+class Handwritten:
     """The hand-written text of MEMORY.md.
 
     Attributes:
@@ -68,7 +68,7 @@ def sections(prose: str) -> Iterator[Section]:
         yield Section(heading, tuple(body))
 
 
-def handwritten(written: Written, found: Sequence[Hit], *, room: int, most: int, more: str) -> Prose:
+def handwritten(written: Handwritten, found: Sequence[Hit], *, room: int, most: int, more: str) -> Prose:
     """Return the lines to include: all if they fit into `room`, else those nearest the question before the others.
 
     Args:
@@ -103,7 +103,7 @@ def handwritten(written: Written, found: Sequence[Hit], *, room: int, most: int,
     return Prose(lines, tuple(wanted) if found else range(len(lines)), more.format(", ".join(_names(written.sections))))
 
 
-def is_named_only(written: Written, hit: Hit) -> bool:
+def is_named_only(written: Handwritten, hit: Hit) -> bool:
     """Return whether a hit is hand-written text of MEMORY.md that is irrelevant to the question."""
     passage = hit.passage
     if passage.path != "MEMORY.md" or passage.entry is not None or hit.relevance > 0:
@@ -119,7 +119,7 @@ def _fits(lines: Iterable[str], room: int) -> bool:
     return True
 
 
-def _near(written: Written, found: Sequence[Hit]) -> Iterator[tuple[str, Section]]:
+def _near(written: Handwritten, found: Sequence[Hit]) -> Iterator[tuple[str, Section]]:
     """Yield the (line, section) pairs that the search found, best first."""
     wanted = {
         plain(line): None
@@ -174,7 +174,7 @@ UNASKED = ("suspect", "tool", "document")
 """Trust levels that enter no prompt unasked; a search still finds them."""
 
 
-def standing(ordered: Iterable[Entry], *, limit: int = fade.PROMPT_BEST) -> list[Entry]:
+def standing_entries(ordered: Iterable[Entry], *, limit: int = fade.PROMPT_BEST) -> list[Entry]:
     """Return the first `limit` entries for every prompt, in order, without those that instruct their reader."""
     return list(islice((entry for entry in ordered if not instructs(entry.text)), limit))
 
@@ -193,11 +193,11 @@ def by_strength(entries: Iterable[Entry], today: date) -> tuple[Entry, ...]:
         and entry.trust not in UNASKED
     ]
     fit = [each for each in fit if each[0].pinned or each[1] >= fade.PROMPT_FROM]
-    fit.sort(key=_worth, reverse=True)
+    fit.sort(key=_sort_key, reverse=True)
     return tuple(entry for entry, _ in fit)
 
 
-def _worth(each: tuple[Entry, float]) -> tuple[bool, float, float, date, float]:
+def _sort_key(each: tuple[Entry, float]) -> tuple[bool, float, float, date, float]:
     entry, strength = each
     said = entry.created.timestamp() if entry.created is not None else 0.0
     return entry.pinned, round(strength, 2), said, entry.last_activated, strength
@@ -207,7 +207,7 @@ def get_prompt_memories(context: Context, top_k: int = fade.PROMPT_BEST) -> tupl
     """See `Memory.get_prompt_memories`."""
     _check(top_k, "top_k")
     book = context.book
-    return tuple(known(book, standing(by_strength(book.memory().entries, book.now().date()), limit=top_k)))
+    return tuple(known(book, standing_entries(by_strength(book.memory().entries, book.now().date()), limit=top_k)))
 
 
 def summarize_existing(context: Context, limit: int = 50) -> str:
@@ -225,10 +225,10 @@ def summarize_existing(context: Context, limit: int = 50) -> str:
     if not best:
         return ""
     language = language_of(context.config.language, [each.entry.text for each in best])
-    return "\n".join([_opening(language, len(best), len(held)), "", as_text(context, best)])
+    return "\n".join([_opening(language, len(best), len(held)), "", format_entries(context, best)])
 
 
-def as_text(context: Context, held: Sequence[Known]) -> str:
+def format_entries(context: Context, held: Sequence[Known]) -> str:
     """Return entries as one text grouped by category, in the book's language; "" for none."""
     language = language_of(context.config.language, [each.entry.text for each in held])
     parts = []
@@ -272,7 +272,7 @@ class Snapshot:
         self.today = today
         self.entries: Mapping[str, Entry] = {entry.id: entry for entry in document.entries}
         self.standing = once(lambda: by_strength(document.entries, today))
-        self.written = once(lambda: Written(document.prose))
+        self.written = once(lambda: Handwritten(document.prose))
         self.replaced = once(self._replaced)
 
     def _replaced(self) -> Mapping[tuple[str | None, str], Sequence[Entry]]:

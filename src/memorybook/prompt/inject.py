@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from memorybook import validate as given
 from memorybook.prompt.block import WORDING, statements
 from memorybook.prompt.handwritten import snapshot
-from memorybook.prompt.recall import WORTH_A_LOOK, masked, named_apart
+from memorybook.prompt.recall import WORTH_A_LOOK, redacted_text, with_unique_ids
 from memorybook.prompt.select import Selection
 from memorybook.search.search import RELEVANT
 from memorybook.search.tool_results import CLOSE, OPEN, fenced
@@ -25,7 +25,7 @@ POOL = 200
 _TITLE = {"en": "## Relevant Memory", "zh": "## 相关记忆"}
 
 
-class Cut(NamedTuple):
+class LeftOut(NamedTuple):
     """Counts of what a block left out though a reader might want it.
 
     Attributes:
@@ -44,7 +44,7 @@ class Cut(NamedTuple):
         parts = []
         if self.below:
             words = "另有 {} 条低于 {:.2f}（最高 {}）" if chinese else "{} more below {:.2f} (best {})"
-            parts.append(words.format(self.below, threshold, _shown(self.best)))
+            parts.append(words.format(self.below, threshold, _two_decimals(self.best)))
         if self.over:
             words = "另有 {} 条超出 {} 条的上限" if chinese else "{} more over the limit of {}"
             parts.append(words.format(self.over, limit))
@@ -73,7 +73,7 @@ class Injected(NamedTuple):
     threshold: float
     limit: int
     has_relevant: bool
-    cut: Cut
+    cut: LeftOut
     language: str
     state: Mapping[str, Any]
     disabled: bool = False
@@ -132,22 +132,22 @@ def retrieve_and_inject(
     session_id = given.session_of(session_id)
     if not config.enabled:
         off = {"fresh": True, "backend": "", "checked_files": 0, "pending_vectors": 0, "degraded": []}
-        return Injected("", 0, (), least, limit, False, Cut(), "en", off, disabled=True)
+        return Injected("", 0, (), least, limit, False, LeftOut(), "en", off, disabled=True)
     everything = context.book.search(Query(query, pool=POOL), limit=POOL)
-    found = _told(context, query, everything.hits)
-    own = _told(context, query, _searched(context, query, session_id)) if session_id else []
+    found = _showable(context, query, everything.hits)
+    own = _showable(context, query, _searched(context, query, session_id)) if session_id else []
     first = [hit for hit in found[: (limit + 1) // 2] if hit.relevance > 0] if min_score is None else []
     fit = [hit for hit in found if hit.relevance >= least or hit in first]
-    chosen = halved(once([*own, *fit]), own, limit)
+    chosen = limit_hits(without_repetitions([*own, *fit]), own, limit)
     below = [hit.relevance for hit in found if WORTH_A_LOOK <= hit.relevance < least and hit not in chosen]
-    cut = Cut(len(below), max(below, default=0.0), max(0, len(fit) - len(chosen)))
+    cut = LeftOut(len(below), max(below, default=0.0), max(0, len(fit) - len(chosen)))
     language = language_of(config.language, [query, *(hit.snippet for hit in chosen)])
     text = ""
     if chosen:
-        text = block(named_apart(context.book, chosen), cut.told(least, limit, language), language=language)
+        text = block(with_unique_ids(context.book, chosen), cut.told(least, limit, language), language=language)
     used = [hit.passage.entry for hit in chosen if hit.passage.entry]
     if used:
-        context.book.count_access(used, query=masked(config, query), session=session_id)
+        context.book.count_access(used, query=redacted_text(config, query), session=session_id)
     relevant = everything.has_relevant or any(hit.relevance >= RELEVANT for hit in own)
     tokens = count_tokens(text) if text else 0
     return Injected(text, tokens, tuple(chosen), least, limit, relevant, cut, language, everything.state)
@@ -157,7 +157,7 @@ def _searched(context: Context, query: str, session: str) -> Sequence[Hit]:
     return context.book.search(Query(query, pool=POOL, session=session), limit=POOL).hits
 
 
-def _told(context: Context, query: str, found: Sequence[Hit]) -> list[Hit]:
+def _showable(context: Context, query: str, found: Sequence[Hit]) -> list[Hit]:
     """Return the hits that may be told, best first, each after those that it must not be shown without."""
     page = snapshot(context.book)
     chosen = Selection(
@@ -172,7 +172,7 @@ def _told(context: Context, query: str, found: Sequence[Hit]) -> list[Hit]:
     return [chosen.hits[number] for number in numbers]
 
 
-def once(hits: Iterable[Hit]) -> list[Hit]:
+def without_repetitions(hits: Iterable[Hit]) -> list[Hit]:
     """Return the hits without repetitions; of those that say the same, the first stays."""
     texts: list[str] = []
     kept = []
@@ -183,7 +183,7 @@ def once(hits: Iterable[Hit]) -> list[Hit]:
     return kept
 
 
-def halved(hits: Sequence[Hit], own: Sequence[Hit], limit: int) -> list[Hit]:
+def limit_hits(hits: Sequence[Hit], own: Sequence[Hit], limit: int) -> list[Hit]:
     """Return at most `limit` hits in order: up to half of them, rounded up, of the session's own, then the best."""
     taken = [hit for hit in hits if hit in own][: (limit + 1) // 2]
     taken += islice((hit for hit in hits if hit not in taken), limit - len(taken))
@@ -201,10 +201,10 @@ def _line(hit: Hit) -> str:
     p = hit.passage
     who = f"{fenced(p.speaker)}: " if p.speaker and p.source == "turn" else ""
     day = f"{p.date}, " if p.date else ""
-    return f"[{type_of(p)}] (score: {_shown(hit.relevance)}) {who}{fenced(hit.snippet)} ({day}{place_of(p)})"
+    return f"[{type_of(p)}] (score: {_two_decimals(hit.relevance)}) {who}{fenced(hit.snippet)} ({day}{place_of(p)})"
 
 
-def _shown(relevance: float) -> str:
+def _two_decimals(relevance: float) -> str:
     """Format with two decimals, rounded down, so that it never seems to pass a threshold."""
     return f"{int(relevance * 100 + 1e-9) / 100:.2f}"
 

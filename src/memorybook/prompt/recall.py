@@ -7,8 +7,8 @@ from itertools import islice
 from memorybook._light import TYPE_CHECKING, Callable, Iterator, Mapping, Sequence
 from memorybook.entries.read import known
 from memorybook.prompt.block import SHARE, WORDING, Fact, Prose, Wording, block
-from memorybook.prompt.handwritten import Snapshot, Written, handwritten, is_named_only, snapshot, standing
-from memorybook.prompt.select import Selection, may_be_told
+from memorybook.prompt.handwritten import Handwritten, Snapshot, handwritten, is_named_only, snapshot, standing_entries
+from memorybook.prompt.select import Selection, may_be_shown
 from memorybook.results import Known, Recalled
 from memorybook.search.evidence import is_about_talk, spoken
 from memorybook.search.search import RELEVANT
@@ -73,7 +73,7 @@ def recall(
     book = context.book
     answer = candidates(context, query, max_tokens=max_tokens)
     page = snapshot(book)
-    written = Written("") if unasked else page.written()
+    written = Handwritten("") if unasked else page.written()
     answer = answer._replace(hits=tuple(hit for hit in answer.hits if not is_named_only(written, hit)))
     language = _language(context, query, page)
     wording = WORDING[language]
@@ -81,12 +81,12 @@ def recall(
         context, query, answer.hits, page, wording=wording, least=WORTH_A_LOOK if unasked else 0.0, without=without
     )
     first = {hit.passage.entry for hit in chosen.found[:FIRST]}
-    always = [] if unasked else standing(page.standing())
+    always = [] if unasked else standing_entries(page.standing())
     room = (max_tokens - FRAME) // SHARE
     beside: list[Hit] = []
     made = block(
         chosen.hits,
-        chosen.groups() if more is None else _with(chosen, beside, more, page.document, answer.hits),
+        chosen.groups() if more is None else _with_more(chosen, beside, more, page.document, answer.hits),
         [
             Fact(p.entry or "", p.text, p.date or "", p.pinned, p.entry in first, (p.session, p.turn))
             for p in map(entry_passage, always)
@@ -102,7 +102,7 @@ def recall(
     return Recalled(made.text, made.tokens, hot, cold, answer.has_relevant)
 
 
-def tell_hits(
+def hits_to_show(
     context: Context,
     query: str,
     *,
@@ -132,7 +132,7 @@ def tell_hits(
             relevance[each] = max(chosen.hits[number].relevance, relevance.get(each, 0.0))
     told = block(chosen.hits, groups, [], Prose(), language="en", max_tokens=SHOWN).found
     hits = [chosen.hits[number]._replace(relevance=relevance[number]) for number in told]
-    return found._replace(hits=tuple(named_apart(book, hits)))
+    return found._replace(hits=tuple(with_unique_ids(book, hits)))
 
 
 def _selection(
@@ -153,7 +153,7 @@ def _selection(
         replaced=page.replaced(),
         turns=book.turns,
         wording=wording,
-        latest=lambda: said_lately(book),
+        latest=lambda: latest_turns(book),
         least=least,
         without=without,
     )
@@ -170,12 +170,12 @@ def candidates(context: Context, query: str, *, max_tokens: int) -> Answer:
     return found._replace(has_relevant=found.has_relevant and (bar <= RELEVANT or _reaches(found, bar)))
 
 
-def said_lately(book: Book) -> Iterator[Passage]:
+def latest_turns(book: Book) -> Iterator[Passage]:
     """Yield the last turns of people in the newest sessions, newest first; not those of assistants and tools."""
     left = LATELY
     for session in book.told(lambda kept: kept.sessions(limit=SESSIONS, turn_ids=False)):
         turns = book.turns([(session.uuid, -TURNS, -1)])
-        said = [turn for turn in turns if turn.role not in ("assistant", "tool", "system") and may_be_told(turn)]
+        said = [turn for turn in turns if turn.role not in ("assistant", "tool", "system") and may_be_shown(turn)]
         yield from sorted(said, key=lambda turn: -turn.position)
         left -= len(said)
         if left <= 0:
@@ -198,7 +198,7 @@ def _language(context: Context, query: str, page: Snapshot) -> str:
     return language_of(context.config.language, texts)
 
 
-def _with(
+def _with_more(
     chosen: Selection, beside: list[Hit], more: More, document: MemoryDocument, found: Sequence[Hit]
 ) -> Iterator[tuple[int, ...]]:
     """Yield the groups, with the hits of `more` after the first ones; those are added to `beside`, too."""
@@ -216,10 +216,10 @@ def _count_used(context: Context, query: str, hot: Sequence[Known], about: Seque
     used = [each.entry.id for each in hot] + [hit.passage.entry for hit in about if hit.passage.entry]
     used += [note_key(hit.passage.text) for hit in about if hit.passage.source == "note"]
     if used:
-        context.book.count_access(used, query=masked(context.config, query))
+        context.book.count_access(used, query=redacted_text(context.config, query))
 
 
-def tells_beside(text: str, question: str, *, questions: bool) -> bool:
+def adds_statement(text: str, question: str, *, questions: bool) -> bool:
     """Return whether any line makes a statement other than the question.
 
     With `questions`, questions count as statements if the question is about what was asked or said.
@@ -236,7 +236,7 @@ def note_key(text: str) -> str:
     return f"note:{digest(text)}"
 
 
-def masked(config: Config, text: str) -> str:
+def redacted_text(config: Config, text: str) -> str:
     """Return the text with its secrets redacted, as the settings say."""
     if not config.redaction.enabled:
         return text
@@ -245,12 +245,12 @@ def masked(config: Config, text: str) -> str:
     return redact(text, config.redaction.patterns).text
 
 
-def named_apart(book: Book, hits: Sequence[Hit]) -> list[Hit]:
+def with_unique_ids(book: Book, hits: Sequence[Hit]) -> list[Hit]:
     """Return the hits with unambiguous turn ids: SESSION/ID where turns of several sessions share an id."""
     ids = {hit.passage.turn or "" for hit in hits if hit.passage.source == "turn"}
     shared = book.told(lambda kept: kept.shared(ids))
-    return [_named(hit) if hit.passage.source == "turn" and hit.passage.turn in shared else hit for hit in hits]
+    return [_with_session(hit) if hit.passage.source == "turn" and hit.passage.turn in shared else hit for hit in hits]
 
 
-def _named(hit: Hit) -> Hit:
+def _with_session(hit: Hit) -> Hit:
     return hit._replace(passage=hit.passage._replace(turn=f"{hit.passage.session}/{hit.passage.turn}"))

@@ -59,7 +59,7 @@ WIDTH, HAN = 2_000, 0.3
 """Most characters of a line; half as many from this share of Chinese."""
 
 
-def may_be_told(passage: Passage) -> bool:
+def may_be_shown(passage: Passage) -> bool:
     """Return whether a passage may enter a prompt that did not ask for it by name.
 
     Suspect text may not, nor the output of a tool: a web page or a file says what its author wants.
@@ -109,7 +109,7 @@ class Selection:
         self._wording = wording
         self.found = current(found, entries, wording)
         self._asked = frozenset(query_words(question))
-        self._talks = _Talks((hit.passage for hit in self.found), turns, without)
+        self._talks = _Surroundings((hit.passage for hit in self.found), turns, without)
         self._replaced = replaced
         self._numbers: dict[object, int] = {}
 
@@ -132,17 +132,17 @@ class Selection:
             spent += LINE + count_tokens(hit.snippet)
             yield group
         if self._least:
-            yield from in_turn(chain(rest, ranked), self._following(best[:FOLLOWED]))
+            yield from interleave(chain(rest, ranked), self._following(best[:FOLLOWED]))
             return
         documents: list[tuple[int, ...]] = []
         others = self._but_documents(chain(rest, ranked), documents)
-        yield from in_turn(others, self._following(best[:FOLLOWED]), self._said_lately())
+        yield from interleave(others, self._following(best[:FOLLOWED]), self._said_lately())
         yield from documents
 
     def ranked(self) -> Iterator[tuple[int, ...]]:
         """Yield groups of hit numbers in search order: a hit, then the hits that it must not be shown without."""
         near = (hit for hit in self.found if hit.relevance >= self._least)
-        told = enumerate(hit for hit in near if may_be_told(hit.passage) and self._tells(hit))
+        told = enumerate(hit for hit in near if may_be_shown(hit.passage) and self._tells(hit))
         while some := list(islice(told, PLACED)):
             self._talks.read(hit.passage for _, hit in some)
             for number, hit in some:
@@ -163,15 +163,15 @@ class Selection:
                 yield self._with_required(after)
 
     def _with_required(self, hit: Hit) -> tuple[int, ...]:
-        newer = _newer(hit, self._replaced, self._entries)
-        return self._group(hit, [*_required(hit, self._talks), *newer])
+        newer = _successors(hit, self._replaced, self._entries)
+        return self._group(hit, [*_required_turns(hit, self._talks), *newer])
 
     def _said_lately(self) -> Iterator[tuple[int, ...]]:
         said = list(self._latest())
         self._talks.read(said)
         for passage in said:
-            hit = _beside(Hit(passage, 0.0, 0.0, passage.text), passage)
-            if may_be_told(passage) and self._tells(hit):
+            hit = _hit_of_turn(Hit(passage, 0.0, 0.0, passage.text), passage)
+            if may_be_shown(passage) and self._tells(hit):
                 yield self._with_required(hit)
 
     def _tells(self, hit: Hit) -> bool:
@@ -213,7 +213,7 @@ class Selection:
         text = hit.snippet if passage.source == "entry" else passage.text
         if passage.source == "entry" and passage.state != "superseded" and text.startswith(passage.text):
             turn = self._talks.turn_of(passage)
-            if turn is not None and may_be_told(turn) and covers(turn, turn.text, passage.text):
+            if turn is not None and may_be_shown(turn) and covers(turn, turn.text, passage.text):
                 hit = hit._replace(passage=turn._replace(entry=passage.entry, category=passage.category))
                 text = turn.text + undated(passage.text)[1] + text.removeprefix(passage.text)
         width = WIDTH
@@ -292,10 +292,10 @@ def current(hits: Sequence[Hit], entries: Mapping[str, Entry], wording: Wording)
             order.append(now.id)
         score, relevance = max(hit.score, known.score), max(hit.relevance, known.relevance)
         known = (hit if now is entry else known)._replace(score=score, relevance=relevance)
-        if now is not entry and not before and may_be_told(hit.passage) and _was_true(entry, now):
+        if now is not entry and not before and may_be_shown(hit.passage) and _was_true(entry, now):
             before = entry.text
         best[now.id] = (known, before)
-    return [one if isinstance(one, Hit) else _as_now(*best[one], entries[one], wording.previously) for one in order]
+    return [one if isinstance(one, Hit) else _as_current(*best[one], entries[one], wording.previously) for one in order]
 
 
 def latest(entry: Entry, entries: Mapping[str, Entry], *, plain: bool = False) -> Entry:
@@ -331,7 +331,7 @@ def _alike(entry: Entry, now: Entry) -> bool:
     return one <= other or other <= one
 
 
-def _as_now(hit: Hit, before: str, now: Entry, previously: str) -> Hit:
+def _as_current(hit: Hit, before: str, now: Entry, previously: str) -> Hit:
     passage = hit.passage
     if passage.entry != now.id:
         passage = entry_passage(now)
@@ -340,20 +340,20 @@ def _as_now(hit: Hit, before: str, now: Entry, previously: str) -> Hit:
     return hit._replace(passage=passage, snippet=text if before or passage is not hit.passage else hit.snippet)
 
 
-def _newer(hit: Hit, replaced: Replaced, entries: Mapping[str, Entry]) -> Iterator[Hit]:
+def _successors(hit: Hit, replaced: Replaced, entries: Mapping[str, Entry]) -> Iterator[Hit]:
     """Yield hits of the successors of an entry, or of all entries of a turn."""
     passage = hit.passage
     told = [entries[id] for id in (passage.entry or "",) if id in entries]
     told += replaced.get((passage.session, passage.turn or ""), ()) if passage.source == "turn" else ()
     for now in [latest(entry, entries) for entry in told]:
-        if now.id != passage.entry and now not in told and may_be_told(newer := entry_passage(now)):
+        if now.id != passage.entry and now not in told and may_be_shown(newer := entry_passage(now)):
             yield Hit(newer, hit.score, hit.relevance, now.text)
 
 
 # --- what stands around it -----------------------------------------------------------------------
 
 
-class _Talks:
+class _Surroundings:
     """The turns around hits, by session and position, read on demand."""
 
     def __init__(self, found: Iterable[Passage], turns: Turns, without: str | None) -> None:
@@ -365,7 +365,7 @@ class _Talks:
     def read(self, passages: Iterable[Passage]) -> None:
         """Read the turns around these passages."""
         places = ((p.session, p.position) for p in passages if p.session != self._without)
-        spans = merged((session, at - BEFORE, at + AFTER) for session, at in places if session and at >= 0)
+        spans = merge_spans((session, at - BEFORE, at + AFTER) for session, at in places if session and at >= 0)
         for turn in self._around(spans):
             self._turns.setdefault(turn.session or "", {})[turn.position] = turn
             self._by_id[turn.session, turn.turn] = turn
@@ -378,7 +378,7 @@ class _Talks:
         """Yield up to `AFTER` turns after a passage in its session, those that may be told."""
         talk = self._turns.get(passage.session or "", {})
         for at in range(passage.position + 1, passage.position + AFTER + 1) if passage.position >= 0 else ():
-            if at in talk and may_be_told(talk[at]):
+            if at in talk and may_be_shown(talk[at]):
                 yield talk[at]
 
     def asked_by(self, passage: Passage) -> Passage | None:
@@ -387,7 +387,7 @@ class _Talks:
         for at in range(passage.position - 1, passage.position - BEFORE - 1, -1) if passage.position >= 0 else ():
             turn = talk.get(at)
             if turn is not None and turn.role == "user":
-                return turn if may_be_told(turn) else None
+                return turn if may_be_shown(turn) else None
         return None
 
     def after(self, hit: Hit, without: str | None) -> Iterator[Hit]:
@@ -398,17 +398,17 @@ class _Talks:
         near = [turn for turn in self.later(passage) if turn.position <= passage.position + FOLLOWING]
         for turn in sorted(near, key=lambda turn: (turn.role == "assistant", turn.position)):
             if turn.role != "assistant" or not says_nothing(turn.text):
-                yield _beside(hit, turn)
+                yield _hit_of_turn(hit, turn)
 
 
-def in_turn(*others: Iterable[T]) -> Iterator[T]:
+def interleave(*others: Iterable[T]) -> Iterator[T]:
     """Interleave: yield the first of each, the second of each, until all are exhausted."""
     nothing = object()
     for row in zip_longest(*others, fillvalue=nothing):
         yield from (one for one in row if one is not nothing)  # type: ignore[misc]
 
 
-def merged(spans: Iterable[tuple[str, int, int]]) -> list[tuple[str, int, int]]:
+def merge_spans(spans: Iterable[tuple[str, int, int]]) -> list[tuple[str, int, int]]:
     """Merge overlapping and adjacent spans (session, first, last)."""
     found: list[tuple[str, int, int]] = []
     for session, first, last in sorted(spans):
@@ -419,17 +419,17 @@ def merged(spans: Iterable[tuple[str, int, int]]) -> list[tuple[str, int, int]]:
     return found
 
 
-def _beside(hit: Hit, turn: Passage) -> Hit:
+def _hit_of_turn(hit: Hit, turn: Passage) -> Hit:
     return Hit(turn, hit.score, 0.0, snippet(turn.text, frozenset()))
 
 
-def _required(hit: Hit, talks: _Talks) -> Iterator[Hit]:
+def _required_turns(hit: Hit, talks: _Surroundings) -> Iterator[Hit]:
     """Yield hits that a turn must not be shown without: the question before an answer, and later retractions."""
     passage = hit.passage
     if passage.role == "assistant":
         before = talks.asked_by(passage)
         if before is not None:
-            yield _beside(hit, before)
+            yield _hit_of_turn(hit, before)
             passage = before
     next_own = True
     own = passage if passage.speaker else talks.turn_of(passage) or passage
@@ -437,7 +437,7 @@ def _required(hit: Hit, talks: _Talks) -> Iterator[Hit]:
         if turn.role == "assistant" or turn.speaker != (own.speaker or turn.speaker):
             continue
         if takes_back(turn.text) and (next_own or _share_words(passage.text, turn.text)):
-            yield _beside(hit, turn)
+            yield _hit_of_turn(hit, turn)
         next_own = False
 
 

@@ -17,7 +17,7 @@ from memorybook.book.book import retried
 from memorybook.entries.match import Proposed
 from memorybook.entries.read import Mask, known
 from memorybook.entries.review import propose_or_apply
-from memorybook.entries.same import lowest
+from memorybook.entries.same import lowest_trust
 from memorybook.errors import LLMFailed, NotFound
 from memorybook.forget.tombstones import discard_unquoted
 from memorybook.formats import memory_md
@@ -39,7 +39,7 @@ from memorybook.model import (
 )
 from memorybook.prompt.block import WORDING
 from memorybook.prompt.handwritten import UNASKED
-from memorybook.prompt.recall import masked
+from memorybook.prompt.recall import redacted_text
 from memorybook.protocols import MemorizeInput
 from memorybook.providers.over_book import Line, OverBook, lines_of, stamp_of
 from memorybook.results import Recalled
@@ -96,7 +96,7 @@ class Flat(OverBook):
         if not page.text:
             return Recalled("", 0)
         if page.entries:
-            book.count_access(list(page.entries), query=masked(context.config, query))
+            book.count_access(list(page.entries), query=redacted_text(context.config, query))
         wording = WORDING[language_of(context.config.language, [*page.entries.values(), *page.prose])]
         text = "\n".join([TITLE, OPEN, wording.data, "", page.text, CLOSE])
         shown = known(book, (entry for entry in document.entries if entry.id in page.entries))
@@ -227,7 +227,7 @@ class _PageRewrite:
                 fields = {  # it was spoken of today, and has the strength of today
                     "text": said.text,
                     "category": said.category,
-                    "trust": lowest(entry.trust, self._trust),
+                    "trust": lowest_trust(entry.trust, self._trust),
                     "score": fade.strength(entry, today),
                     "scored": max(entry.scored, today),
                     "last_activated": max(entry.last_activated, today),

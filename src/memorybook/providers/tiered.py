@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from memorybook import validate
 from memorybook.book.book import retried
 from memorybook.entries.evolve import evolve
-from memorybook.entries.match import Alike, Ledger, Matched, Near, Talk
+from memorybook.entries.match import EmbedderSimilarity, IndexNeighbours, Ledger, Matched, Talk
 from memorybook.entries.read import Mask
 from memorybook.entries.read_reply import Candidate
 from memorybook.entries.review import Submitted, propose_or_apply
@@ -126,7 +126,7 @@ class Agentic(Tiered):
         book = context.book
         entries = {entry.id: entry for entry in book.entries()}
         llm = context.metered()
-        near, alike = Near(context, dict(entries)), Alike(context)
+        near, alike = IndexNeighbours(context, dict(entries)), EmbedderSimilarity(context)
         ledger = Ledger(entries, Talk(book.now()), context.config.conflicts)
         language, mask = context.config.language, Mask(context).text
         found = evolve(ledger, [candidate], near, alike, llm=llm, language=language, mask=mask)

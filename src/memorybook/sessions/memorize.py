@@ -19,7 +19,7 @@ from memorybook.book.book import Group, retried
 from memorybook.book.transaction import Draft, Outcome, Result
 from memorybook.entries.evolve import evolve
 from memorybook.entries.extract import extract
-from memorybook.entries.match import Alike, Decision, Ledger, Near, Proposed, Talk, match
+from memorybook.entries.match import Decision, EmbedderSimilarity, IndexNeighbours, Ledger, Proposed, Talk, match
 from memorybook.entries.read import Mask
 from memorybook.entries.read_reply import Candidate, Extraction
 from memorybook.entries.review import Submitted, propose, propose_or_apply_each
@@ -430,8 +430,8 @@ def planned(
     """
     entries = {entry.id: entry for entry in context.book.entries()}
     # what a file brings is compared by words alone: it is much at once, and its vectors are made when all is in
-    near = by_words(entries) if door == BY_IMPORT else Near(context, entries)
-    alike, now = Alike(context), context.book.now()
+    near = by_words(entries) if door == BY_IMPORT else IndexNeighbours(context, entries)
+    alike, now = EmbedderSimilarity(context), context.book.now()
     ledger, plans = Ledger(dict(entries) if evolving else entries, Talk(now), context.config.conflicts), []
     for work in works:
         step()

@@ -318,7 +318,7 @@ def recollect(context: Context, text: str, *, current: str | None, max_tokens: i
     asked = detect(context, given.words_of(text, "text"))
     without = session_list.uuid_of(context, current)
     found = _alike(context, text, without) if asked is None else _carried_out(context, text, asked, without)
-    if found is not None:  # what tools told is for those who ask for it: see `prompt.select.may_be_told`
+    if found is not None:  # what tools told is for those who ask for it: see `prompt.select.may_be_shown`
         found = found._replace(turns=tuple(turn for turn in found.turns if turn.role != "tool"))
     return found and _shown(context, found, asked.query if asked and asked.query else text, budget)
 
