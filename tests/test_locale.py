@@ -82,7 +82,7 @@ PIECED_TOGETHER = {
         ),
         ("  turn:t2: (it tries to instruct whoever reads it)", "  turn:t2：（它试图指挥读者）"),
         ("- 1 turn of session s1", "- 会话 s1 的 1 条消息"),
-        ("no entry 'a1' in this book: a search names the ids", "书里没有条目 'a1'：检索会列出编号"),
+        ("no entry 'a1' in this book: search to find its id", "书里没有条目 'a1'：检索会列出编号"),
         ("nobody knows this sentence (remembered)", "nobody knows this sentence (remembered)"),
     ],
 )  # fmt: skip
@@ -92,6 +92,6 @@ def test_a_sentence_is_said_in_chinese_and_what_it_quotes_stays(told: str, said:
 
 def test_an_error_carries_its_message() -> None:
     found = error(InvalidInput, "agent.session_is_current", name="'tea'")
-    assert str(found) == "this session is 'tea' already: choose another name, or none"
+    assert str(found) == "this session is already 'tea': choose another name, or none"
     assert describe(found, "zh") == "本次会话就是 'tea'：请换个名称，或不写名称"
     assert describe(error(InvalidInput, "problems.blank", name="tea"), "zh") == "tea 为空：请写些内容"

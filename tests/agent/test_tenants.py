@@ -676,7 +676,7 @@ def test_a_session_of_a_name_goes_on_until_it_is_over(place: Place) -> None:
     assert (again.uuid, texts(session.messages)) == (first, ["one", "two"])
     session.new("planes")
     session.add(said("three"))
-    for name, problem in (("boats", "'boats' already"), ("planes", "'planes' already"), (" ", "blank")):
+    for name, problem in (("boats", "'boats' already"), ("planes", "already 'planes'"), (" ", "blank")):
         with pytest.raises(InvalidInput, match=problem):
             session.new(name)
     assert texts(session.messages) == ["three"]

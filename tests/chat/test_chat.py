@@ -136,7 +136,7 @@ def test_a_question_about_the_last_talk_is_answered_with_it(talk: Talk) -> None:
 
 
 def test_what_is_no_text_is_refused_in_one_sentence(talk: Talk, tmp_path: Path) -> None:
-    assert talk("I row.", "a" + "\0\1" * 8, "I sail.").count("the input is no text in UTF-8") == 1
+    assert talk("I row.", "a" + "\0\1" * 8, "I sail.").count("the input is not UTF-8 text") == 1
     assert "a line of more than 1,000,000 bytes" in talk("a" * 1_000_001)
     with memorybook.open(str(tmp_path / "book")) as memory:
         [session] = memory.book.transcripts.sessions()
@@ -181,7 +181,7 @@ def test_what_a_model_stores_by_its_tools_is_counted(talk: Talk, service: Servic
 def test_a_long_talk_is_compacted(talk: Talk, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memorybook.chat.terminal.COMPACT_FROM", 1)
     shown = talk(*(f"This is what I say about topic {number} today." for number in range(7)), options=using(service))
-    assert "· the talk was compacted; nothing new to remember; the talk is kept" in shown
+    assert "· the conversation was compacted; nothing new to remember; the talk is kept" in shown
     assert "=== Summary of this session ===" in str(
         [body for body in service.requests if "topic 6" in str(body["messages"][-1])]
     )
@@ -195,7 +195,7 @@ def test_a_long_talk_is_compacted(talk: Talk, service: Service, monkeypatch: pyt
             "failed: the language model at",
             "not remembered yet, the session waits",
             "What did we talk about last time?",
-            "New session started. (the one before waits to be remembered: the language model at",
+            "New session started. (the previous session waits to be remembered: the language model at",
         ),
         (
             "我们决定早上喝绿茶，不再喝咖啡。",
@@ -264,7 +264,7 @@ def test_an_interrupt_in_mid_reply_keeps_what_came(talk: Talk, service: Service,
     talk("/remember The user likes green tea.")
     shown = talk("How is green tea made?", "Go on.", options=using(service))
     assert "Green tea is made\n" in shown
-    assert re.search(r"interrupted; what came of the answer is kept · .* · context [1-9]", shown)
+    assert re.search(r"interrupted; the received part of the answer is stored · .* · context [1-9]", shown)
     assert "Boil water first." in shown
     sent = [(message["role"], message["content"]) for message in service.requests[1]["messages"][1:]]
     assert sent == [
@@ -279,7 +279,7 @@ def test_an_interrupt_in_mid_reply_keeps_what_came(talk: Talk, service: Service,
 
 
 @pytest.mark.parametrize(
-    ("said", "told"), [("We sail to Marstal.", "before it was kept: say it again"), ("我们去青岛。", "请再说一遍")]
+    ("said", "told"), [("We sail to Marstal.", "before it was stored: say it again"), ("我们去青岛。", "请再说一遍")]
 )
 def test_an_interrupt_before_the_words_are_kept_says_so(
     talk: Talk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, told: str
@@ -305,8 +305,8 @@ def test_a_kill_in_mid_reply_loses_no_turn(talk: Talk, service: Service, tmp_pat
         process.kill()
     shown = talk("Well?", options=[*using(service), "--set", "timezone=Asia/Shanghai"])
     hours = (datetime.now(ZoneInfo("Asia/Shanghai")) - timedelta(minutes=minutes) for minutes in (0, 1))
-    assert any(f"going on with the session of {hour:%H:%M}" in shown for hour in hours)
-    assert "were not answered: How is green tea made?" in shown
+    assert any(f"continuing the session of {hour:%H:%M}" in shown for hour in hours)
+    assert "was stored but not answered: How is green tea made?" in shown
     assert [message["content"] for message in service.requests[1]["messages"][1:]] == [
         "How is green tea made?",
         "Well?",
@@ -346,7 +346,7 @@ def test_a_session_that_is_left_idle_is_over(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr("builtins.input", late)
     monkeypatch.setattr("memorybook.book.book.Book.now", lambda self: times[-1])
     shown = talk(options=["--set", "idle_timeout=1800"])
-    assert "an earlier session that was left open is over" in shown
+    assert "an earlier session that was left open has ended" in shown
     with memorybook.open(str(tmp_path / "book")) as memory:
         assert [known.entry.text for known in memory.entries().entries] == ["The user prefers window seats on trains."]
         assert len(memory.sessions().sessions) >= 2
@@ -355,7 +355,7 @@ def test_a_session_that_is_left_idle_is_over(tmp_path: Path, monkeypatch: pytest
 def test_a_session_is_gone_on_from(talk: Talk, service: Service) -> None:
     talk("We want to sail to Marstal in May.", options=using(service))
     shown = talk("How far is it?", options=[*using(service), "--session", "last time"])
-    assert "going on from We want to sail to Marstal in May" in shown
+    assert "continuing from We want to sail to Marstal in May" in shown
     body = next(body for body in service.requests if "How far is it?" in str(body["messages"][-1]))
     assert "We want to sail to Marstal in May." in body["messages"][0]["content"]
     assert "no session" in talk(options=["--session", "ffffffff"], code=3)
@@ -388,11 +388,11 @@ def test_commands_are_the_command_lines_verbs(talk: Talk) -> None:
     assert "1. 1.00  MEMORY.md" in shown
     assert "undid remember" in shown
     assert "No entries." in shown
-    assert "nothing was done in this chat that could be taken back" in shown
+    assert "nothing in this chat can be undone" in shown
     assert "Nothing waits." in shown
     assert "nothing in the book says this" in shown
     assert "no entry 'nobody'" in shown
-    assert "· /why ID: why an entry is in the book" in shown
+    assert "· /why ID: explain why an entry is in the book" in shown
     assert "usage: memorybook pin" in shown
     assert "there is nothing to compact" in shown
     assert "sqlite_hybrid" in shown
@@ -475,7 +475,7 @@ def test_undo_takes_back_only_what_was_done_in_this_chat(talk: Talk, service: Se
     service.script = [llm_server.call(("c1", "memory_remember", {"text": "The user sails."})), by_another]
     shown = talk("I have sailed all my life.", "/undo", "/undo", options=using(service))
     assert "undid remember" in shown
-    assert "nothing was done in this chat that could be taken back" in shown
+    assert "nothing in this chat can be undone" in shown
     with memorybook.open(book) as memory:
         assert [known.entry.text for known in memory.entries().entries] == ["Somebody else likes plums."]
 
@@ -540,7 +540,10 @@ def test_a_talk_as_json_is_one_document(talk: Talk, service: Service) -> None:
 
 @pytest.mark.parametrize(
     ("said", "told", "kept"),
-    [("Shall we sail to Marstal?", "talks are not kept", "Kept"), ("我们去青岛出海好吗？", "不保存对话", "已保存")],
+    [
+        ("Shall we sail to Marstal?", "conversations are not stored", "Kept"),
+        ("我们去青岛出海好吗？", "不保存对话", "已保存"),
+    ],
 )
 def test_without_transcripts_the_words_are_nowhere(talk: Talk, tmp_path: Path, said: str, told: str, kept: str) -> None:
     options = ["--set", "transcripts.enabled=false", "--set", f"language={'en' if said.isascii() else 'zh'}"]
@@ -587,7 +590,7 @@ def test_a_talk_in_a_terminal(service: Service, tmp_path: Path, language: str) -
         terminal.type("绿茶怎么泡？\r" if chinese else "How is green tea made?\r")
         terminal.see("Green tea is made")
         terminal.type("\x03")
-        terminal.see("已打断" if chinese else "interrupted; what came")
+        terminal.see("已打断" if chinese else "interrupted; the received part")
         terminal.see(">")
         terminal.type("/he")
         terminal.see("本页" if chinese else "this page")

@@ -56,7 +56,7 @@ def test_what_may_be_a_thought_is_not_said_yet() -> None:
         (Status(0, stored=2, forgotten=1, waiting=3), "zh", "存入 2 条 · 忘掉 1 条 · 3 项待审核"),
         (Status(0, "recalled 1 turn", trouble=("no embedder",)), "en", "recalled 1 turn · degraded: no embedder"),
         (Status(0, trouble=("down",), failed=True), "zh", "失败：down"),
-        (Status(0, cut=True, failed=True), "en", "interrupted; what came of the answer is kept"),
+        (Status(0, cut=True, failed=True), "en", "interrupted; the received part of the answer is stored"),
     ],
 )
 def test_the_line_under_a_reply(status: Status, language: str, state: str) -> None:
