@@ -483,7 +483,7 @@ def test_undo_takes_back_only_what_was_done_in_this_chat(talk: Talk, service: Se
 @pytest.mark.parametrize("command", ["/help", "/帮助"])
 def test_help_is_in_the_language_of_the_talk(talk: Talk, command: str) -> None:
     shown = talk("你好呀，今天天气不错。", command)
-    assert ("置顶一条" in shown and "待审核：等您" in shown) if command == "/help" else ("输入有误：没有命令" in shown)
+    assert ("固定一条" in shown and "待审核：等您" in shown) if command == "/help" else ("输入有误：没有命令" in shown)
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ def _shown_memorized(shown: dict[str, Any], page: Page) -> None:
         for sentence in found["degraded"]:
             page.remark(sentence)
         if found["proposals"]:
-            page.remark("what waits for your word: memorybook review")
+            page.remark("waiting for your decision: memorybook review")
         if found["operation"]:
             page.remark(f"to take it back: memorybook undo {found['operation']}")
 
