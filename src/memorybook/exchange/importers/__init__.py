@@ -422,11 +422,11 @@ class CountingFile:
             self.peek = file.peek
 
     def read(self, size: int = -1) -> bytes:
-        """As of the file."""
+        """Read bytes and count them."""
         return self._count(self._file.read(size))
 
     def readline(self, size: int = -1) -> bytes:
-        """As of the file."""
+        """Read a line and count it."""
         return self._count(self._file.readline(size))
 
     def __iter__(self) -> Iterator[bytes]:
