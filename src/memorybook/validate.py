@@ -28,10 +28,12 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 _IMPORTANCE = lazily(
-    r"(?i)\b(?:(?:set|change|raise|lower|make|put|update)\s+)?(?:(?:the|its)\s+)?importance\s*(?:to|=|:|be|is|as|at|of)?\s*"
+    r"(?i)\b(?:(?:set|change|raise|lower|make|put|update)\s+)?(?:(?:the|its)\s+)?importance(?:\s+of\s+(?:this|that|it|the)(?:\s+(?:entry|memory|note|one))?)?(?:to|should|be|is|as|at|of|[=:\s])*"
     r"(?P<en>high|medium|low|[01](?:\.\d+)?|\.\d+)\b"
-    r"|(?:请?(?:把|将))?(?:它的)?重要(?:性|程度|度)(?:改|设|调|提|降|定)?(?:高|低)?(?:成|为|到|至|[:：=])?\s*(?P<zh>[高中低]|[01](?:\.\d+)?)"
+    r"|[把将]?(?:[它这那][个条]?的?)?重要(?:性|程度|度)[应该改设调提降定高低成为到至是:：=\s]*?(?P<zh>[高中低]|[01](?:\.\d+)?)(?![成到为])等?"
 )
+_COURTESY = lazily(r"(?i)\b(?:please|thanks|(?:could|can|would)\s+you)\b|请|麻烦|帮我|吧|谢谢你?")
+"""What stands around an importance that is asked for, and asks nothing else."""
 _AROUND = " \t\n,.;，。；"
 
 MAX_TEXT = 20_000
@@ -183,7 +185,8 @@ def asked_importance(instruction: str) -> tuple[str | float | None, str]:
         return None, instruction
     level = found["en"] or found["zh"]
     rest = f"{instruction[: found.start()]} {instruction[found.end() :]}".strip(_AROUND)
-    return level.lower() if level[0] not in "01." else float(level), rest
+    asks = any(map(str.isalnum, _COURTESY.sub("", rest)))
+    return level.lower() if level[0] not in "01." else float(level), rest if asks else ""
 
 
 ALSO: Mapping[str, tuple[str, ...]] = {

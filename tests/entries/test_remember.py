@@ -315,6 +315,16 @@ def test_wrong_values_are_named(opened: Reopen) -> None:
         ("重要性提高到0.9", 0.9),
         ("重要度设为低。", 0.4),
         ("重要性：中", 0.6),
+        ("set the importance of this to 0.15, please", 0.15),
+        ("Please make its importance 0.7.", 0.7),
+        ("could you lower the importance to 0.2?", 0.2),
+        ("importance of this entry should be high", 0.8),
+        ("Raise the importance to .95, thanks!", 0.95),
+        ("请把这条的重要性改为 0.15", 0.15),
+        ("麻烦重要性调到低", 0.4),
+        ("这条的重要程度设成 0.9，谢谢", 0.9),
+        ("重要性降到 0.2 吧", 0.2),
+        ("把它的重要度改成中等。", 0.6),
     ],
 )
 def test_importance_is_changed_without_a_model(opened: Reopen, instruction: str, score: float) -> None:

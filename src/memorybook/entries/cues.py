@@ -60,8 +60,8 @@ def _forgets(sentence: str) -> bool:
 
 
 _FEARED = (
-    r"(?i)\b(?:before|in case|lest|so (?:that )?|until) (?:I|we|you)\b[^,;:.]{0,30}\bforget\b"
-    r"|[免省]得[^，。]{0,6}忘|趁[^，。]{0,6}没忘"
+    r"(?i:\b(?:before|in case|lest|so (?:that )?|until) (?:I|we|you)\b[^,;:.]{0,30}\bforget\b)|"
+    r"[免省]得[^，。]{0,6}忘|趁[^，。]{0,6}没忘"
 )
 """Phrases that fear forgetting rather than order it."""
 
@@ -80,17 +80,21 @@ def _lowercase_first(text: str) -> str:
 
 # --- told to remember ------------------------------------------------------------------------------
 
+PAST = r"was|were|had|did|got|went|came|saw|said|took|made|ran|met|fell|bought|lost"
+"""Verbs in the past tense."""
+
 _THIS = r"(?:this|that|it|these|those)"
 _THIS_ZH = r"(?:[这那][个一]?[条点句些件]?(?:事情?|话)?|它)"
 _ORDER = (
     r"(?i:(?P<en>(?:^|[,;:.!–—-]\s*|\b(?:please|and|also|so|but|do|just|ok|okay|you\s+(?:should|must)|(?:can|"
     r"could)\s+you|"
     r"I(?:'d\s+like|\s+want)\s+you\s+to)[,\s]+)(?:please\s+)?"
-    r"(?:remember(?!\s+(?:when|how|the\s+time|last|yesterday|what|me\b|our\s+\w+\W*$|us\b|anything|if))|"
+    rf"(?:remember(?!\s+(?:when\b[^,]*\b(?:{PAST}|(?!need)\w\w+ed)\b|"
+    r"how|the\s+time|last|yesterday|what|me\b|our\s+\w+\W*$|us\b|anything))|"
     r"(?:take\s+)?note(?=\s+(?:that|this)\b|\s*:)|"
     rf"(?:keep|bear)\s+(?:{_THIS}\s+)?in\s+mind|(?:do\s+not|don't)\s+forget|make\s+a\s+note|for\s+the\s+record|"
     rf"memori[sz]e|"
-    rf"(?:write|note|put)\s+(?:{_THIS}\s+)down|save\s+{_THIS}|one\s+(?:thing\s+)?for\s+your\s+memory|"
+    rf"(?:write|note)\s+(?:{_THIS}\s+)?down|put\s+{_THIS}\s+down|save\s+{_THIS}|one\s+(?:thing\s+)?for\s+your\s+memory|"
     rf"(?:hang|hold)\s+on\s+to\s+{_THIS}|(?:put|keep)\s+{_THIS}\s+(?:somewhere|where)\s+[^,.:;]*)"
     rf"(?:\s+(?:to\s+memory|please|of(?=\s+{_THIS}\b)|that\s+(?=I\b|my\b|our\b|we\b)|{_THIS}|the\s+following|"
     rf"for\s+(?:later|me|next\s+time)))*))"
@@ -111,14 +115,23 @@ _ELSEWHERE = (
 )
 """Beginnings of what follows an order without being its content: when, what for, what comes next."""
 
+_CONDITION = (
+    r"(?i:(?:when(?:ever)?|if|once|unless|before|after|while|until|in\s+case)\s+(?:[^,]*,\s*(?!please|thank)\S+\s|"
+    r"[^,\s]+\s[^,]+\s(?:I|we|you|he|she|it|they)\s+\w+)|(?:when|if|once|unless)\s[^,]*\sto\s)"
+)
+"""Beginnings of a condition that its main clause follows: the order is kept whole."""
+
 _ASIDE = (
-    r"(?i:\b(?:by\s+the\s+way|btw|also|oh|and|so|please|ok|okay|well|then|another\s+thing|one\s+more\s+thing)\b)|"
-    r"顺便|另外|还有(?:件?事|一点)?|对了|麻烦|噢|那|好的?|[哈啊嗯]|提醒|日子|师傅来之前"
+    r"(?i:\b(?:(?:while|now\s+that|since|as|if)\s+(?:I|we|you)(?:'re|\s+don't)?\s+(?:think|mind|mention|at|"
+    r"said|speak)(?:\s+(?:of\s+)?(?:it|that))?|by\s+the\s+way|btw|also|oh|and|so|please|ok|okay|well|then|"
+    r"(?:another|one\s+more)\s+thing)\b)|说到[这那]个?|不介意的?话|(?:顺便|话)说(?:一句|回来)|"
+    r"顺便|另外|还有(?:一?件?事|一点)?|对了|麻烦|噢|那|好的?|[哈啊嗯]|提醒|日子|师傅来之前"
 )
 
 
 def ordered_statement(text: str) -> str | None:
     """Return the statement that a sentence orders to remember; "" if it has none; None if it is no such order."""
+    text = compiled(rf"(?:{_FEARED})[^,:，：]*[,:，：]\s*").sub("", text)
     order = compiled(_ORDER).search(text.replace("’", "'"))
     if order is None:
         return None
@@ -126,6 +139,8 @@ def ordered_statement(text: str) -> str | None:
     if content_size(compiled(_ASIDE).sub(" ", before)) >= (2 if is_chinese(before) else 3) and not is_question(before):
         bare = compiled(_ELSEWHERE).match(after) or content_size(after) < 3
         return before if not after or (bare and content_size(after) < 6 and "," not in after) else text
+    if compiled(_CONDITION).match(after):
+        return after
     if compiled(_ELSEWHERE).match(after) and order["held"] is None and text[order.end() : order.end() + 1] != "：":
         return ""
     if order["held"] and not compiled(rf"{_THIS_ZH}|把{_THIS_ZH}").match(order["held"]):
@@ -176,7 +191,7 @@ DECIDED = (
     r"stick(?:ing)?\s+(?:with|to)|"
     r"adopt(?:ing)?|switch(?:ing)?\s+to|drop(?:ping)?|migrat(?:e|ing)|keep(?:ing)?)\s+(?!(?:this|that|it|you|your|me|"
     r"in\s+touch)\b)|"
-    r"^go\s+with\s))|(?=[\u3400-\u9fff])(?:决定|敲定|拍板|定了|就(?:用|选|定)|(?:统一|一律)(?:用|走|改|换|采用|写|存|按)|(?:改|换)(?:成|为|"
+    r"^go\s+with\s))|(?=[\u3400-\u9fff])(?:决定|下决心|敲定|拍板|定(?:下来)?了|选了|就(?:用|选|定)|(?:统一|一律)(?:用|走|改|换|采用|写|存|按)|(?:改|换)(?:成|为|"
     r"用)|那就(?![这那是好行算]))"
 )
 _TASK = (
@@ -205,9 +220,17 @@ _HOW_TO_SPEAK = (
     r"conclusion|praise|units?|prices?)\b)|回答|回复|输出|注释|答案|结论|表情|排版|文案|代码里"
 )
 
+_JEST = (
+    r"[😂🤣😆😜🙃]|(?i:\b(?:lol|lmao|rofl|jk|ha(?:ha)+|jok(?:e|ing)|kidding|gotcha|messing\s+with|pulling\s+your)\b|"
+    r"(?:^|[,;–—-]\s*)(?:not\s+really|as\s+if)\W*$)|"
+    r"哈哈|嘻嘻|呵呵|开(?:个|玩)|玩笑|[骗逗唬]你|[说闹]着玩|才怪|[瞎胡][说扯编]|[还也]真信"
+)
+"""Words that mark a joke."""
+
 _NOT_MEANT = (
-    # a secret, or what was one; an aside
-    r"^[(（\[]|\[REDACTED|[😂🤣😅😆😜🙃]|(?:\d[ -]?){13,19}(?![\d-])|\s/\s(?=\S*\d)(?=\S*[A-Za-z])[^\s,，。]{8}|"
+    # in jest; a secret, or what was one; an aside
+    rf"{_JEST}|^[(（\[]|\[REDACTED|😅|"
+    r"(?:\d[ -]?){13,19}(?![\d-])|\s/\s(?=\S*\d)(?=\S*[A-Za-z])[^\s,，。]{8}|"
     r"(?i:\b(?:(?:login|password|passcode|passphrase|credentials?)\b|"
     # it may be so, or might
     r"(?:someone|somebody|something|if|unless|suppose|supposing|imagine|wish|pretend|maybe|perhaps|probably|"
@@ -215,11 +238,9 @@ _NOT_MEANT = (
     r"hypothetically|for\s+example|e\.g\.|wonder|whether|what\s+if|as\s+though|not\s+sure|wanting\s+to|undecided|who\s+knows)\b|"
     r"^(?:as\s+of|for)\s+now,?\s+(?:the|it|this|all)\b|^(?:what|how)\s|^we(?:'ve|\s+have)?(?:\s+(?:all|"
     r"both))?\s+(?:agreed|settled)\s+(?:on|to)\s+(?:that|it|this)\b[^,]*$|"
-    r"(?:haven't|have\s+not|hasn't|not|never|no(?:thing|body)(?:'s)?|can't|cannot|still|n't)\s+(?:\w+\s+){0,2}?(?:decided?|"
-    r"agreed?|settled?|chosen)\b|"
+    r"(?:haven't|have\s+not|hasn't|not|never|no(?:thing|body)(?:'s)?|can't|cannot|still|yet|n't|to\s+be)\s+(?:\w+\s+){0,2}?"
+    r"(?:decided?|agreed?|settled?|chosen|made\s+up)\b|no\s+decision\s+(?:yet|so|on|about)|jury\s+is|torn\s+between|"
     r"decided\s+(?:nothing|what|how|if|when|which|where)\b|"
-    # in jest
-    r"(?:lol|lmao|rofl|jk|ha(?:ha)+|joking|kidding|joke)\b|"
     # somebody else's words
     r"(?:he|she|they|people|someone|somebody|everyone|who|(?:my|our|his|her|the)\s+(?!(?:doctor|physio|dentist|"
     r"vet|surgeon|"
@@ -228,7 +249,7 @@ _NOT_MEANT = (
     r"swears?|insists?|jokes?)\b|(?:his|her|their)\s+words\b|(?:allegedly|supposedly|apparently)\b|reads:|AI\s+assistants?\b|"
     # a mood, an opinion, talk about the talk
     r"(?:I|we)\s+(?:just\s+|really\s+|don't\s+|do\s+not\s+|can't\s+|still\s+)*(?:think|guess|feel|hope|want\s+to|bet|"
-    r"believe|mean|suppose|know|"
+    r"believe|mean|suppose|know|forgot|"
     r"remember|wonder|swear|understand|see|agree)\b|I'm\s+(?:(?:a\s+bit|so|very|really|just|not)\s+)*(?:trying|"
     r"looking|thinking|wondering|"
     r"feeling|going\s+to|getting|seeing|stuck|tired|sorry|happy|glad|afraid|sure|back|done\s+here|curious|confused|"
@@ -239,9 +260,8 @@ _NOT_MEANT = (
     # the same in Chinese
     r"(?=[\u3400-\u9fff])(?:(?:密码|口令)\W*[是为]?\W*(?=\d*[A-Za-z])\w{6}|"
     r"^那?(?:我们)?就这么(?:说)?定了。?$|如果|要是|假如|假设|万一|倘若|要不(?![然要得])|也许|可能|说不定|大概|估计|"
-    r"好像|琢磨|不[\u4e00-\u9fff]{1,2}我就|想象|幻想|哪天|[还都]没(?:有?决)?定|没(?:定|拍板|想好|决定|敲定)|决定不了|待定|"
+    r"好像|琢磨|不[\u4e00-\u9fff]{1,2}我就|想象|幻想|哪天|没[^，。规]{0,2}(?:定|拍板|想好|决心)|[决拿]定不了|犹豫|拿不[准定]|待定|"
     r"(?:考虑|打算|准备|计划)(?!.*\d)|还有[^，。]{1,4}[天周个]|"
-    r"哈哈|嘻嘻|呵呵|开(?:个|玩)|玩笑|逗你|说着玩|闹着玩|"
     r"(?:他们?|她们?|人家|有人|别人|网上|[同网朋室]友|同[事学]|老板|客户|领导|邻居|[奶爷爸妈哥姐弟妹姨婆姑]|弟媳|"
     r"亲戚|猎头|销售|广告[里上]?)[^，,。]{0,8}?"
     r"(?:说(?!好|定)|讲(?!课)|认为|问|写的?是|喊|念叨|觉得)|我[^，,。我会]{1,4}[说讲问]|原话|据说|听说|吹[吧牛]|书上|"
@@ -261,10 +281,7 @@ _JUST_NOW = (
 )
 """Words in the main clause that say how it is just now, and not for longer."""
 
-_TAKEN_BACK = (
-    r"(?i:\b(?:lol|lmao|jk|ha(?:ha)+|joking|kidding|(?:his|her|their|[A-Z]\w*\.?'s)\s+words)\b)|哈哈|"
-    r"开玩笑|逗你|说着玩|[😂🤣😆😜🙃]|原话"
-)
+_TAKEN_BACK = rf"{_JEST}|(?i:\b(?:his|her|their|[A-Z]\w*\.?'s)\s+words\b)|原话"
 
 
 def is_retracted(rest: str) -> bool:
@@ -272,20 +289,27 @@ def is_retracted(rest: str) -> bool:
     return compiled(_TAKEN_BACK).search(rest) is not None
 
 
+_WHO = r"(?:an?|the|my|our|(?-i:[A-Z]))\s*\w[^.!?]{1,30}?(?:,|\band)\s+(?:and\s+)?"
+_ROLE = (
+    rf"(?i:\b(?:role[- ]?play|improv\b|pretend\b|act(?:ing)?\s+(?:as|out)\b|(?:take|play)\s+the\s+(?:part|role)\b|"
+    rf"(?:you(?:'re|\s+are|\s+be|\s+play)|^play)\s+{_WHO}I(?:'m|'ll\s+be|\s+am|\s+play)\b|"
+    rf"I(?:'m|\s+am|'ll\s+(?:be|play))\s+{_WHO}you(?:'re|\s+are|\s+be|\s+play)\s+(?:an?|the|my)\b|"
+    r"in\s+this\s+(?:game|scene|play)\b)|^be\s+my\s+\w+\s*[:,.])|"
+    r"扮演|假装|[你您]来?[演扮](?!员)|[你您]来?当[^，。]{1,8}[，,]|[你您]来?[是做](?!对)[^，。]{1,8}[，,]我来?[是做当]|演一下|"
+    r"(?:模拟|情景)(?:一下|对话)|练口语|玩个?游戏"
+)
+"""Words that start a role play."""
+
 _FRAME = (
     r"(?i:\b(?:translat\w+|how\s+(?:do|does|would|to)\s+(?:you\s+|one\s+|I\s+)?say\b|(?:say|put|write)\s+(?:this|it|"
     r"that)\s+in(?:to)?\s+[A-Z]|"
     r"in\s+(?-i:[A-Z])[a-z]+(?:ese|ish|an|ch|ic|in)\s*(?:,?\s+please)?\s*[:,]|what's\s+the\s+(?-i:[A-Z])\w+\b|"
-    r"role[- ]?play|(?:pretend|imagine)\b|act\s+as\b|"
-    r"(?:you(?:'re|\s+are|\s+play)|^play)\s+[^.!?]{1,30}?\band\s+I(?:'m|"
-    r"'ll\s+be|\s+am|\s+play)\b|"
-    r"in\s+this\s+(?:game|story|scene|play)\b|(?:poem|story|limerick|screenplay|fan\s*fiction)\b|"
+    r"imagine\b|in\s+this\s+story\b|(?:poem|story|limerick|screenplay|fan\s*fiction)\b|"
     r"(?:write|draft|compose|make\s+up|invent|dictate|phrase)\b[^.!?]{0,25}\b(?:letter|e-?mail|mail|message|song|"
     r"bio|speech|tweet|post|reply|toast|note\s+to|"
     r"text\s+to)\b|(?:letter|mail|message|reply|answer|write|text)\s+(?:back\s+)?to\s+(?:her|him|them|my|our|the|"
     r"(?-i:[A-Z])\w+)[^.!?:]{0,20}:))|"
-    r"(?=[\u3400-\u9fff])(?:翻译|翻成|[翻译]一[下句段]|译成|[英日法德韩俄][文语][^，。]{0,6}[说讲写]|角色扮演|扮演|假装|"
-    r"[你您]来?[当演扮][^，。]{1,8}(?:[，,]|我来?[当演扮])|练口语|玩个?游戏|"
+    r"(?=[\u3400-\u9fff])(?:翻译|翻成|[翻译]一[下句段]|译成|[英日法德韩俄][文语][^，。]{0,6}[说讲写]|"
     r"(?:写|编|拟|起草)(?:一?[封篇个首段份条])?[^，。；]{0,6}(?:信|邮件|诗|故事|日记|小说|自我介绍|检讨|发言稿|情书|"
     r"请假条|文案)|给[^，。；]{1,4}[回发][^，。；]{0,4}[：:]|[替帮][我忙]回[他她]|念给你)"
 )
@@ -295,15 +319,11 @@ _FRAME_ENDS = (
     r"(?i:\b(?:stop|back\s+to\s+me|out\s+of\s+character|enough|that's\s+it|end\s+of\s+(?:the\s+)?(?:game|"
     r"scene|role))\b)|出戏|结束|到此|不演了|不玩了|回到"
 )
-_ROLE = (
-    r"(?i:role[- ]?play|pretend|act\s+as|you(?:'re|\s+are|\s+play)\b|in\s+this\s+(?:game|scene))|扮演|假装|"
-    r"[你您](?:来)?[当演扮]|练口语|玩个?游戏"
-)
 
 
 def frame_start(text: str) -> int | None:
     """Return the offset from which a turn has words not its speaker's own (a translation, a letter), or None."""
-    found = compiled(_FRAME).search(text.replace("’", "'"))
+    found = compiled(f"{_ROLE}|{_FRAME}").search(text.replace("’", "'"))
     return found.start() if found is not None else None
 
 
@@ -311,7 +331,7 @@ def plays(text: str, playing: bool) -> bool:
     """Return whether a role is being played after this turn, given whether one was before it."""
     if playing:
         return compiled(_FRAME_ENDS).search(text) is None
-    return frame_start(text) is not None and compiled(_ROLE).search(text.replace("’", "'")) is not None
+    return compiled(_ROLE).search(text.replace("’", "'")) is not None
 
 
 def is_not_meant(text: str) -> bool:
@@ -348,10 +368,7 @@ def states(sentence: str, talk: Audience) -> bool:
     return talk == "agent" or compiled(r"(?i:don't|do\s+not|never|always|please|just|remember)\b").match(text) is None
 
 
-_TOLD = (
-    r"(?i:(?!I\b|we\b)(?:(?!(?:is|are|has|have)\b)[\w'-]+\s+){1,4}?"
-    r"(?:was|were|went|came|saw|said|did|got|took|made|ran|\w\w+ed)\b)"
-)
+_TOLD = rf"(?i:(?!I\b|we\b)(?:(?!(?:is|are|has|have|had)\b)[\w'-]+\s+){{1,4}}?(?:{PAST}|\w\w+ed)\b)"
 """Beginnings of reports of what others did."""
 
 _ENOUGH = 8
@@ -361,9 +378,9 @@ _SPECIFIC = (
     r"\d|(?<=[a-z,;:'’)] )[A-Z]\w|[\u4e00-\u9fff][ “]?[A-Za-z]{2}|[零二两三四五六七八九十百千万]|"
     r"一(?=[月号点米千百岁])|"
     r"(?i:\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty|hundreds?|thousands?|dozen|"
-    r"not?|called|ha(?:ve|s)\s+an?)\b|^(?:(?:my|our|the\s+user's)\s|(?:I|the\s+user)(?:['’]m|\s+(?:am|is))\s+an?\s|"
+    r"not?|called|ha(?:ve|s)\s+an?)\b|^(?:(?:my|our|the\s+user's)\s|(?:I|the\s+user)(?:['’]m|\s+(?:am|is))\s+an?\s(?!bit\b|little\b)|"
     r"(?:I|the\s+user)\s+(?!wants?\b|needs?\b|says?\b|ha(?:s|ve)\b|is\b|was\b|will\b|would\b|ca|\w+ed\b)[\w']+\s))|"
-    r"^(?:我|用户)[的们家在只是有叫姓住会用养]|叫(?:我|用户)|[姐妹哥弟爸妈爷奶]|不|[周月年]|"
+    r"^(?:我|用户)(?!有[点些])[的们家在只是有叫姓住会用养]|叫(?:我|用户)|[姐妹哥弟爸妈爷奶]|不|[周月年]|"
     r"[:：、]"
 )
 """Signs that a short statement is worth keeping: a number, a name, what somebody is or has, a denial."""
@@ -406,7 +423,8 @@ _TELLS = (
     rf"our|me)\b)"
 )
 _TELLS_ZH = (
-    rf"[我咱]|[A-Za-z0-9]|[：:]|{STANDING}|{_HOW_TO_SPEAK}|{DECIDED}|{CHANGED}|过敏|不[吃喝碰住坐]|[叫姓住在是有]"
+    rf"[我咱]|[A-Za-z0-9]|[：:]|[\u3400-\u9fff]{{2}}(?:周|星期|礼拜)[一二三四五六日天]|{STANDING}|{_HOW_TO_SPEAK}|"
+    rf"{DECIDED}|{CHANGED}|过敏|不[吃喝碰住坐]|[叫姓住在是有]"
 )
 """Signs that the first sentence of a turn is a statement rather than a bare answer."""
 
@@ -482,8 +500,10 @@ _FILED: tuple[tuple[Category, Importance, str], ...] = (
 """(category, importance, pattern); the first match decides, else it is a fact."""
 
 _FIRM = (
-    r"(?i:\b(?:name(?:'s|\s+is)|I'm\s+called|birthday|allergic|diabetic|vegan|vegetarian|coeliac|pregnant)\b)|"
-    r"我(?:的名字)?叫|过敏|生日|糖尿病|怀孕|吃素|素食"
+    r"(?i:\b(?:name(?:'s|\s+is)|I'm\s+called|birthday|allergic|diabetic|vegan|vegetarian|coeliac|pregnant|"
+    r"I(?:'m|\s+am)\s+(?:\w+[\s-])?(?:handed|blind|deaf|sighted|(?:un)?employed|intolerant|married|single|divorced|widowed|"
+    r"retired|bilingual|\w{3,}(?<!st)[iy]c|autistic))\b)|"
+    r"我(?:的名字)?叫|过敏|生日|糖尿病|怀孕|吃素|素食|我[^，。]{0,3}(?:[色夜雪]盲|单身|听不见|不耐|[已未离结再]过?[婚异])"
 )
 """Facts of high importance, however casually said."""
 

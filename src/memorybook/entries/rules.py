@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from memorybook.entries.cues import (
     FOR_GOOD,
+    PAST,
     STANDING,
     Cue,
     classify,
@@ -155,9 +156,12 @@ def _is_worth(one: Candidate) -> bool:
     return bool(alone) and (one.category != "fact" or tells_enough(one.content))
 
 
-_OF_OWN = r"(?:[^:]{1,30}: )?(?:The user|(?i:my|our|I|we)\b)"
+_OF_OWN = r"(?:[^:]{1,30}: )?(?:The user|(?i:my|our|I|we)\b|(?:The )?\w+ (?:is|are) (?:on|every)\b)"
 """Beginning of an English statement that names whom it is about, so that it may be short."""
 
+
+_SOMEBODY = r"(?i:\b(?:him|her|them)\b)|[他她]"
+"""Pronouns for somebody whom the sentence before names."""
 
 _POINTS = r"(?i:\b(?:this|that|it|these|those)\b)|[这那它]"
 """Words with which a short private turn points at what was said just before it."""
@@ -236,6 +240,7 @@ class _Reading:
         self._quotes = quotations(self._said)
         self._new: list[_Found] = []
         self._last = ""  # the statement that the next sentence may hang on or point at
+        self._beside = ""
         self._heading = ""
         self._first: Sentence | None = None
 
@@ -244,6 +249,7 @@ class _Reading:
         listed = sentences(self._said)
         self._first = listed[0] if listed else None
         for place, sentence in enumerate(listed):
+            self._beside = listed[place - 1].text if place else ""
             after = listed[place + 1].text if place + 1 < len(listed) else ""
             text = statement_in(sentence)
             if text != sentence.text and not states(sentence.text.rstrip("?？吗呢"), self._context.talk):
@@ -312,6 +318,9 @@ class _Reading:
     def _remember(self, sentence: Sentence, text: str, content: str) -> None:
         if content:
             pieces = split_statements(content)
+            kept = any(not (isinstance(one, Candidate) and one.leans) for one in self._new)
+            if self._beside and not kept and compiled(_SOMEBODY).search(content):
+                pieces = (f"{self._beside}{' ' * (not is_chinese(content))}{content}",)
             for piece in pieces:
                 self._add(sentence, piece, order=True, whole=text if len(pieces) == 1 else piece)
         elif refers_back(text):  # at what was said just before
@@ -526,18 +535,18 @@ _EVERY_YEAR = (
 
 _WEEKDAY = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?)"
 _RECURS = (
-    rf"(?i:\b(?:{_WEEKDAY}s|weekends|week(?:days|ly)|daily|monthly|never|always|usually|every|each|rota|after\s+next|"
+    rf"(?i:^(?:if|when|once)\b|\b(?:{_WEEKDAY}s|(?:morning|afternoon|evening|night|weekend)s|week(?:days|ly)|daily|monthly|never|always|usually|every|each|rota|after\s+next|"
     rf"fortnight|"
     rf"{_WEEKDAY}\s*(?:,|and|\+|&|to|-|–)\s*{_WEEKDAY}|"
     rf"(?:first|second|third|fourth|last)\s+{_WEEKDAY}\s+of\s+(?:the|each|every)|"
     rf"(?:an?|per)\s+(?:day|week|month|year))\b)|"
-    r"[每天]天|每|平时|一律|从[不来]|总是|通常|一般|向来|雷打不动|周会|例会|课|(?:周|星期|"
+    r"^(?:如果|要是|只要|万一)|[每天]天|每|逢周|隔[周天日月]|平时|一律|从[不来]|总是|通常|一般|向来|雷打不动|周会|例会|课|(?:周|星期|"
     r"礼拜)[一二三四五六日天][^，。]{0,6}不(?!用|要)|不(?!是)[^，。]{0,4}(?:周|星期|礼拜)[一二三四五六日天]|还是\s*\d|"
     r"(?:周|星期|礼拜)[一二三四五六日天]\s*[、和跟与到至]?\s*(?:周|星期|礼拜)[一二三四五六日天]"
 )
 """Recurring days: a standing fact, no todo, and never over."""
 
-_PAST = r"(?i:\b(?:since|had|was|were|did|got|went|bought|saw|met|lost|took|came|made|\w\wed)\b(?!\s+to\b))"
+_PAST = rf"(?i:\b(?:since|{PAST}|\w\wed)\b(?!\s+to\b))"
 """Past tense: the day that the text names is not in the future."""
 
 _DECIDED_ON = (

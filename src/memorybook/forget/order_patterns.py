@@ -151,7 +151,7 @@ PRIVATE = (
     r"\b(?:between\s+(?:us|ourselves|you\s+and\s+me)|off\s+the\s+record|confidential|get\s+rid\s+of|"
     r"(?:tell|repeat)\b[^.!?]{0,12}\b(?:nobody|no\s+one|anyone|anybody)|cross\s+(?:that|this|it)\s+out|"
     r"(?:erase|delete|wipe|strike|forget)\s+(?:that|this|it|the|what|everything)|scratch\s+(?:the|what|all)|"
-    r"for\s+(?:this|the)\s+(?:\w+\s+)?only|(?:this|that)\s+stays\s+(?:here|between)|outlive|lying\s+around|"
+    r"for\s+(?:this|the)\s+(?:\w+\s+)?only|(?:this|that)\s+stays\s+(?:here|between)|to\s+yourself|outlive|lying\s+around|"
     r"(?:say(?:ing)?|use)\s+(?:it|this|that)\s+(?:\w+\s+)?(?:the\s+)?once|take\s+(?:it|that)\s+off|use\s+it\s+(?:now|"
     r"once))\b)|"
     r"(?:[别莫甭勿休]|不要|不用|不必|不准|不许|无需|"
@@ -159,6 +159,6 @@ PRIVATE = (
     r"写[下进])|"
     r"[删抹](?:掉|了|除|去|干净)|当我?没(?:说|见|讲|听|提)|忘[掉了]吧|烂在|保密|用完(?:就|即|以后)?[扔删丢忘]|"
     r"这一[次回](?:用)?[，,]|"
-    r"不作数|一笔勾销|听完拉倒|听听(?:得了|就好|就算)|别告诉|别跟(?:别人|人)"
+    r"不作数|一笔勾销|听完拉倒|听听(?:得了|就好|就算)|别告诉|别说出去|别跟(?:别人|人)"
 )
 """Any hint that something is not to be kept: of such a turn only what is explicitly asked for is remembered."""
