@@ -52,6 +52,7 @@ from benchmarks.scenario_books import (
     matches,
     spread,
 )
+from memorybook.entries.same import RELATED, likeness
 
 MODES = ("rules", "model")
 BAD = "bad"
@@ -159,12 +160,13 @@ def answered(bad: Mapping[str, Any], talk: Talk, root: str) -> Row:
             entries = {one.entry.id: one.entry for one in memory.entries(state="active").entries}
             summary = memory.get(done.summary).json()["text"] if done.summary else ""
     new = [one.text for id, one in entries.items() if id not in known and id not in taken.beside.entries]
+    again = [one for one in new if any(likeness(one, text, None) >= RELATED for text in known.values())]
     about = summary if bad["kind"] == "invented_summary_decisions" else ""
     return {
         "id": bad["id"], "lang": talk.lang, "kind": bad["kind"], "entries": new,
         "stored": [one for one in bad["must_not_store"] if any(matches(one, text) for text in (*new, about))],
         "lost": [text for text in bad["must_stay"] if text not in [one.text for one in entries.values()]],
-        "doubled": bad["kind"] == "echo" and bool(new or (done.reinforced and bad["id"] not in SAID_AGAIN)),
+        "doubled": bad["kind"] == "echo" and bool(again or (done.reinforced and bad["id"] not in SAID_AGAIN)),
         "silent": not (done.queued or done.proposals or done.discarded or bad["id"] in SAID_AGAIN),
     }  # fmt: skip
 

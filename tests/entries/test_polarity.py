@@ -21,6 +21,13 @@ TURNED = table("""
         I'm allergic to latex. → The user wears latex without an allergy. ¦ I can dive. → The user is unable to dive.
         The landlord lets us keep a cat. → The landlord forbids keeping a cat.
         We have a lift in the building. → The building lacks a lift.
+        I don't own a car. → The user owns a car. ¦ We have no dog. → The user has a dog.
+        I don't trust the plumber. → The user trusts the plumber.
+        My brother hasn't finished school. → The user's brother has finished school.
+        The shop isn't open on Sundays. → The shop is open on Sundays.
+        我没有车。 → 用户有车。 ¦ 我没猫。 → 用户有猫。 ¦ 我有一条狗。 → 用户没有狗。 ¦ 我哥没有房。 → 用户的哥哥有房。
+        那个水管工我信不过。 → 用户信得过那个水管工。 ¦ 我看不懂德文。 → 用户看得懂德文。 ¦ 我有车。 → 用户没有车。
+        我家没有狗。 → 用户家里有狗。 ¦ 店里周日不开门。 → 店里周日开门。 ¦ 膝盖不好，爬不了楼。 → 用户爬得了楼。
         房东允许我们养猫。 → 房东不允许养猫。 ¦ 房东允许我们养猫。 → 房东禁止养猫。
         老板让我在家办公。 → 老板不让用户在家办公。
         Lamb is over, it's fish now. → The dog eats lamb. ¦ 我对青霉素过敏。 → 用户对青霉素不过敏。
@@ -41,6 +48,9 @@ AGREEING = table("""
         We picked Lisbon. No wait, Seville. → The user goes to Seville instead of Lisbon.
         Speak in km, miles mean nothing to me → Ann wants kilometres, not miles.
         never touch the semicolons → Marguerite wants her semicolons left alone.
+        I don't own a car, I have a bike. → The user has a bike. ¦ We have no dog but two cats. → The user has two cats.
+        我没有猫，有一条狗。 → 用户有狗。 ¦ 我没有车，坐地铁。 → 用户没有车。 ¦ 信不过中介，自己找房。 → 用户自己找房。
+        这把钥匙打不开。 → 钥匙打不开门。 ¦ 我没时间，下周再说。 → 用户没有时间。 ¦ 有两条狗，没有猫。 → 用户有狗。
         别忘了我对青霉素过敏 → 用户对青霉素过敏。 ¦ 咖啡戒了，改喝茶 → 用户不再喝咖啡，改喝茶。
         不要在周五部署 → 周五不部署。 ¦ 我不是不喜欢猫，是对猫过敏 → 用户对猫过敏。
         没有特殊情况不加班 → 用户一般不加班。 ¦ 词汇不用百词斩了，换成 Anki → 用户背词汇从百词斩换成 Anki。

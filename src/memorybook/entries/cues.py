@@ -67,8 +67,7 @@ _FEARED = (
 
 _EARLIER = (
     r"(?i:\b(?:the\s+(?:bit|part|thing|story|quarrel|row)|what\s+I\s+(?:said|told)|I\s+(?:told\s+you|said|mentioned)|"
-    r"earlier|last\s+time|everywhere)\b)|"
-    r"上[回次]|之前|刚才|那[段几件事些句]|说过|[讲说]的"
+    r"earlier|last\s+time|everywhere)\b)|上[回次]|之前|刚才|那[段几件事些句]|说过|[讲说]的"
 )
 """Phrases that point at something said before."""
 
@@ -87,8 +86,7 @@ _THIS = r"(?:this|that|it|these|those)"
 _THIS_ZH = r"(?:[这那][个一]?[条点句些件]?(?:事情?|话)?|它)"
 _ORDER = (
     r"(?i:(?P<en>(?:^|[,;:.!–—-]\s*|\b(?:please|and|also|so|but|do|just|ok|okay|you\s+(?:should|must)|(?:can|"
-    r"could)\s+you|"
-    r"I(?:'d\s+like|\s+want)\s+you\s+to)[,\s]+)(?:please\s+)?"
+    r"could)\s+you|I(?:'d\s+like|\s+want)\s+you\s+to)[,\s]+)(?:please\s+)?"
     rf"(?:remember(?!\s+(?:when\b[^,]*\b(?:{PAST}|(?!need)\w\w+ed)\b|"
     r"how|the\s+time|last|yesterday|what|me\b|our\s+\w+\W*$|us\b|anything))|"
     r"(?:take\s+)?note(?=\s+(?:that|this)\b|\s*:)|"
@@ -98,13 +96,10 @@ _ORDER = (
     rf"(?:hang|hold)\s+on\s+to\s+{_THIS}|(?:put|keep)\s+{_THIS}\s+(?:somewhere|where)\s+[^,.:;]*)"
     rf"(?:\s+(?:to\s+memory|please|of(?=\s+{_THIS}\b)|that\s+(?=I\b|my\b|our\b|we\b)|{_THIS}|the\s+following|"
     rf"for\s+(?:later|me|next\s+time)))*))"
-    r"|(?P<zh>(?<![我别])(?<!我[来先])(?<!不[要用])(?:请|麻烦|帮我|替我|给我|你|您|顺手|顺便|顺带|另外|还有|再|先|也|"
-    r"务必|一定|千万|可|要|得)*"
+    r"|(?P<zh>(?<![我别])(?<!我[来先])(?<!不[要用])(?:请|麻烦|帮我|替我|给我|你|您|顺手|顺便|顺带|另外|还有|再|先|也|务必|一定|千万|可|要|得)*"
     rf"(?P<held>把(?:[^，,。：:]{{1,10}}?)|{_THIS_ZH}(?:你|帮我|替我|给我|先|也|要|得)*)?(?:请|麻烦|帮我|替我|给我)*"
-    r"(?:记(?:住|一?下来?|着|好|得(?!了)|一笔|个?(?:待办|笔记))|牢记|别忘(?:记?了|记)?(?=[：:，,\s我]|[^记]{3})|"
-    r"备注(?:一下)?|收着|留着(?=[，,。]|$)|"
-    r"放(?:你那[儿里]?|(?:进|在|到)?日历上?))(?:一下|一点)?(?![了过吗没错不]|上次|小时候|当时|以前|"
-    r"那时)(?:[吧啊哦哈呀]*(?=[：:，,。！!\s]|$))?)"
+    r"(?:记(?:住|一?下来?|着|好|得(?!了)|一笔|个?(?:待办|笔记))|牢记|别忘(?:记?了|记)?(?=[：:，,\s我]|[^记]{3})|备注(?:一下)?|收着|留着(?=[，,。]|$)|"
+    r"放(?:你那[儿里]?|(?:进|在|到)?日历上?))(?:一下|一点)?(?![了过吗没错不]|上次|小时候|当时|以前|那时)(?:[吧啊哦哈呀]*(?=[：:，,。！!\s]|$))?)"
 )
 """The words of an order to remember, anywhere in a sentence."""
 
@@ -152,8 +147,7 @@ def ordered_statement(text: str) -> str | None:
 
 
 _NAMED_ONLY = (
-    r"(?i:(?:my|our|your|the)\s+[a-z]+[\s.!]*$)|"
-    r"(?:我们?的)?(?:(?![是叫姓在有不吃住])[\u4e00-\u9fff]){1,3}[吧啊呀。！!]*$"
+    r"(?:(?i:(?:my|our|your|the)\s+[a-z]+)|(?:我们?的)?(?:(?![是叫姓在有不吃住])[一-鿿]){1,3})[\s.!。！吧啊呀]*$"
 )
 """A bare name of a thing, no statement."""
 
@@ -205,10 +199,8 @@ _TASK = (
     r"put|read|recommend|remember|remove|rename|reply|refactor|rerun|reveal|run|say|search|see|send|set|show|sort|"
     r"start|stop|style|suggest|summari[sz]e|take|tell|"
     r"test|thank|thanks|translate|try|turn|update|use|wait|watch|write)(?:\s|[,!.]|$)|you\s+(?:don't|do\s+not|"
-    r"needn't|shouldn't)\b|"
-    r"(?:don't|do\s+not)\s+(?:\w+\s+)?(?:that|this|it|those)\b))|(?:千万|就|先)?(?:别|不要|不用|不必|甭)|"
-    r"(?:[请麻烦那就先再你您给帮替我忙现在来快顺便还是把]{0,6}|.{0,8}(?:帮我|替我|给我|麻烦))(?:看[看下一]|查|找|写|"
-    r"改一?下|改改|跑[一下个]|读|扫|列|总结|翻|解释|告诉|"
+    r"needn't|shouldn't)\b|(?:don't|do\s+not)\s+(?:\w+\s+)?(?:that|this|it|those)\b))|(?:千万|就|先)?(?:别|不要|不用|不必|甭)|"
+    r"(?:[请麻烦那就先再你您给帮替我忙现在来快顺便还是把]{0,6}|.{0,8}(?:帮我|替我|给我|麻烦))(?:看[看下一]|查|找|写|改一?下|改改|跑[一下个]|读|扫|列|总结|翻|解释|告诉|"
     r"说[说一下]|讲[讲一下]|试|算[算一下]|画[个张一]|把[^，。]{1,14}(?:一[遍下]|掉|给我|上去|出来)|推荐|整理|对比|"
     r"检查|修[复好改]|排查|部署|实现|分析|生成|做个|来[个一]|换个|继续|开始|打开|搜|订[个一]|买[个一]|填|留个)"
 )
@@ -216,14 +208,12 @@ _TASK = (
 
 _HOW_TO_SPEAK = (
     r"(?i:\b(?:answers?|repl(?:y|ies)|respon(?:d|ses?)|explanations?|comments?|commit\s+messages?|emojis?|bullets?|"
-    r"bottom\s+line|"
-    r"conclusion|praise|units?|prices?)\b)|回答|回复|输出|注释|答案|结论|表情|排版|文案|代码里"
+    r"bottom\s+line|conclusion|praise|units?|prices?)\b)|回答|回复|输出|注释|答案|结论|表情|排版|文案|代码里"
 )
 
 _JEST = (
     r"[😂🤣😆😜🙃]|(?i:\b(?:lol|lmao|rofl|jk|ha(?:ha)+|jok(?:e|ing)|kidding|gotcha|messing\s+with|pulling\s+your)\b|"
-    r"(?:^|[,;–—-]\s*)(?:not\s+really|as\s+if)\W*$)|"
-    r"哈哈|嘻嘻|呵呵|开(?:个|玩)|玩笑|[骗逗唬]你|[说闹]着玩|才怪|[瞎胡][说扯编]|[还也]真信"
+    r"(?:^|[,;–—-]\s*)(?:not\s+really|as\s+if)\W*$)|哈哈|嘻嘻|呵呵|开(?:个|玩)|玩笑|[骗逗唬]你|[说闹]着玩|才怪|[瞎胡][说扯编][的呢啊啦]|[还也]真信"
 )
 """Words that mark a joke."""
 
@@ -260,15 +250,11 @@ _NOT_MEANT = (
     # the same in Chinese
     r"(?=[\u3400-\u9fff])(?:(?:密码|口令)\W*[是为]?\W*(?=\d*[A-Za-z])\w{6}|"
     r"^那?(?:我们)?就这么(?:说)?定了。?$|如果|要是|假如|假设|万一|倘若|要不(?![然要得])|也许|可能|说不定|大概|估计|"
-    r"好像|琢磨|不[\u4e00-\u9fff]{1,2}我就|想象|幻想|哪天|没[^，。规]{0,2}(?:定|拍板|想好|决心)|[决拿]定不了|犹豫|拿不[准定]|待定|"
-    r"(?:考虑|打算|准备|计划)(?!.*\d)|还有[^，。]{1,4}[天周个]|"
-    r"(?:他们?|她们?|人家|有人|别人|网上|[同网朋室]友|同[事学]|老板|客户|领导|邻居|[奶爷爸妈哥姐弟妹姨婆姑]|弟媳|"
-    r"亲戚|猎头|销售|广告[里上]?)[^，,。]{0,8}?"
-    r"(?:说(?!好|定)|讲(?!课)|认为|问|写的?是|喊|念叨|觉得)|我[^，,。我会]{1,4}[说讲问]|原话|据说|听说|吹[吧牛]|书上|"
-    r"文章里|发来的|通知[：:]|人工智能|"
-    r"我(?:觉得|感觉|希望|想要?(?!起)|怕|担心|猜|记得|忘|[来去再先](?![自电年])|试试)|心情|[唉哎]|吐[个]?槽|难过|开心|"
-    r"高兴|无聊|好累|谢谢|多谢|喜欢你|爱你|作为一[个名]|是\s*(?i:ai)\b|"
-    r"(?:记住|知道|明白|懂|收到|忘)了[。！!]?$|忘[记了]|跟你(?:讲|说)(?:个|件)|期待|加油)"
+    r"好像|琢磨|不[\u4e00-\u9fff]{1,2}我就|想象|幻想|哪天|没(?:有?决|敲)?定|没(?:拍板|想好|下决心)|[决拿]定不了|犹豫|拿不[准定]|待定|"
+    r"(?:考虑|打算|准备|计划)(?!.*\d)|还有[^，。]{1,4}[天周个]|(?:他们?|她们?|人家|有人|别人|网上|[同网朋室]友|同[事学]|老板|客户|领导|邻居|[奶爷爸妈哥姐弟妹姨婆姑]|弟媳|"
+    r"亲戚|猎头|销售|广告[里上]?)[^，,。]{0,8}?(?:说(?!好|定)|讲(?!课)|认为|问|写的?是|喊|念叨|觉得)|我[^，,。我会]{1,4}[说讲问]|原话|据说|听说|吹[吧牛]|书上|"
+    r"文章里|发来的|通知[：:]|人工智能|我(?:觉得|感觉|希望|想要?(?!起)|怕|担心|猜|记得|忘|[来去再先](?![自电年])|试试)|心情|[唉哎]|吐[个]?槽|难过|开心|"
+    r"高兴|无聊|好累|谢谢|多谢|喜欢你|爱你|作为一[个名]|是\s*(?i:ai)\b|(?:记住|知道|明白|懂|收到|忘)了[。！!]?$|忘[记了]|跟你(?:讲|说)(?:个|件)|期待|加油)"
 )
 """Phrases that speak against taking a sentence as a statement."""
 
@@ -295,7 +281,7 @@ _ROLE = (
     rf"(?:you(?:'re|\s+are|\s+be|\s+play)|^play)\s+{_WHO}I(?:'m|'ll\s+be|\s+am|\s+play)\b|"
     rf"I(?:'m|\s+am|'ll\s+(?:be|play))\s+{_WHO}you(?:'re|\s+are|\s+be|\s+play)\s+(?:an?|the|my)\b|"
     r"in\s+this\s+(?:game|scene|play)\b)|^be\s+my\s+\w+\s*[:,.])|"
-    r"扮演|假装|[你您]来?[演扮](?!员)|[你您]来?当[^，。]{1,8}[，,]|[你您]来?[是做](?!对)[^，。]{1,8}[，,]我来?[是做当]|演一下|"
+    r"扮演|假装|[你您]来?(?:[演扮]一?下|[当演扮][^，。]{1,8}(?:[，,]|我来?[当演扮]))|[你您]来?[是做](?!对)[^，。]{1,8}[，,]我来?[是做当]|演一下|"
     r"(?:模拟|情景)(?:一下|对话)|练口语|玩个?游戏"
 )
 """Words that start a role play."""
@@ -308,8 +294,7 @@ _FRAME = (
     r"(?:write|draft|compose|make\s+up|invent|dictate|phrase)\b[^.!?]{0,25}\b(?:letter|e-?mail|mail|message|song|"
     r"bio|speech|tweet|post|reply|toast|note\s+to|"
     r"text\s+to)\b|(?:letter|mail|message|reply|answer|write|text)\s+(?:back\s+)?to\s+(?:her|him|them|my|our|the|"
-    r"(?-i:[A-Z])\w+)[^.!?:]{0,20}:))|"
-    r"(?=[\u3400-\u9fff])(?:翻译|翻成|[翻译]一[下句段]|译成|[英日法德韩俄][文语][^，。]{0,6}[说讲写]|"
+    r"(?-i:[A-Z])\w+)[^.!?:]{0,20}:))|(?=[\u3400-\u9fff])(?:翻译|翻成|[翻译]一[下句段]|译成|[英日法德韩俄][文语][^，。]{0,6}[说讲写]|"
     r"(?:写|编|拟|起草)(?:一?[封篇个首段份条])?[^，。；]{0,6}(?:信|邮件|诗|故事|日记|小说|自我介绍|检讨|发言稿|情书|"
     r"请假条|文案)|给[^，。；]{1,4}[回发][^，。；]{0,4}[：:]|[替帮][我忙]回[他她]|念给你)"
 )
@@ -317,7 +302,7 @@ _FRAME = (
 
 _FRAME_ENDS = (
     r"(?i:\b(?:stop|back\s+to\s+me|out\s+of\s+character|enough|that's\s+it|end\s+of\s+(?:the\s+)?(?:game|"
-    r"scene|role))\b)|出戏|结束|到此|不演了|不玩了|回到"
+    r"scene|role)|seriously)\b)|正经|出戏|结束|到此|不演了|不玩了|回到"
 )
 
 
@@ -376,12 +361,10 @@ _ENOUGH = 8
 
 _SPECIFIC = (
     r"\d|(?<=[a-z,;:'’)] )[A-Z]\w|[\u4e00-\u9fff][ “]?[A-Za-z]{2}|[零二两三四五六七八九十百千万]|"
-    r"一(?=[月号点米千百岁])|"
-    r"(?i:\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty|hundreds?|thousands?|dozen|"
+    r"一(?=[月号点米千百岁])|(?i:\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty|hundreds?|thousands?|dozen|"
     r"not?|called|ha(?:ve|s)\s+an?)\b|^(?:(?:my|our|the\s+user's)\s|(?:I|the\s+user)(?:['’]m|\s+(?:am|is))\s+an?\s(?!bit\b|little\b)|"
     r"(?:I|the\s+user)\s+(?!wants?\b|needs?\b|says?\b|ha(?:s|ve)\b|is\b|was\b|will\b|would\b|ca|\w+ed\b)[\w']+\s))|"
-    r"^(?:我|用户)(?!有[点些])[的们家在只是有叫姓住会用养]|叫(?:我|用户)|[姐妹哥弟爸妈爷奶]|不|[周月年]|"
-    r"[:：、]"
+    r"^(?:我|用户)(?!有[点些])[的们家在只是有叫姓住会用养]|叫(?:我|用户)|[姐妹哥弟爸妈爷奶]|不|[周月年]|[:：、]"
 )
 """Signs that a short statement is worth keeping: a number, a name, what somebody is or has, a denial."""
 
@@ -398,8 +381,7 @@ LEANING = (
     r"(?i:(?:and|but|so|also|then|or|plus|yes|no|yep)?[,\s]*(?:it(?!\s+turn)|that|this(?!\s+(?:year|month|week|"
     r"summer|winter|term))|these|those|they|he|she|"
     r"his|her|him|them|its|their|both|none|neither|same)(?:'\w+)?\b)|(?:但|而|也|都|就|还|可|"
-    r"所以)?(?:[这那它他她其](?!实|他|余|么)|一样|同样|照旧|也(?!门))|"
-    r"[二三四五六七八九十]+、|[再然最][后给]"
+    r"所以)?(?:[这那它他她其](?!实|他|余|么)|一样|同样|照旧|也(?!门))|[二三四五六七八九十]+、|[再然最][后给]"
 )
 """Beginnings of sentences that cannot be read without the one before."""
 
@@ -472,8 +454,7 @@ _FILED: tuple[tuple[Category, Importance, str], ...] = (
         "workflow",
         "high",
         r"(?i:\b(?:from\s+(?:now|today|this\s+day)\s+on|going\s+forward|as\s+(?:of\s+now|a\s+rule)|starting\s+(?:now|"
-        r"today)|"
-        r"our\s+(?:process|workflow|convention|policy|rule)|whenever|each\s+time|every\s+time)\b)|以后|今后|往后|"
+        r"today)|our\s+(?:process|workflow|convention|policy|rule)|whenever|each\s+time|every\s+time)\b)|以后|今后|往后|"
         r"从(?:现在|今天)|规矩|不许|不准|必须|标准(?:流程|做法)",
     ),
     (
@@ -540,8 +521,7 @@ _WHEN = (
     r"april|june|july|"
     r"august|september|october|november|december|(?:19|20)\d\d)|back\s+in|this\s+(?:morning|afternoon|evening)|"
     r"just\s+(?:got|finished|"
-    r"started|bought|came|passed|had|moved|took|made|won))\b)|昨[天晚]|前天|今[天早晚]|[明后]天|[上下]周|[上下]个?月|"
-    r"[去明]年|周末|"
+    r"started|bought|came|passed|had|moved|took|made|won))\b)|昨[天晚]|前天|今[天早晚]|[明后]天|[上下]周|[上下]个?月|[去明]年|周末|"
     r"周[一二三四五六日天]|\d+\s*月\s*\d+\s*[日号]|将要|打算|计划|准备"
 )
 _DOING = (
@@ -550,8 +530,7 @@ _DOING = (
 )
 _NO_EVENT = (
     r"(?i:\b(?:if|wish|imagine|suppose|tell\s+you|here's|here\s+is|check\s+(?:it|this)|feels?|you\s+(?:know|"
-    r"remember)|tired|trying)\b)|"
-    r"^那?(?:我们)?就这么(?:说)?定了。?$|如果|要是|假如|万一|心情|[唉哎]|吐[个]?槽|难过|开心|高兴|无聊|感觉|觉得|累|"
+    r"remember)|tired|trying)\b)|^那?(?:我们)?就这么(?:说)?定了。?$|如果|要是|假如|万一|心情|[唉哎]|吐[个]?槽|难过|开心|高兴|无聊|感觉|觉得|累|"
     r"想[和跟]你|(?i:ai)|期待|玩笑|哈哈"
 )
 
@@ -566,8 +545,7 @@ def is_event(sentence: str) -> bool:
 
 _LEAD = (
     r"^(?:(?:(?:对[啊呀的]|好[啊呀]|是[啊呀的]|没错|可是|但是?|其实|还有(?!件)|还有个?[事怪]的?|对了|另外|噢对?|嗯+|"
-    r"行吧?|好的?|哈哈+|ok|对嘛|说正事|换个话题|知道|有|再补\w{1,8}|好险|不对|不是的|更正(?:一下)?|纠正(?:一下)?|"
-    r"我?(?:说|搞)错了|[一二三])"
+    r"行吧?|好的?|哈哈+|ok|对嘛|说正事|换个话题|知道|有|再补\w{1,8}|好险|不对|不是的|更正(?:一下)?|纠正(?:一下)?|我?(?:说|搞)错了|[一二三])"
     r"[，,：:。\s]+)|(?:对了|还有(?!件)|另外)(?=[^，,])|(?i:(?:yeah|yes|yep|oh|well|also|btw|by the way|anyway|plus|"
     r"and|so|but|wow|hey|haha|lol|"
     r"ok|okay|sure|right|good|actually|thanks|hmm|wait|sorry|correction|no(?!-))(?:\s*[,!:.-]+\s*|\s+(?=(?:I|we|my|"
@@ -575,10 +553,8 @@ _LEAD = (
     r"(?i:hi|hey|hello|good\s+(?:morning|afternoon|evening|day))(?:\s+(?i:again|all|everybody|everyone|folks|guys|team|"
     r"there))?(?:\s+(?!I\b)[A-Z]\w+)?(?:\s*[,!:–—-]+\s*|\s+(?=(?i:i|we|my|our|please)\b))|"
     r"(?i:(?:so[,\s]+)?we(?:'ve|\s+have)?(?:\s+(?:all|both))?\s+(?:agreed|settled)\s+(?:on|to)\s+(?:that|it|"
-    r"this)\s*[,;.]\s*(?:(?:and|so|but)\s+)?)|"
-    r"(?:那)?(?:我们)?就这么(?:说)?定了[，,。！\s]*|"
-    r"(?:你好|您好|大家好|各位好|(?:早上|上午|中午|下午|晚上)好|早安?|嗨|哈喽|哈啰|"
-    r"在吗)[啊呀哦]?(?:[，,。！!：:~～、\s]+|(?=我)))+"
+    r"this)\s*[,;.]\s*(?:(?:and|so|but)\s+)?)|(?:那)?(?:我们)?就这么(?:说)?定了[，,。！\s]*|"
+    r"(?:你好|您好|大家好|各位好|(?:早上|上午|中午|下午|晚上)好|早安?|嗨|哈喽|哈啰|在吗)[啊呀哦]?(?:[，,。！!：:~～、\s]+|(?=我)))+"
 )
 
 

@@ -495,8 +495,7 @@ _BETWEEN = r"\s*,?\s+and\s+(?=(?:I|my|our|we)\b)|\s*[，；]\s*(?=我(?!们))"
 _OWN = r"(?i:I|my|our|we)\b|我"
 _HANGING = (
     r"(?i:\b(?:because|since|as|so|if|unless|when|while|until|although|though|whether|that|who|which|where|but|"
-    r"both)\b)|"
-    r"因为|所以|因此|如果|虽然|但|却|而|时|的话|[这那]"
+    r"both)\b)|因为|所以|因此|如果|虽然|但|却|而|时|的话|[这那]"
 )
 """Words that tie one statement to another."""
 
@@ -519,8 +518,7 @@ _POLITE = (
     r"(?i)(?:(?:hey|hi|ok|okay|so|also|and)[,\s]+)*(?:(?:can|could|would|will)\s+you\s+(?:please\s+|"
     r"kindly\s+)?(?P<en1>)|(?=(?:please\s+)?(?:forget|remember\s+that)\b))"
     r"(?P<en>[^?]*?)(?:,?\s+(?:please|ok(?:ay)?|(?:can|could|would|will)\s+you(?:\s+please)?))?[?.!\s]*$"
-    r"|(?:你|您|请|麻烦){0,2}(?:能不能|可不可以|可以|能|请|麻烦|帮我)(?:请|你|您)?(?P<zh>[^？?]*?)[，,]?(?:好吗|"
-    r"可以吗|行吗|吗|吧)?[？?。！!\s]*$"
+    r"|(?:你|您|请|麻烦){0,2}(?:能不能|可不可以|可以|能|请|麻烦|帮我)(?:请|你|您)?(?P<zh>[^？?]*?)[，,]?(?:好吗|可以吗|行吗|吗|吧)?[？?。！!\s]*$"
 )
 """`Could you please forget …?`, `Forget …, will you?`, 能不能忘掉…？"""
 
@@ -536,8 +534,7 @@ _EVERY_YEAR = (
 _WEEKDAY = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?)"
 _RECURS = (
     rf"(?i:^(?:if|when|once)\b|\b(?:{_WEEKDAY}s|(?:morning|afternoon|evening|night|weekend)s|week(?:days|ly)|daily|monthly|never|always|usually|every|each|rota|after\s+next|"
-    rf"fortnight|"
-    rf"{_WEEKDAY}\s*(?:,|and|\+|&|to|-|–)\s*{_WEEKDAY}|"
+    rf"fortnight|{_WEEKDAY}\s*(?:,|and|\+|&|to|-|–)\s*{_WEEKDAY}|"
     rf"(?:first|second|third|fourth|last)\s+{_WEEKDAY}\s+of\s+(?:the|each|every)|"
     rf"(?:an?|per)\s+(?:day|week|month|year))\b)|"
     r"^(?:如果|要是|只要|万一)|[每天]天|每|逢周|隔[周天日月]|平时|一律|从[不来]|总是|通常|一般|向来|雷打不动|周会|例会|课|(?:周|星期|"
@@ -551,8 +548,7 @@ _PAST = rf"(?i:\b(?:since|{PAST}|\w\wed)\b(?!\s+to\b))"
 
 _DECIDED_ON = (
     r"(?i:(?:^(?:on\s+)?|\b(?:decided|agreed|settled|chose)\s+(?:on\s+)?)(?:\w+day|this\s+week(?:end)?)"
-    r"(?=\s+(?:to|that|not)\b|,?\s+(?:we|I)\b))"
-    r"|(?:周|星期|礼拜)[一二三四五六日天](?=[^，,。；决]{0,6}决定)"
+    r"(?=\s+(?:to|that|not)\b|,?\s+(?:we|I)\b))|(?:周|星期|礼拜)[一二三四五六日天](?=[^，,。；决]{0,6}决定)"
 )
 """The day of a decision, not in the future: `on Friday we decided …`, `we agreed on Friday that …`, 周五我们决定."""
 
@@ -607,8 +603,7 @@ def entities_of(text: str, speaker: str = "") -> tuple[str, ...]:
 
 
 _NO_NAME = (
-    r"I|I'\w+|OK|"
-    r"(?:Jan|Febr|Mar|Apr|May|Ju|Aug|Sept|Octo|Nov|Dec)\w* \d+|"
+    r"I|I'\w+|OK|(?:Jan|Febr|Mar|Apr|May|Ju|Aug|Sept|Octo|Nov|Dec)\w* \d+|"
     r"Ok|TODO|Mon|Tues?|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|January|February|March|April|May|June|July|"
     r"August|September|October|November|December|The|And|But|So|From|Wow|Hey|Thanks"
 )
@@ -705,8 +700,7 @@ def _chinese(text: str) -> str:
 _THEIRS = (
     r"(?:[爸妈姥哥弟妹婆娃闺舅姨叔伯婶嫂侄]|阿姨|爷(?!们)|奶奶|姐|丈[夫母人]|岳[父母]|女(?:儿|婿|友|朋友|票)|儿[子媳女]|子女|孩子|"
     r"老(?:婆|公|板娘?|家|爸|妈|爹|娘|伴|乡|师(?!傅)|同学|同事|朋友|友|大(?!不小)|[二三四幺](?!来|是)|爷子|太太)|[表堂][哥姐弟妹]|"
-    r"外[公婆甥孙]|孙[子女]|姑(?![且息])|男(?:友|朋友)|对象|妻|先生(?![气火孩个下病])|太太|同[事学桌]|上司|室友|"
-    r"领导(?![一着过了的团这两三]))"
+    r"外[公婆甥孙]|孙[子女]|姑(?![且息])|男(?:友|朋友)|对象|妻|先生(?![气火孩个下病])|太太|同[事学桌]|上司|室友|领导(?![一着过了的团这两三]))"
 )
 """Words for a person's relations: 我老婆 is the user's wife, 我老了 is the user who is old."""
 

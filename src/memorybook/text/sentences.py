@@ -169,8 +169,7 @@ _WORD = re.compile(r"\w")
 
 _MARKED = r"[?？][\"'”’」）)]*$"
 _ASKS = (
-    r"(?i:(?:what|where|who|why|how|which|can|could|would|will|do|does|did|is|are|was|were|should|"
-    r"shall|have you|"
+    r"(?i:(?:what|where|who|why|how|which|can|could|would|will|do|does|did|is|are|was|were|should|shall|have you|"
     r"has)\s+(?:i|you|we|he|she|it|they|that|this|there|the|your|my|about|come)\b"
     r"|(?:please\s+)?remind\s+me\s+(?:again\s+|of\s+|about\s+)*(?:(?:what|where|who|whose|which|how|why|whether)\b"
     r"|when\b[^,]*\b(?:is|was|are|were)[\s.!]*$))"
@@ -185,8 +184,7 @@ _ASKS_WHAT = (
 _ASKS_INSIDE = rf"[，,：:]\s*{_ASKS}"
 _ASKS_CHINESE = (
     r"(?:吗|么|呢|来着|没有|不|嘛|[对是]吧)$|(?P<same>[\u4e00-\u9fff])不(?P=same)|什么|(?<!不)怎么|为啥|为何|为什么|"
-    r"哪(?:[个些里天儿种]|$)|几[天个点号]?$|多少|是不是|能不能|要不要|"
-    r"可不可以|有没有|会不会|好不好|行不行|靠谱不|咋|谁(?!来?都)|[吗呢][？?，,]|如何"
+    r"哪(?:[个些里天儿种]|$)|几[天个点号]?$|多少|是不是|能不能|要不要|可不可以|有没有|会不会|好不好|行不行|靠谱不|咋|谁(?!来?都)|[吗呢][？?，,]|如何"
 )
 
 
