@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from memorybook.sessions.recall_block import Held, Recollection, Talks
 
 
-@given.take_other_names
+@given.check_arguments
 class Memory:
     """One open memory: remember, find and keep up a book.
 
@@ -1221,6 +1221,7 @@ class Memory:
         return documents.remove_document(self._on, path, expect=expect)
 
 
+@given.checking
 def open(
     book: str | os.PathLike[str] | None = None,
     *,

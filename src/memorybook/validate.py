@@ -13,6 +13,7 @@ from memorybook._light import (
     Collection,
     Mapping,
     Sequence,
+    cast,
     date,
     datetime,
     lazily,
@@ -21,10 +22,12 @@ from memorybook.errors import InvalidInput
 from memorybook.search.types import Query
 
 if TYPE_CHECKING:
-    from typing import TypeVar
+    from typing import ParamSpec, TypeVar
 
     from memorybook.model import Category
 
+    P = ParamSpec("P")
+    R = TypeVar("R")
     T = TypeVar("T")
 
 _IMPORTANCE = lazily(
@@ -59,8 +62,6 @@ _PLACE = lazily(r"(?s)(.+\.md)(?:#L([0-9]{1,9})(?:-L?([0-9]{1,9}))?|:([0-9]{1,9}
 
 def text_of(text: str, name: str, *, limit: int | None = None, instead: str = "") -> str:
     """Check a text: not blank, at most `limit` characters (None: any length)."""
-    if not isinstance(text, str):
-        raise InvalidInput(f"{name} must be text, not {text!r}")
     if not text.strip():
         from memorybook import locale
 
@@ -104,13 +105,6 @@ def lines_of(target: str, start: int, lines: int | None) -> tuple[str, int, int 
     return path, first, last - first + 1 if lines is None else lines
 
 
-def session_of(session: str | None, name: str = "session_id") -> str | None:
-    """Check the uuid or name of a session; None for None and ""."""
-    if session is not None and not isinstance(session, str):
-        raise InvalidInput(f"{name} must be text, not {session!r}")
-    return session or None
-
-
 def statement_of(text: str) -> str:
     """Check a statement or a note: a text of at most `MAX_TEXT` characters."""
     return text_of(text, "text", limit=MAX_TEXT, instead="use flush or import for long texts")
@@ -118,8 +112,6 @@ def statement_of(text: str) -> str:
 
 def _whole(number: int, name: str) -> int:
     """Check a whole number, at least 1."""
-    if not isinstance(number, int) or isinstance(number, bool):
-        raise InvalidInput(f"{name} must be a whole number, not {number!r}")
     if number < 1:
         raise InvalidInput(f"{name} {number} is below 1")
     return number
@@ -133,16 +125,14 @@ def size_of(max_results: int | None, default: int, name: str = "max_results") ->
     return size
 
 
-def count_of(limit: int | None) -> int | None:
+def count_of(limit: int | None, name: str = "limit") -> int | None:
     """Check how many are wanted, at least 1; None for all. More than any book holds is as good as that."""
-    return None if limit is None else min(_whole(limit, "limit"), _ALL)
+    return None if limit is None else min(_whole(limit, name), _ALL)
 
 
 def relevance_of(min_score: float | None, default: float) -> float:
     """Check the least relevance that is wanted, 0..1."""
     least = default if min_score is None else min_score
-    if not isinstance(least, (int, float)) or isinstance(least, bool):
-        raise InvalidInput(f"min_score must be a number, not {least!r}")
     if not 0.0 <= least <= 1.0:
         raise InvalidInput(f"min_score {least} is not in 0..1: it is a relevance")
     return least
@@ -209,25 +199,106 @@ def renamed(own: Collection[str], arguments: Mapping[str, Any]) -> dict[str, Any
     return named
 
 
-def take_other_names(verbs: type[T]) -> type[T]:
-    """Have the methods of a class take their arguments under the names of `ALSO` too."""
+def check_arguments(verbs: type[T]) -> type[T]:
+    """Let the public methods of a class refuse what their annotations do not name, and take the names of `ALSO`."""
     for name in dir(verbs):
         method = getattr(verbs, name)
-        code = getattr(method, "__code__", None)
-        own = () if code is None else code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        if name[0] != "_" and any(not set(own).isdisjoint(meant) for meant in ALSO.values()):
-            setattr(verbs, name, _renaming(method, own))
+        if name[0] != "_" and hasattr(method, "__code__"):
+            setattr(verbs, name, checking(method))
     return verbs
 
 
-def _renaming(method: Callable[..., Any], own: Sequence[str]) -> Callable[..., Any]:
-    def verb(*given: Any, **named: Any) -> Any:
-        return method(*given, **(renamed(own, named) if named else named))
+def checking(function: Callable[P, R]) -> Callable[P, R]:
+    """Return the function with its arguments renamed and checked; see `check_arguments`."""
+    code, kinds = function.__code__, function.__annotations__
+    count = code.co_argcount + code.co_kwonlyargcount
+    own, places = code.co_varnames[:count], code.co_varnames[: code.co_argcount]
+    rest = code.co_varnames[count] if code.co_flags & _TAKES_MORE else ""
+
+    def checked(*given: Any, **named: Any) -> R:
+        named = renamed(own, named) if named else named
+        values = [(places[at] if at < len(places) else rest, value) for at, value in enumerate(given)]
+        values += named.items()
+        for name, value in values:
+            _check(name, value, kinds.get(name, "Any"))
+        try:
+            return function(*given, **named)
+        except UnicodeEncodeError:  # a name that no file or service can have
+            for name, value in values:
+                _check_encodable(name, value)
+            raise
 
     for name in ("__name__", "__qualname__", "__module__", "__doc__", "__annotations__"):
-        setattr(verb, name, getattr(method, name))
-    verb.__wrapped__ = method  # type: ignore[attr-defined]
-    return verb
+        setattr(checked, name, getattr(function, name))
+    checked.__wrapped__ = function  # type: ignore[attr-defined]
+    return cast("Callable[P, R]", checked)
+
+
+_TAKES_MORE = 4
+"""Flag of a code object with `*args`."""
+
+
+def _is_list(value: Any) -> bool:
+    return hasattr(value, "__iter__") and not isinstance(value, (str, bytes, bytearray, Mapping))
+
+
+def _are_texts(value: Any) -> bool:
+    return _is_list(value) and (not hasattr(value, "__len__") or all(isinstance(each, str) for each in value))
+
+
+_KINDS: Mapping[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("str", "CategoryName", "State", "Importance"), lambda value: isinstance(value, str)),
+    "int": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "float": lambda value: isinstance(value, (int, float)) and not isinstance(value, bool),
+    "bool": lambda value: isinstance(value, bool),
+    "date": lambda value: hasattr(value, "isoformat"),
+    "os.PathLike[str]": lambda value: hasattr(value, "__fspath__"),
+    "Mapping[str, Any]": lambda value: isinstance(value, Mapping),
+    "Sequence[str]": _are_texts,
+    "Sequence[Mapping[str, Any]]": _is_list,
+    "Progress": callable,
+    "None": lambda value: value is None,
+}
+"""Whether a value is what a part of an annotation names."""
+
+_MUST_BE: Mapping[str, str] = {
+    **dict.fromkeys(("str", "CategoryName", "State"), "problems.must_be_text"),
+    "str | date": "problems.must_be_text_or_date",
+    "str | os.PathLike[str]": "problems.must_be_text_or_path",
+    "str | Sequence[str]": "problems.must_be_text_or_texts",
+    "Importance | float": "problems.must_be_text_or_number",
+    "int": "problems.must_be_whole",
+    "float": "problems.must_be_number",
+    "bool": "problems.must_be_true_or_false",
+    "Mapping[str, Any]": "problems.must_be_object",
+    "Sequence[str]": "problems.must_be_texts",
+    "Sequence[Mapping[str, Any]]": "problems.must_be_objects",
+    "Progress": "problems.must_be_function",
+}
+"""The message for a value that is not what an annotation names, without `| None`. Any other admits everything."""
+
+
+def _check(name: str, value: Any, annotation: str) -> None:
+    """Raise InvalidInput for a value that is not what the annotation names."""
+    id = _MUST_BE.get(annotation.removesuffix(" | None"))
+    if id is not None and not any(_KINDS[part](value) for part in annotation.split(" | ")):
+        from memorybook import locale
+
+        raise locale.error(InvalidInput, id, name=name, value=repr(value)[:80])
+
+
+def _check_encodable(name: str, value: Any) -> None:
+    """Raise InvalidInput for text with half a character, such as one of a surrogate pair."""
+    for text in [value] if isinstance(value, str) else value if _are_texts(value) else ():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            from memorybook import locale
+
+            half = repr(text[error.start])
+            raise locale.error(
+                InvalidInput, "problems.half_a_character", name=name, value=half, place=error.start
+            ) from None
 
 
 def category_of(name: str) -> Category:
@@ -249,8 +320,6 @@ def label_of(label: str, name: str) -> str:
 
 def tags_of(tags: Sequence[str]) -> tuple[str, ...]:
     """Check tags: without `#` and blanks, each once, in order; at most `MAX_TEXT` characters in all."""
-    if isinstance(tags, str):
-        raise InvalidInput(f"tags must be a list, not the text {tags!r}")
     cleaned = (tag.strip().lstrip("#") for tag in tags)
     kept = tuple(dict.fromkeys(label_of(tag, "a tag") for tag in cleaned if tag))
     if sum(map(len, kept)) > MAX_TEXT:
@@ -286,8 +355,6 @@ def metadata_of(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """
     import json
 
-    if not isinstance(metadata, Mapping):
-        raise InvalidInput(f"metadata must be an object of names and values, not {metadata!r}")
     try:
         written = json.dumps(dict(metadata), allow_nan=False, ensure_ascii=False)
         copy: dict[str, Any] = json.loads(written)

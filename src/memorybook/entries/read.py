@@ -12,7 +12,7 @@ from memorybook.results import Known, Lines, Listed, Said
 from memorybook.search.search import snippet
 from memorybook.text.redact import redact, redact_json
 from memorybook.text.tokens import query_words
-from memorybook.validate import lines_of
+from memorybook.validate import count_of, lines_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -99,9 +99,7 @@ def entries(book: Book, *, category: str | None, group: str | None, state: str |
     """See `Memory.entries`."""
     if state is not None and state not in STATES:
         raise InvalidInput(f"state {state!r} is not one of {', '.join(STATES)}")
-    if limit is not None and limit < 1:
-        raise InvalidInput(f"limit {limit} is below 1")
-
+    limit = count_of(limit)
     inside = None if group is None else folder_of(group)
     wanted = [
         entry

@@ -175,9 +175,7 @@ def store_if_worthwhile(
     goal = given.text_of(task_goal, "task_goal")
     if not ends(goal):
         raise InvalidInput(f"task_goal has {len(goal)} characters and no blanks: say in a sentence what was to be done")
-    if not isinstance(error, str):
-        raise InvalidInput(f"error must be text, not {repr(error)[:80]}")
-    session_id = given.session_of(session_id)
+    session_id = session_id or None
     log = lines_of(execution_log)
     extra = given.metadata_of(metadata) if metadata else {}
     if not config.enabled or not config.auto_store:

@@ -7,7 +7,6 @@ from itertools import islice
 from memorybook._light import TYPE_CHECKING, Iterable, Iterator, Mapping, NamedTuple, Sequence, date, lazily, once
 from memorybook.book import fade
 from memorybook.entries.read import known
-from memorybook.errors import InvalidInput
 from memorybook.formats.memory_md import by_people
 from memorybook.model import CATEGORIES
 from memorybook.prompt.block import Prose, plain
@@ -15,6 +14,7 @@ from memorybook.search.tool_results import fenced
 from memorybook.search.types import Hit
 from memorybook.text.screen import instructs
 from memorybook.text.tokens import count_tokens, language_of
+from memorybook.validate import count_of
 
 if TYPE_CHECKING:
     from memorybook.book.book import Book
@@ -174,7 +174,7 @@ UNASKED = ("suspect", "tool", "document")
 """Trust levels that enter no prompt unasked; a search still finds them."""
 
 
-def standing_entries(ordered: Iterable[Entry], *, limit: int = fade.PROMPT_BEST) -> list[Entry]:
+def standing_entries(ordered: Iterable[Entry], *, limit: int | None = fade.PROMPT_BEST) -> list[Entry]:
     """Return the first `limit` entries for every prompt, in order, without those that instruct their reader."""
     return list(islice((entry for entry in ordered if not instructs(entry.text)), limit))
 
@@ -205,15 +205,13 @@ def _sort_key(each: tuple[Entry, float]) -> tuple[bool, float, float, date, floa
 
 def get_prompt_memories(context: Context, top_k: int = fade.PROMPT_BEST) -> tuple[Known, ...]:
     """See `Memory.get_prompt_memories`."""
-    _check(top_k, "top_k")
-    book = context.book
-    return tuple(known(book, standing_entries(by_strength(book.memory().entries, book.now().date()), limit=top_k)))
+    book, limit = context.book, count_of(top_k, "top_k")
+    return tuple(known(book, standing_entries(by_strength(book.memory().entries, book.now().date()), limit=limit)))
 
 
 def summarize_existing(context: Context, limit: int = 50) -> str:
     """See `Memory.summarize_existing`."""
-    _check(limit, "limit")
-    book = context.book
+    book, most = context.book, count_of(limit)
     held = [
         each
         for each in known(book, book.memory().entries)
@@ -221,7 +219,7 @@ def summarize_existing(context: Context, limit: int = 50) -> str:
         if each.entry.expires is None or each.entry.expires >= book.now().date()
     ]
     held.sort(key=lambda each: (-each.strength, each.entry.id))
-    best = held[:limit]
+    best = held[:most]
     if not best:
         return ""
     language = language_of(context.config.language, [each.entry.text for each in best])
@@ -243,11 +241,6 @@ def _opening(language: str, shown: int, held: int) -> str:
     if language == "zh":
         return f"已有记忆 {held} 条：" if shown == held else f"已有记忆 {held} 条，以下是最强的 {shown} 条："
     return f"{held} known:" if shown == held else f"{held} known, the strongest {shown} of them:"
-
-
-def _check(number: int, name: str) -> None:
-    if number < 1:
-        raise InvalidInput(f"{name} {number} is below 1")
 
 
 # --- memory page ------------------------------------------------------------------------------------

@@ -129,7 +129,7 @@ def retrieve_and_inject(
     query = given.words_of(query)
     least = given.relevance_of(min_score, config.inject_min_score)
     limit = given.size_of(max_memories, config.max_memories, name="max_memories")
-    session_id = given.session_of(session_id)
+    session_id = session_id or None
     if not config.enabled:
         off = {"fresh": True, "backend": "", "checked_files": 0, "pending_vectors": 0, "degraded": []}
         return Injected("", 0, (), least, limit, False, LeftOut(), "en", off, disabled=True)

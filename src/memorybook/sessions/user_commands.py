@@ -180,8 +180,6 @@ def flush(context: Context, text: str | None, messages: Sequence[Mapping[str, An
     """See `Memory.flush`."""
     if (text is None) == (messages is None):
         raise InvalidInput("flush takes a text or messages, one of the two")
-    if not isinstance(text, str | None):
-        raise InvalidInput(f"text must be a string, not {type(text).__name__}; give a list of turns as messages=")
     mask = Mask(context)
     book = context.book
     found: list[Note] = []
