@@ -93,8 +93,12 @@ def _imported_page(memory: Memory, name: str, folder: Path) -> object:
 
 @pytest.mark.parametrize("do", [_ended, _opened, _remembered, _imported, _imported_file, _imported_page])
 @pytest.mark.parametrize(
-    "name", [f"my password is {PASSED}", f"我的密码是{PASSED}", f"{PASSED} is my password", f"deploy {TOKEN}"]
-)
+    "name",
+    [
+        f"my password is {PASSED}", f"我的密码是{PASSED}", f"{PASSED} is my password", f"deploy {TOKEN}",
+        f"db_password={PASSED}", f"wifi Home 密码 {PASSED}", f"{PASSED} 是我的密码",
+    ],
+)  # fmt: skip
 def test_no_session_and_no_source_is_called_by_a_secret(
     memory: Memory, tmp_path: Path, do: Callable[[Memory, str, Path], object], name: str
 ) -> None:

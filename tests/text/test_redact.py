@@ -157,6 +157,16 @@ WLAN (guest): HomeNet / {password} ¦ the wifi in the cabin is Cabin5 / {simple}
 IDENTIFIED WITH caching_sha2_password BY '{simple}' ¦ app: identified with mysql_native_password by "{password}"
 用户 app IDENTIFIED WITH sha256_password BY '{simple}' ¦ …, IDENTIFIED WITH ed25519 AS '{t32}'
 密码改了：identified with 'mysql_native_password' by '{simple}' ¦ identified  with plaintext_password by {password}
+le mot de passe du wifi est {password} ¦ Mon code PIN : {digits4} ¦ clé API : {t32} ¦ jeton d'accès : {t32}
+Le mdp c'est {simple} ¦ phrase secrète : {password} ¦ code d'accès : {digits6} ¦ {password} reste le mot de passe du wifi
+La contraseña del wifi es {password} ¦ mi clave es {password} ¦ clave de API: {t32} ¦ el token de acceso es {t32}
+código de verificación: {digits6} ¦ mi PIN es {digits4} ¦ frase secreta: {password} ¦ Contraseña: {simple}
+パスワードは{simple}です ¦ Wi-Fiのパスワード：{password} ¦ 暗証番号は{digits4}です ¦ APIキー: {t32}
+アクセストークン：{t32} ¦ 合言葉は{password} ¦ パスワード「{password}」で入れます ¦ 暗証番号：{digits4}
+비밀번호는 {simple}입니다 ¦ 와이파이 비번: {password} ¦ API 키: {t32} ¦ 인증번호 {digits6} ¦ 암호는 {simple}
+액세스 토큰: {t32} ¦ 비밀번호 {password} 로 로그인 ¦ пароль от вайфая: {password} ¦ Мой пароль — {simple}
+код подтверждения: {digits6} ¦ ключ API: {t32} ¦ токен: {t32} ¦ пароль остался {password} ¦ секретный ключ: {t40}
+{password} remains the admin password ¦ Apparently {password} is the router password ¦ {password}就是路由器密码
 转账到 {iban}，谢谢 ¦ {citizen}，这是她的身份证号
 my card is {cards} ¦ You'll want my card for the call-out: {cards} ¦ 退款要卡号是吧，{cards} ¦ {cards}
 visa {card}, 09/29 ¦ 银行卡 {card} ¦ login for the archive: theodora / {password}. please remember it
@@ -191,6 +201,7 @@ hunter is my password-cracking lab ¦ Fido2 is a password replacement ¦ 第 2 �
 the wifi in the cabin: 2.4 GHz / unlimited ¦ 无线 二楼：802.11n / 802.11ac ¦ wifi at home: slow / unreliable
 a bird identified with binoculars by 'Smith' ¦ he identified with them by and large ¦ wifi 家里：网速慢 / 经常断线
 用户通过 LDAP 认证，identified with a badge by security ¦ WLAN (guest): off / disabled
+la phrase secrète du film dure 2 heures ¦ Python3 remains the password tool ¦ ключ API хранится в Vault
 无线：802.11ac / 802.11ax ¦ ssid: guest / no password ¦ the culprit was identified by 'Smith' in 2019
 CREATE USER app IDENTIFIED BY '<password>' ¦ GB29 ABCD is the locker, DE12 3456 7890 1234 5678 90 no account
 order DE89370400440532013001 shipped ¦ 订单号 110101199003077470，手机 13800138000

@@ -339,7 +339,7 @@ _HINTS = tuple(
     (
         "pass pwd pw psk pin secret token key cred code otp cv cookie auth mdp mot contrase clave digo cl jeton "
         "码 口令 钥 密匙 令牌 凭证 凭据 暗号 パス 証番号 合言葉 コード キー トークン シークレット 鍵 비 암호 패스 "
-        "인증 토큰 키 시크릿 парол код пин токен ключ секрет"
+        "인증 토큰 키 시크릿 парол код пин токен ключ секрет secrèt"
     ).split()
 )
 _EXACT_HINTS = ("PAT", "AK", "SK")
@@ -352,8 +352,8 @@ _WINDOW = 100
 # Case is folded before and what stands to the left is looked at afterwards, so the search may skip
 # every character that begins no label.
 _LABEL = lazily(
-    r"(?=[pocstkamj密口暗通开锁授验校动提解安恢备门报访识激认确取秘令凭私加パ合認確トシ비패암인토시пктс])(?:"
-    r"(?P<password>pass(?:word|wd|phrase|code|wort)s?|pwd|psk|密 ?码|口令|暗号|通行码|开机码|锁屏码|mots? de passe"
+    r"(?=[pocstkamjf密口暗通开锁授验校动提解安恢备门报访识激认确取秘令凭私加パ合認確トシ비패암인토시пктс])(?:"
+    r"(?P<password>pass(?:word|wd|phrase|code|wort)s?|pwd|psk|密 ?码|口令|暗号|通行码|开机码|锁屏码|mots? de passe|(?:ph|f)rases? secr[eè]t[ea]s?"
     r"|mdp(?![a-z])|contraseñas?|clave de acceso|パス(?:ワード|フレーズ|(?=\s?[:：=]))|合言葉"
     r"|비밀 ?번호|패스워드|비번|암호(?!화)|(?<![\w-])парол(?:ь|я|ем|ю|и|ей)?(?!\w))"
     r"|(?P<pass>pass|pw)(?![a-z])"
@@ -365,7 +365,7 @@ _LABEL = lazily(
     r"|(?P<of_code>codes?)(?![a-z])"
     r"|(?P<secret>secrets?(?![a-z])|tokens?(?![a-z])|cred(?:ential)?s?(?![a-z])|密钥|秘钥|密匙|令牌|凭证|凭据|私钥|加密串"
     r"|jetons?(?![a-z])|clés? (?:api|secrète|privée)|clave (?:api|secreta|privada)|トークン|シークレット|秘密鍵"
-    r"|api ?(?:キー|키)|토큰|시크릿|(?<!\w)токен\w{0,2}|секретный ключ|api-?ключ)"
+    r"|api ?(?:キー|키)|토큰|시크릿|(?<!\w)токен\w{0,2}|секретный ключ|api-?ключ|ключ api)"
     r"|(?P<key>keys?|cookies?|ak|sk|auth|pat|claves?|clés?)(?![a-z]))"
 )
 # What stands before a noun, compared with str.endswith: a pattern that must end where a label begins would be slow.
@@ -460,7 +460,7 @@ _NETWORK = lazily(
 _WHOSE = r"(?:my|our|the|his|her|their|your|its|an?|mon|ma|notre|le|la|mi|el|nuestr[ao]|мой|наш|[\w-]+['’]s)"
 _GIVEN_BEFORE = re.compile(  # what stands between a value and the label that it is given for
     r"(?P<secret>[!#-&(-:=?-_a-~]{4,64})[\"'`”’」』»]?(?:"
-    r"(?:\s+|\s*[,，]\s*(?:that|this|which)\s?|\s+[–—-]\s+that\s?)(?:['’]s|is|was|has\s+always\s+been|as|for|est|es)"
+    r"(?:\s+|\s*[,，]\s*(?:that|this|which)\s?|\s+[–—-]\s+that\s?)(?:['’]s|is|was|remains|stays|reste|has\s+always\s+been|as|for|est|es)"
     rf"(?:\s+(?:still|now|also|again))?\s+{_WHOSE}(?:\s+[\w-]+){{0,2}}\s*|\s*[(（]{_WHOSE}(?:\s+[\w-]+){{0,2}}\s*"
     r"|\s+(?:as|это|—|–)(?:\s+[\w-]+){0,2}\s*"
     r"|\s*(?:[，,]?\s*[这那]个?|[，,]\s*(?=就))?(?:[就才仍还也]?[是为]|当作?|作为?|做|设[为成]|当成|[はがを]|[이가은는])了?"
