@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import date
 from pathlib import Path
+from typing import TypeVar
 
 import apsw
 import pytest
@@ -22,6 +23,8 @@ from memorybook.memory import Memory
 from memorybook.model import Add, Change, Entry
 from memorybook.storage.journal import SqliteJournal
 from memorybook.storage.sqlite import Connection
+
+T = TypeVar("T")
 
 CONFIG = Config(timezone="UTC", vector_enabled=False)
 FACTS = (
@@ -279,18 +282,25 @@ def test_few_lines_that_a_person_takes_out_are_meant(memory: Memory) -> None:
     assert len(texts(memory)) == len(FACTS)
 
 
-def test_entries_stay_visible_while_an_editor_empties_the_file_and_fills_it(memory: Memory) -> None:
+@pytest.mark.parametrize("cuts", [(0,), (0, 3), (0, 4), (5,), (0, 10, 4)])
+@pytest.mark.parametrize(("old", "new", "question"), [("heron", "crane", "staging database"), ("芒果", "榴莲", "过敏")])
+def test_entries_stay_visible_while_an_editor_empties_the_file_and_fills_it(
+    memory: Memory, cuts: tuple[int, ...], old: str, new: str, question: str
+) -> None:
     page, known = Path(memory.root, "MEMORY.md"), texts(memory)
-    text = page.read_text(encoding="utf-8").replace("heron", "crane")
+    text = page.read_text(encoding="utf-8").replace(old, new)
     with page.open("w", encoding="utf-8") as editor:
-        for piece in ("", text[: len(text) // 3]):
-            editor.write(piece)
+        written = 0
+        for cut in cuts:
+            end = len(text) // cut if cut else 0
+            editor.write(text[written:end])
+            written = end
             editor.flush()
-            assert "heron" in memory.search("staging database").hits[0].passage.text
+            assert old in memory.search(question).hits[0].passage.text
             assert texts(memory) == known
             assert red(memory) == ""
-        editor.write(text[len(text) // 3 :])
-    assert "crane" in memory.search("staging database").hits[0].passage.text
+        editor.write(text[written:])
+    assert new in memory.search(question).hits[0].passage.text
     assert red(memory) == ""
 
 
@@ -367,17 +377,29 @@ def test_what_cannot_be_written_turns_status_red(memory: Memory, monkeypatch: py
 # --- an answer that never came -------------------------------------------------------------------
 
 
-def test_what_is_done_but_not_marked_is_no_failure_and_counts_once(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("text", ["Ada rows.", "小林划船。", FACTS[0], FACTS[1], "Ada  rows on\nFridays."])
+def test_what_is_done_but_not_marked_is_no_failure_and_counts_once(
+    root: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
     def full(*_: object, **__: object) -> None:
         raise Unavailable("the database cannot be used: database or disk is full")
 
     with opened(root) as memory:
-        with monkeypatch.context() as patched:
-            patched.setattr(SqliteJournal, "done", full)
-            entry = memory.remember("Ada rows.").known.entry
-        assert entry.hits == 1
-        assert memory.remember("Ada rows.").known.entry.hits == 1  # nobody knows whether it was heard
-        assert memory.remember("Ada rows.").known.entry.hits == 2
+        before = next((one.entry.hits for one in memory.entries(limit=50).entries if one.entry.text == text), 0)
+
+        def unmarked(do: Callable[[], T]) -> T:
+            with monkeypatch.context() as patched:
+                patched.setattr(SqliteJournal, "done", full)
+                return do()
+
+        entry = unmarked(lambda: memory.remember(text).known.entry)
+        assert entry.hits == before + 1
+        assert memory.remember(text).known.entry.hits == before + 1  # nobody knows whether it was heard
+        assert memory.remember(text).known.entry.hits == before + 2
+        unmarked(lambda: memory.append(f"note: {text}"))
+        assert memory.append(f"note: {text}").duplicate
+        unmarked(lambda: memory.write_document("a.md", text))
+        assert memory.write_document("a.md", text).operation is None
 
 
 @pytest.mark.parametrize("anew", [False, True], ids=["same process", "another process"])
@@ -408,18 +430,33 @@ def test_what_was_half_written_is_finished_and_a_retry_counts_once(
 # --- documents that are none ---------------------------------------------------------------------
 
 
-def test_linked_documents_are_named(memory: Memory, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["notes/hard.md", "notes/链接.md", "a.md", "daily/2026-02-24.md", "deep/er/x.md"])
+@pytest.mark.parametrize("link", [os.link, os.symlink], ids=["hard", "soft"])
+def test_linked_documents_are_named(
+    memory: Memory, tmp_path: Path, name: str, link: Callable[[Path, Path], None]
+) -> None:
+    place, outside = Path(memory.root, name), tmp_path / "outside"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    outside.mkdir()
+    (outside / "a.md").write_text("the outer pelican 外面的鹈鹕\n", encoding="utf-8")
+    link(outside / "a.md", place)
+    for told in (memory.status()["warnings"], memory.sync()["warnings"]):
+        assert any(one.startswith(f"{name} is not read: it ") for one in told)
+    for question in ("pelican", "鹈鹕"):
+        assert not any("pelican" in hit.passage.text for hit in memory.search(question).hits)
+
+
+def test_links_that_lead_nowhere_and_linked_folders_are_named(memory: Memory, tmp_path: Path) -> None:
     notes, outside = Path(memory.root, "notes"), tmp_path / "outside"
     notes.mkdir()
     outside.mkdir()
     (outside / "a.md").write_text("the outer pelican\n")
-    os.link(outside / "a.md", notes / "hard.md")
-    (notes / "soft.md").symlink_to(outside / "a.md")
     (notes / "lost.md").symlink_to(outside / "nothing.md")
     Path(memory.root, "linked").symlink_to(outside)
+    Path(memory.root, "链接").symlink_to(outside)
     (notes / "bad\x7f.md").write_text("x")
     for told in (memory.status()["warnings"], memory.sync()["warnings"]):
-        for name in ("notes/hard.md", "notes/soft.md", "notes/lost.md", "linked", "notes/bad\x7f.md"):
+        for name in ("notes/lost.md", "linked", "链接", "notes/bad\x7f.md"):
             assert any(one.startswith(f"{name} is not read: it ") for one in told), name
     assert not memory.search("pelican").has_relevant
 
@@ -437,6 +474,9 @@ def test_linked_documents_are_named(memory: Memory, tmp_path: Path) -> None:
         "\ufeff# 笔记\n\n数据库叫苍鹭。\n".encode(),
         "数据库叫苍鹭。\n".encode() + b"\0" * 4000,
         "前一行\n".encode() + b"\0" * 4000 + "数据库叫苍鹭。\n".encode(),
+        b"\0" * 512 + "数据库叫苍鹭。\n".encode(),
+        b"the database is called " + "苍鹭\n".encode() + b"\0" * 9,
+        "数据库叫苍鹭。".encode() + b"\0" * 512 + b"\n" + b"\0" * 4096 + b"\n",
     ],
     ids=[
         "gbk",
@@ -449,6 +489,9 @@ def test_linked_documents_are_named(memory: Memory, tmp_path: Path) -> None:
         "utf-8 with mark",
         "nuls at the end",
         "nuls between",
+        "nuls at the start",
+        "nine nuls",
+        "nuls of two blocks",
     ],
 )
 def test_pages_in_other_encodings_are_read_and_go_on_in_utf_8(memory: Memory, data: bytes) -> None:
@@ -475,11 +518,12 @@ def test_western_pages_are_not_taken_for_chinese(memory: Memory, text: str) -> N
 # --- what killed processes leave -----------------------------------------------------------------
 
 
-def test_parts_of_killed_backups_go_with_the_next_one(memory: Memory, tmp_path: Path) -> None:
-    for name in (".monday.tar.gz.mb-tmp", ".sunday.tar.gz.mb-tmp"):
-        (tmp_path / name).write_bytes(b"half")
-    (tmp_path / ".monday.tar.gz.mb-tmp.parts").mkdir()
-    (tmp_path / ".monday.tar.gz.mb-tmp.parts" / "0").write_bytes(b"half")
+@pytest.mark.parametrize("name", ["monday.tar.gz", "备份.tar.gz", "a b.tar.gz", ".hidden.tar.gz", "x.tgz"])
+def test_parts_of_killed_backups_go_with_the_next_one(memory: Memory, tmp_path: Path, name: str) -> None:
+    (tmp_path / f".{name}.mb-tmp").write_bytes(b"half")
+    (tmp_path / ".sunday.tar.gz.mb-tmp").write_bytes(b"half")
+    (tmp_path / f".{name}.mb-tmp.parts").mkdir()
+    (tmp_path / f".{name}.mb-tmp.parts" / "0").write_bytes(b"half")
     (tmp_path / ".mine.tmp").write_bytes(b"mine")
     memory.backup(str(tmp_path / "tuesday.tar.gz"))
     assert sorted(path.name for path in tmp_path.iterdir()) == [".mine.tmp", "book", "tuesday.tar.gz"]

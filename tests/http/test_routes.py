@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import tarfile
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -197,15 +198,32 @@ def test_a_session_that_nobody_ends_is_closed_by_the_servers_tick(one: Served, m
     assert not one.client.get(f"/sessions/{held}").json()["sessions"][0]["open"]
 
 
-def test_a_tenant_is_told_of_no_place_on_the_servers_disk(many: Served, tmp_path: Path) -> None:
-    many.client.post("/tenants", json={"name": "nosy"})
-    owner = {"X-Memorybook-Tenant": "nosy"}
+def _page_is_a_folder(place: Path) -> None:
+    (place / "MEMORY.md").unlink()
+    (place / "MEMORY.md").mkdir()
+
+
+BROKEN: dict[str, Callable[[Path], object]] = {
+    "page": _page_is_a_folder,
+    "journal": lambda place: (place / ".memorybook" / "journal.sqlite").write_bytes(b"no database at all"),
+    "transcripts": lambda place: (place / ".memorybook" / "transcripts.sqlite").write_bytes(b"no database at all"),
+    "index": lambda place: (place / ".memorybook" / "index.sqlite").unlink(missing_ok=True),
+    "folder": lambda place: place.rename(place.parent.parent / "another"),
+    "笔记": lambda place: (place / "笔记.md").symlink_to("/etc/passwd"),
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_a_tenant_is_told_of_no_place_on_the_servers_disk(many: Served, tmp_path: Path, broken: str) -> None:
+    name = f"nosy{[*BROKEN].index(broken)}"
+    many.client.post("/tenants", json={"name": name})
+    owner = {"X-Memorybook-Tenant": name}
     shown = many.client.get("/status", headers=owner).json()
     assert shown["root"].startswith(many.books.root), "the owner may know"
     token = many.client.post("/tokens", json={}, headers=owner).json()["token"]
     with many.asking(token) as nosy:
         posted(nosy, "/entries", text="Likes tea. 喜欢喝茶。")
-        [place] = Path(many.books.root).glob("server-nosy-*")
+        [place] = Path(many.books.root).glob(f"server-{name}-*")
         answers = [nosy.get("/status"), nosy.post("/init")]
         calling = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
         told = {"name": "memory_status", "arguments": {}}
@@ -213,16 +231,22 @@ def test_a_tenant_is_told_of_no_place_on_the_servers_disk(many: Served, tmp_path
         answers.append(nosy.post(many.url + "/mcp", json={**calling, "params": told}, headers=headers))
         assert {answer.status_code for answer in answers} == {200}
         assert answers[0].json()["root"] == f".../{place.name}"
-        (place / "MEMORY.md").unlink()
-        (place / "MEMORY.md").mkdir()  # whatever goes wrong names the document, not where it is
-        (place / ".memorybook" / "journal.sqlite").write_bytes(b"no database at all")
-        failing = ("/documents/MEMORY.md", "/search?query=tea", "/operations", "/status")
+        BROKEN[broken](place)  # whatever goes wrong names the document, not where it is
+        failing = (
+            "/documents/MEMORY.md",
+            "/search?query=tea",
+            "/operations",
+            "/status",
+            "/sessions",
+            "/documents/no.md",
+        )
         failed = [nosy.post("/entries", json={"text": "Likes rye. 喜欢黑麦。"}), *map(nosy.get, failing)]
+        failed.append(nosy.get("/sessions/the/nobody"))
         assert max(answer.status_code for answer in failed) >= 400
         for answer in (*answers, *failed):
             assert str(tmp_path.parents[1]) not in answer.text
             assert many.books.root not in answer.text
-            json.loads(answer.content)
+            assert "markdown" in answer.headers["Content-Type"] or json.loads(answer.content)
 
 
 def test_a_book_is_taken_along_and_brought(one: Served, many: Served) -> None:

@@ -158,7 +158,7 @@ IDENTIFIED WITH caching_sha2_password BY '{simple}' ¦ app: identified with mysq
 用户 app IDENTIFIED WITH sha256_password BY '{simple}' ¦ …, IDENTIFIED WITH ed25519 AS '{t32}'
 密码改了：identified with 'mysql_native_password' by '{simple}' ¦ identified  with plaintext_password by {password}
 le mot de passe du wifi est {password} ¦ Mon code PIN : {digits4} ¦ clé API : {t32} ¦ jeton d'accès : {t32}
-Le mdp c'est {simple} ¦ phrase secrète : {password} ¦ code d'accès : {digits6} ¦ {password} reste le mot de passe du wifi
+Le mdp c'est {simple} ¦ phrase secrète : {password} ¦ code d'accès : {digits6} ¦ {password} reste le mot de passe
 La contraseña del wifi es {password} ¦ mi clave es {password} ¦ clave de API: {t32} ¦ el token de acceso es {t32}
 código de verificación: {digits6} ¦ mi PIN es {digits4} ¦ frase secreta: {password} ¦ Contraseña: {simple}
 パスワードは{simple}です ¦ Wi-Fiのパスワード：{password} ¦ 暗証番号は{digits4}です ¦ APIキー: {t32}

@@ -353,7 +353,8 @@ _WINDOW = 100
 # every character that begins no label.
 _LABEL = lazily(
     r"(?=[pocstkamjf密口暗通开锁授验校动提解安恢备门报访识激认确取秘令凭私加パ合認確トシ비패암인토시пктс])(?:"
-    r"(?P<password>pass(?:word|wd|phrase|code|wort)s?|pwd|psk|密 ?码|口令|暗号|通行码|开机码|锁屏码|mots? de passe|(?:ph|f)rases? secr[eè]t[ea]s?"
+    r"(?P<password>pass(?:word|wd|phrase|code|wort)s?|pwd|psk|密 ?码|口令|暗号|通行码|开机码|锁屏码|mots? de passe"
+    r"|(?:ph|f)rases? secr[eè]t[ea]s?"
     r"|mdp(?![a-z])|contraseñas?|clave de acceso|パス(?:ワード|フレーズ|(?=\s?[:：=]))|合言葉"
     r"|비밀 ?번호|패스워드|비번|암호(?!화)|(?<![\w-])парол(?:ь|я|ем|ю|и|ей)?(?!\w))"
     r"|(?P<pass>pass|pw)(?![a-z])"
