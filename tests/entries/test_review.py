@@ -409,7 +409,7 @@ def test_an_unknown_id_does_nothing_at_all(memory: Memory) -> None:
 
 def test_what_cannot_be_asked_for_is_refused(memory: Memory) -> None:
     wrong: Any = ["p1"]
-    with pytest.raises(InvalidInput, match=r"is text such as 'p1', not \['p1'\]"):
+    with pytest.raises(InvalidInput, match=r"ids must be text, not \['p1'\]"):
         memory.accept(wrong)
     for nothing in ({"state": "lost"}, {"limit": 0}):
         with pytest.raises(InvalidInput):

@@ -232,7 +232,7 @@ def accept(context: Context, ids: Sequence[str] = (), *, kind: str | None = None
         every: All.
 
     Raises:
-        InvalidInput: Not exactly one of the three was given, an id is no text, or the kind is unknown.
+        InvalidInput: Not exactly one of the three was given, or the kind is unknown.
         NotFound: There is no open proposal of one of the ids; nothing was done.
     """
     chosen = _choose(context, ids, kind, every)
@@ -333,9 +333,6 @@ def reject(
 def _choose(context: Context, ids: Sequence[str], kind: str | None, every: bool) -> list[Proposal]:
     if (bool(ids), kind is not None, every).count(True) != 1:
         raise locale.error(InvalidInput, "problems.one_of_three")
-    for id in ids:
-        if not isinstance(id, str):
-            raise InvalidInput(f"the id of a proposal is text such as 'p1', not {id!r}: give one after the other")
     _check_kind(context, kind)
     waiting = {each.id: each for each in context.book.journal.proposals(kind=kind)}
     if not ids:
