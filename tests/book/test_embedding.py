@@ -20,6 +20,7 @@ from memorybook.book import embedding
 from memorybook.book.embedding import Embedding
 from memorybook.config.settings import Config, EmbeddingSettings
 from memorybook.errors import Unavailable
+from memorybook.inference.calibration import ANSWERS, QUESTIONS
 from memorybook.memory import Memory
 from memorybook.storage.safe_open import claimed
 from memorybook.testing import FailingEmbedder, HashEmbedder
@@ -42,6 +43,8 @@ class Slow(HashEmbedder):
         self.go = threading.Event()
 
     def embed(self, texts: Sequence[str]) -> Vectors:
+        if texts[0] in (QUESTIONS[0], ANSWERS[0]):
+            return HashEmbedder().embed(texts)
         if len(texts) > 2:
             assert self.go.wait(20)
         return super().embed(texts)

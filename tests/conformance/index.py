@@ -306,7 +306,7 @@ class IndexConformance:
         for text in ("pears are ripe\n", "plums\n", "pears are ripe\n"):
             book.write("notes.md", text)
             book.sync(index)
-        assert len(embedder.texts) == 2
+        assert [text for text in embedder.texts if text in ("pears are ripe", "plums")] == ["pears are ripe", "plums"]
 
     def test_the_same_text_twice_is_two_passages(self, make: Make, book: Book) -> None:
         index = make(HashEmbedder())

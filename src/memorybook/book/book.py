@@ -219,7 +219,7 @@ class Book:
                 failed.append(f"the best hits were not read again: {error}")
                 return None
 
-        weights = weights_for(candidates.embedder, vector=vector, words=words)
+        weights = weights_for(candidates.embedder, candidates.unrelated, vector=vector, words=words)
         found = find(
             query.text,
             candidates,

@@ -37,7 +37,7 @@ class Weights(NamedTuple):
         moment: Bonus of a passage that speaks of a time, if the question asks for one.
         repeated: Discount of what the same speaker says again later in the session.
         across: Whether the embedder compares languages.
-        unrelated, about: Cosines that read as relevance 0 and 1; linear between.
+        unrelated: Cosine that reads as relevance 0, see `calibration`; `ABOUT` of the way from it to 1 reads as 1.
     """
 
     words: float
@@ -57,16 +57,16 @@ class Weights(NamedTuple):
     repeated: float = 0.8
     across: bool = False
     unrelated: float = 0.2
-    about: float = 0.8
 
 
-_LOCAL = Weights(words=0.5, vector=0.5, answer=0.7, neighbour=0.15, session=0.3, coverage=0.9, moment=0.5)
+ABOUT = 0.5
+"""See `Weights.unrelated`."""
+
 
 WEIGHTS: Mapping[str, Weights] = {
-    "static": Weights(words=0.6, vector=0.4, about=0.7),
-    "local": _LOCAL,
-    "local/bge-small-en": _LOCAL._replace(unrelated=0.5),  # to it nothing is unlike anything else
-    "multilingual": Weights(words=0.5, vector=0.5, across=True, unrelated=0.25, about=0.55),
+    "static": Weights(words=0.6, vector=0.4),
+    "local": Weights(words=0.5, vector=0.5, answer=0.7, neighbour=0.15, session=0.3, coverage=0.9, moment=0.5),
+    "multilingual": Weights(words=0.5, vector=0.5, across=True),
     "remote": Weights(words=0.3, vector=0.7, answer=0.7, neighbour=0.15, session=0.3, coverage=0.9, moment=0.5),
     "": Weights(
         words=1.0,
@@ -81,13 +81,19 @@ WEIGHTS: Mapping[str, Weights] = {
         moment=0.4,
     ),
 }
-"""By name of the embedder, or its kind, the part before the slash; "" when the vector leg did not run."""
+"""By kind of the embedder, the part of its name before the slash; "" when the vector leg did not run."""
 
 
-def weights_for(embedder: str | None, *, vector: float = 0.0, words: float = 0.0) -> Weights:
-    """Return an embedder's weights by its name; `vector` and `words`, unless both 0, replace the shares of the legs."""
-    name = embedder or ""
-    weights = WEIGHTS.get(name) or WEIGHTS.get(name.partition("/")[0], WEIGHTS["remote"])
+def weights_for(
+    embedder: str | None, unrelated: float | None = None, *, vector: float = 0.0, words: float = 0.0
+) -> Weights:
+    """Return an embedder's weights by its name, with its `Candidates.unrelated`.
+
+    `vector` and `words`, unless both 0, replace the shares of the legs.
+    """
+    weights = WEIGHTS.get((embedder or "").partition("/")[0], WEIGHTS["remote"])
+    if unrelated is not None:
+        weights = weights._replace(unrelated=unrelated)
     if embedder and (vector or words):
         total = vector + words
         weights = weights._replace(vector=vector / total, words=words / total)
@@ -537,7 +543,7 @@ def relevance(idf: Mapping[str, float], weights: Weights) -> Callable[[Candidate
     def judge(candidate: Candidate) -> float:
         cosine = 0.0
         if candidate.cosine is not None and weights.vector:
-            cosine = (candidate.cosine - weights.unrelated) / (weights.about - weights.unrelated)
+            cosine = (candidate.cosine - weights.unrelated) / (ABOUT * (1.0 - weights.unrelated))
         share = held[candidate.holds] / whole if whole else 0.0
         return min(1.0, max(0.0, cosine, share))
 

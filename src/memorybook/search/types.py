@@ -130,6 +130,7 @@ class Candidates(NamedTuple):
         backend: `sqlite_hybrid`, `sqlite_fts` or `scan`: what answered.
         degraded: Why it is less than what is configured, one sentence each.
         pending_vectors: Passages whose vectors are still to come.
+        unrelated: Cosine up to which that embedder's vectors tell nothing; None if that was not measured.
     """
 
     items: tuple[Candidate, ...]
@@ -139,6 +140,7 @@ class Candidates(NamedTuple):
     backend: str
     degraded: tuple[str, ...] = ()
     pending_vectors: int = 0
+    unrelated: float | None = None
 
 
 class SyncReport(NamedTuple):

@@ -593,7 +593,9 @@ def alike(context: Context, text: str, *, without: str | None) -> list[tuple[Ses
         return []
     asked = query_words(text)
     embedder = context.embedder
-    judge = relevance(dict.fromkeys(asked, 1.0), weights_for(embedder.name if embedder is not None else None))
+    _, known = context.book.candidates(Query(text, pool=1, meaning=False))
+    weights = weights_for(embedder.name if embedder is not None else None, known.unrelated)
+    judge = relevance(dict.fromkeys(asked, 1.0), weights)
     wanted = [text if any(vector is not None for _, vector in told) else ""]
     [question], _ = embedded(context, wanted)  # that the embedder failed the search tells
     found = []

@@ -387,7 +387,7 @@ def test_a_text_that_comes_back_in_time_has_its_vector_still(book: Book, path: s
     churn(book, index, range(2))
     assert held(index, "gone") == 10
     churn(book, index, range(1))
-    assert (len(embedder.texts), held(index, "gone")) == (20, 10)
+    assert (sum("apples" in text for text in embedder.texts), held(index, "gone")) == (20, 10)
     book.write("b.md", "# 1 3\n\napples 1 of 3\n")
     book.sync(index)
     assert held(index, "gone") == 9

@@ -76,7 +76,8 @@ CREATE TABLE terms (
 );
 CREATE TABLE postings (id INTEGER PRIMARY KEY, passages BLOB NOT NULL, codes BLOB NOT NULL);
 CREATE TABLE models (
-    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, dimensions INTEGER NOT NULL, paused_until REAL, reason TEXT
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, dimensions INTEGER NOT NULL, paused_until REAL, reason TEXT,
+    unrelated REAL
 );
 CREATE TABLE embeddings (
     id INTEGER PRIMARY KEY AUTOINCREMENT, model INTEGER NOT NULL, text INTEGER NOT NULL, vector BLOB,

@@ -62,6 +62,7 @@ class ScanIndex:
         self._revision: int | None = None
         self._vectors: dict[str, bytes | None] = {}
         self._paused = (0.0, "")
+        self._unrelated: float | None = None
 
     # --- the seam ---
 
@@ -112,6 +113,7 @@ class ScanIndex:
                 "scan",
                 degraded,
                 self._pending(),
+                self._unrelated,
             )
 
     def turns(self, spans: Iterable[tuple[str, int, int]]) -> Sequence[Passage]:
@@ -262,10 +264,14 @@ class ScanIndex:
         embedder = self._embedder
         if embedder is None:
             return
+        from memorybook.inference.calibration import unrelated
+
         texts = list(dict.fromkeys(item.dense for item in self._waiting()))[:limit]
         for start in range(0, len(texts), _BATCH):
             batch = texts[start : start + _BATCH]
             try:
+                if not self._vectors:
+                    self._unrelated = unrelated(embedder)
                 made = vectors_of(embedder, batch)
             except EmbedderFailed as error:
                 self._pause(str(error))

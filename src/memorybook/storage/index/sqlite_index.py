@@ -315,6 +315,7 @@ class SqliteIndex:
             "sqlite_hybrid" if self._embedder is not None and not leg.degraded else "sqlite_fts",
             (*leg.degraded, *self._unloaded(), *(() if is_whole(db) else (_UNFINISHED,))),
             waiting,
+            leg.model.unrelated if leg.model is not None else None,
         )
 
     def _ask(self, db: Connection, question: str) -> _Leg:

@@ -47,12 +47,19 @@ ALL = 2**63 - 1
 
 
 class Model(NamedTuple):
-    """An embedder as the index knows it. `paused` is the time until which it is left alone, 0 if it is not."""
+    """An embedder as the index knows it.
+
+    Attributes:
+        id, dimensions: See `Embedder`.
+        paused, reason: The time until which it is left alone, 0 if it is not, and why.
+        unrelated: See `calibration.unrelated`; None if that was not measured.
+    """
 
     id: int
     dimensions: int
     paused: float
     reason: str
+    unrelated: float | None
 
 
 class Segment(NamedTuple):
@@ -372,7 +379,7 @@ _SLOW = 16  # texts at a time for a model on this machine that is not embedded w
 def known_model(connection: Connection, embedder: Embedder) -> Model | None:
     """Return the embedder's model in the index; None if it was never used or has other dimensions now."""
     row = connection.first(
-        "SELECT id, dimensions, coalesce(paused_until, 0.0), coalesce(reason, '') FROM models"
+        "SELECT id, dimensions, coalesce(paused_until, 0.0), coalesce(reason, ''), unrelated FROM models"
         " WHERE name=?1 AND (?2=0 OR dimensions=?2)",
         (embedder.name, embedder.dimensions),
     )
@@ -393,7 +400,7 @@ def _learn(connection: Connection, embedder: Embedder) -> None:
         return
     [(number,)] = connection.execute(
         "INSERT INTO models (id, name, dimensions) SELECT coalesce(max(id), 0) + 1, ?1, ?2 FROM models WHERE true"
-        " ON CONFLICT (name) DO UPDATE SET dimensions=?2 RETURNING id",
+        " ON CONFLICT (name) DO UPDATE SET dimensions=?2, unrelated=NULL RETURNING id",
         (embedder.name, embedder.dimensions),
     )
     for table in ("embeddings", "segments"):
@@ -433,6 +440,8 @@ def embed_pending(
     done, total = 0, _waiting(connection, model, limit)
     while done < total:
         try:
+            if model.unrelated is None:
+                _calibrate(connection, embedder)
             at_once = _SLOW if embedder.local and inline(embedder) < inf else BATCH[embedder.local]
             embedded = _embed_batch(connection, embedder, model, min(at_once, total - done))
         except EmbedderFailed as error:
@@ -459,6 +468,15 @@ def embed_pending(
         other = register(connection, embedder)  # it may have chosen anew
         if other.id != model.id and _waiting(connection, other, None) <= inline(embedder):
             embed_pending(connection, embedder, files, limit=limit, progress=progress)
+
+
+def _calibrate(connection: Connection, embedder: Embedder) -> None:
+    """Measure which cosines tell nothing, and keep that with the vectors. Raises EmbedderFailed."""
+    from memorybook.inference.calibration import unrelated
+
+    measured = unrelated(embedder)
+    register(connection, embedder)
+    connection.execute("UPDATE models SET unrelated=? WHERE name=?", (measured, embedder.name))
 
 
 def _unread(connection: Connection, model: Model) -> tuple[int, int]:
