@@ -238,3 +238,14 @@ def test_a_reranker_has_a_say_in_the_order_of_the_best_alone() -> None:
     assert [hit.score for hit in asked.hits] == sorted((hit.score for hit in asked.hits), reverse=True)
     assert {hit.relevance for hit in asked.hits} == {hit.relevance for hit in plain.hits}
     assert search(*given, idf={"apple": 6.0}, limit=30, rerank=lambda *_: None).hits == plain.hits
+
+
+@pytest.mark.parametrize("texts", [("red apples", "green apples"), ("红苹果", "青苹果")])
+def test_a_reranker_is_told_who_spoke(texts: Sequence[str]) -> None:
+    turns = [
+        Candidate(passage(text, source="turn", session="s", turn=text, speaker=name), 9.0, None)
+        for text, name in zip(texts, ("Ann", ""), strict=True)
+    ]
+    read: list[str] = []
+    search(*turns, idf={"apple": 6.0, "苹果": 6.0}, rerank=lambda _, best: read.extend(best))
+    assert sorted(read) == sorted([f"Ann: {texts[0]}", texts[1]])

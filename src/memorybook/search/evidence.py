@@ -59,7 +59,7 @@ class Weights(NamedTuple):
     unrelated: float = 0.2
 
 
-ABOUT = 0.5
+ABOUT = 0.45
 """See `Weights.unrelated`."""
 
 

@@ -131,7 +131,9 @@ def _only_related_first(ranked: Iterator[Ranked], judge: Callable[[Ranked], floa
 def _reranked(question: str, ranked: Iterator[Ranked], rerank: Reranker) -> Iterator[Ranked]:
     """Order the best by their scores and, with as much weight, by what a reranker says of each."""
     best = list(islice(ranked, RERANKED))
-    said = rerank(question, [item.candidate.passage.text for item in best]) if len(best) > 1 else None
+    passages = [item.candidate.passage for item in best]
+    texts = [f"{passage.speaker}: {passage.text}" if passage.speaker else passage.text for passage in passages]
+    said = rerank(question, texts) if len(best) > 1 else None
     if said is not None:
         low, high = min(said), max(said)
         span = (max(item.score for item in best) - min(item.score for item in best)) / ((high - low) or 1.0)
