@@ -127,7 +127,7 @@ _STANDING: tuple[tuple[str, str], ...] = tuple(
          "更喜欢|偏好|偏爱|更爱|宁愿"),
         ("like", "likes?|loves?|enjoys?|(?:is|are|am) (?:fond of|keen on)", "喜欢|喜爱|热爱|爱(?=[吃喝看玩用听])"),
         ("dislike", "dislikes?|hates?|(?:can't|cannot) stand|detests?", "讨厌|厌恶|反感"),
-        ("work", "works? (?:at|for)|(?:is|are|am) employed (?:at|by)|has a job at", "上班|任职|就职|工作"),
+        ("work", "works? (?:at|for)|(?:is|are|am) employed (?:at|by)|has a job at", "上班|[任就]职于?|工作"),
         ("live", "lives?|resides?|(?:is|are) based in|home is in", "居住|住在|家在|定居|现居|住"),
         ("name", "(?:is |are )?(?:called|named)|names?", "名字是|名字叫|名叫|叫做?|名为"),
         ("allergic", "allerg(?:ic|y|ies)(?: to)?", "过敏"),
