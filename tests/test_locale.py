@@ -82,7 +82,7 @@ PIECED_TOGETHER = {
         ),
         ("  turn:t2: (it tries to instruct whoever reads it)", "  turn:t2：（它试图指挥读者）"),
         ("- 1 turn of session s1", "- 会话 s1 的 1 条消息"),
-        ("no entry 'a1' in this book: search to find its id", "书里没有条目 'a1'：检索会列出编号"),
+        ("no entry 'a1' in this book: search to find its id", "记忆库里没有条目 'a1'：检索会列出编号"),
         ("nobody knows this sentence (remembered)", "nobody knows this sentence (remembered)"),
     ],
 )  # fmt: skip

@@ -73,7 +73,7 @@ def test_a_greeting_finds_nothing(talk: Talk, said: str, told: str) -> None:
     ("known", "said", "asked", "kept"),
     [
         ("We call the new service heron.", "My cat is called Miso.", "What is my cat called?", "says nothing about it"),
-        ("我们把新服务叫做苍鹭。", "我家的小猫名叫米索。", "我家的小猫名叫什么？", "书里还没有相关内容"),
+        ("我们把新服务叫做苍鹭。", "我家的小猫名叫米索。", "我家的小猫名叫什么？", "记忆库里还没有相关内容"),
     ],
 )
 def test_a_statement_is_kept_and_answers_what_is_asked_later(
@@ -94,7 +94,7 @@ def test_a_statement_is_kept_and_answers_what_is_asked_later(
             ["Which day is the dinner?", "is the meeting on a Friday?"],
             "says nothing about it",
         ),
-        ("我女儿叫小雨。", "会议是星期几", ["请问会议是星期几？", "会议在哪里开"], "书里还没有相关内容"),
+        ("我女儿叫小雨。", "会议是星期几", ["请问会议是星期几？", "会议在哪里开"], "记忆库里还没有相关内容"),
     ],
 )
 def test_what_was_asked_before_is_no_answer(
