@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from memorybook.text import tokens as t
 from memorybook.text.stop_words import COMMON, NOWHERE, script_of
-from memorybook.text.tokens import figures, number, only_asks, query_words, tokens
+from memorybook.text.tokens import USER_WORDS, figures, number, only_asks, query_words, tokens
 from tables import table
 
 
@@ -102,6 +102,10 @@ def test_a_name_of_a_thousand_parts_is_cut_not_kept_whole() -> None:
 )  # fmt: skip
 def test_a_question_is_asked_by_its_telling_words(text: str, expected: tuple[str, ...]) -> None:
     assert t.query_words(text) == expected
+
+
+def test_words_for_the_user_are_those_of_both_languages() -> None:
+    assert set(query_words("the user's 用户的")) == USER_WORDS
 
 
 def test_a_long_question_is_bounded_and_distinct() -> None:

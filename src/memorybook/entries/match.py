@@ -18,7 +18,7 @@ from struct import unpack
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from memorybook.book import fade
-from memorybook.entries.read_reply import Candidate
+from memorybook.entries.read_reply import Candidate, distinct
 from memorybook.entries.replaces import outdated, replaces, rivals, with_previous
 from memorybook.entries.same import (
     MOST_NEAR,
@@ -222,7 +222,7 @@ class Ledger:
         detail: str = "",
     ) -> Entry:
         """Add an entry, linked to those of these ids."""
-        made = replace(self.entry_of(candidate), links=_join(links, ()), contradicts=_join(contradicts, ()))
+        made = replace(self.entry_of(candidate), links=distinct(links, ()), contradicts=distinct(contradicts, ()))
         self._add(candidate, made)
         self._decide("created", made.id, candidate, reason, detail)
         return made
@@ -279,8 +279,8 @@ class Ledger:
         if not standing and known is not None:
             return
         ids = [one.id for one in standing]
-        made = known or replace(self.entry_of(candidate), links=_join(links, () if plain else ids))
-        made = replace(made, contradicts=_join(made.contradicts, ids))
+        made = known or replace(self.entry_of(candidate), links=distinct(links, () if plain else ids))
+        made = replace(made, contradicts=distinct(made.contradicts, ids))
         adding = [Add(entry=made, reason=f"said: {candidate.quote}")] if known is None else []
         asked = self._to_ask(candidate, standing)
         if asked:
@@ -290,18 +290,18 @@ class Ledger:
         elif self.conflicts != "keep_both":
             self._supersede(candidate, made, standing, reason, new=known is None)
             for one in standing:
-                links = _join([id for id in one.links if id != made.id], () if plain else [made.id])
+                links = distinct([id for id in one.links if id != made.id], () if plain else [made.id])
                 self.update(one.id, {"links": links} if links != one.links else {}, reason)
         elif known is None:
-            made = self._add(candidate, replace(made, links=_join(made.links, ids)))
+            made = self._add(candidate, replace(made, links=distinct(made.links, ids)))
             self._decide("created", made.id, candidate, reason, "both kept")
         else:
-            self.update(made.id, {"links": _join(made.links, ids), "contradicts": made.contradicts}, reason)
+            self.update(made.id, {"links": distinct(made.links, ids), "contradicts": made.contradicts}, reason)
 
     def merge(self, candidate: Candidate, target: Entry, text: str, reason: str, *, links: Iterable[str] = ()) -> None:
         """Merge both into a new entry and archive the target; keep and link both if that would lose something."""
         target = self.entries[target.id]
-        links = _join([target.id], links)
+        links = distinct([target.id], links)
         refused = self.unmergeable(candidate, target, text)
         if refused:
             self.create(candidate, reason, links=links, detail=f"not merged with {target.id}: {refused}")
@@ -442,10 +442,10 @@ def _merge_entries(target: Entry, new: Entry, text: str, *, heard: bool) -> Entr
         expires=new.expires or target.expires,
         metadata={**target.metadata, **new.metadata},
         trust=lowest_trust(target.trust, new.trust),
-        tags=_join(target.tags, new.tags),
-        entities=_join(target.entities, new.entities),
-        links=_join(target.links, new.links),
-        contradicts=_join(target.contradicts, new.contradicts),
+        tags=distinct(target.tags, new.tags),
+        entities=distinct(target.entities, new.entities),
+        links=distinct(target.links, new.links),
+        contradicts=distinct(target.contradicts, new.contradicts),
     )
 
 
@@ -456,10 +456,6 @@ def _change_reason(candidate: Candidate) -> str:
 
 def _rank(trust: Trust | None) -> int:
     return TRUST_ORDER.index(trust) if trust is not None else len(TRUST_ORDER)
-
-
-def _join(one: Iterable[str], other: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*one, *other)))
 
 
 # --- deciding --------------------------------------------------------------------------------------

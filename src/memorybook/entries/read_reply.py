@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from difflib import get_close_matches
@@ -519,20 +519,21 @@ def merged_by_text(candidates: Iterable[Candidate]) -> list[Candidate]:
         if known is None:
             merged[key] = one
             continue
-        contradicts = _join(known.contradicts, one.contradicts)
+        contradicts = distinct(known.contradicts, one.contradicts)
         merged[key] = replace(
             known,
-            turn_ids=_join(known.turn_ids, one.turn_ids),
+            turn_ids=distinct(known.turn_ids, one.turn_ids),
             contradicts=contradicts,
-            reinforces=tuple(id for id in _join(known.reinforces, one.reinforces) if id not in contradicts),
-            disputes=_join(known.disputes, one.disputes),
+            reinforces=tuple(id for id in distinct(known.reinforces, one.reinforces) if id not in contradicts),
+            disputes=distinct(known.disputes, one.disputes),
             doubt=known.doubt and one.doubt,
             told=known.told or one.told,
         )
     return list(merged.values())
 
 
-def _join(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
+def distinct(one: Iterable[str], other: Iterable[str]) -> tuple[str, ...]:
+    """Return the texts of both, in order, each once."""
     return tuple(dict.fromkeys((*one, *other)))
 
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook.forget.tombstones import without_label
 from memorybook.forget.units import (
-    USER,
     Found,
     Place,
     Topic,
@@ -44,7 +43,7 @@ from memorybook.forget.units import (
 from memorybook.formats import session_md
 from memorybook.search.types import Query
 from memorybook.text.sentences import content_size, is_question
-from memorybook.text.tokens import normalise, says_something, tokens
+from memorybook.text.tokens import USER_WORDS, normalise, says_something, tokens
 
 if TYPE_CHECKING:
     from datetime import date
@@ -645,7 +644,7 @@ def _split_by_topic(text: str, topic: Topic) -> tuple[str, str]:
     said = units(text)
     they = re.search(r"(?i)\bthe user\b", text) is not None
     parts = [
-        _Said(-1, n, first_person(unit.text, they=they), unit.sentence, words_of(unit.text), USER)
+        _Said(-1, n, first_person(unit.text, they=they), unit.sentence, words_of(unit.text), USER_WORDS)
         for n, unit in enumerate(said)
     ]
     wanted = topic.words - topic.names or topic.words

@@ -11,7 +11,7 @@ from memorybook.entries.read_reply import ForgetRequest
 from memorybook.forget.order_patterns import LEFT_OUT_EN, LEFT_OUT_ZH
 from memorybook.model import Turn
 from memorybook.text.sentences import Sentence, compiled, content_size, sentences
-from memorybook.text.tokens import query_words
+from memorybook.text.tokens import USER_WORDS, query_words
 
 ASKED = "asked to be forgotten"
 """Reason for discarding what a user asked to forget, or not to keep."""
@@ -79,14 +79,10 @@ _LISTED = (
 def asked_to_forget(text: str, request: ForgetRequest) -> bool:
     """Return whether a text has most words that a request names, or mostly words of what the request points at."""
     if request.said:
-        words = frozenset(query_words(text)) - _USER
+        words = frozenset(query_words(text)) - USER_WORDS
         return bool(words) and len(words.intersection(query_words(request.said))) >= 0.6 * len(words)
     words = order_topic(request.text)
     return bool(words) and len(words & set(query_words(text))) >= 0.6 * len(words)
-
-
-_USER = frozenset(query_words("the user's 用户的"))
-"""Words with which an entry names the user."""
 
 
 def leaves_out(order: str) -> bool:

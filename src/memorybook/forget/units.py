@@ -10,14 +10,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook.text.sentences import compiled
-from memorybook.text.tokens import query_words, says_something, tokens
+from memorybook.text.tokens import USER_WORDS, query_words, says_something, tokens
 
 if TYPE_CHECKING:
     from memorybook.model import Entry, Turn
-
-
-USER = frozenset(query_words("the user's 用户的"))
-"""Words for the user; without them a statement has the same words in the first and in the third person."""
 
 
 class Unit(NamedTuple):
@@ -101,7 +97,7 @@ def is_machine(line: str) -> bool:
 @lru_cache(maxsize=50_000)
 def words_of(text: str) -> frozenset[str]:
     """Return the words that identify a statement: no stop words, no words for the user."""
-    return frozenset(query_words(text.replace("用户", "我"))) - USER
+    return frozenset(query_words(text.replace("用户", "我"))) - USER_WORDS
 
 
 def whole_words(words: Iterable[str]) -> frozenset[str]:
@@ -320,7 +316,7 @@ def statement_key(text: str) -> str:
 
     text = text.replace("’", "'").replace("用户", "我")
     if text.isascii():  # whose telling words stand in their order
-        said = [word for word in query_words(text) if word not in USER]
+        said = [word for word in query_words(text) if word not in USER_WORDS]
     else:
         known = words_of(text)
         said = [word for word in tokens(text) if word in known]
@@ -402,7 +398,7 @@ _OWNER = (
 
 
 def _topic_words(text: str) -> frozenset[str]:
-    return whole_words(frozenset(query_words(f"{text} {_SMALL}")).difference(query_words(_SMALL)) - USER)
+    return whole_words(frozenset(query_words(f"{text} {_SMALL}")).difference(query_words(_SMALL)) - USER_WORDS)
 
 
 _WHICH = frozenset(query_words("new old current former latest previous 新 旧 新的 旧的 现在 原来 以前"))

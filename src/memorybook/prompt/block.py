@@ -6,7 +6,7 @@ from memorybook._light import AbstractSet, Iterable, Mapping, NamedTuple, Sequen
 from memorybook.search.evidence import spoken
 from memorybook.search.tool_results import CLOSE, OPEN, fenced
 from memorybook.search.types import Hit, Passage, place_of, when_of
-from memorybook.text.tokens import count_tokens, is_telling, normalise, query_words, undated
+from memorybook.text.tokens import USER_WORDS, count_tokens, is_telling, normalise, query_words, undated
 
 SHARE = 5
 """Standing entries and hand-written text get at most 1/SHARE of a block each; the rest goes to the question's hits."""
@@ -443,7 +443,7 @@ def statements(hit: Hit) -> list[str]:
 
 def words_of(text: str) -> frozenset[str]:
     """Return the telling words of a statement, without words for the user."""
-    return frozenset(filter(is_telling, query_words(text.replace("用户", "我")))) - _USER
+    return frozenset(filter(is_telling, query_words(text.replace("用户", "我")))) - USER_WORDS
 
 
 def covers(turn: Passage, told: str, entry: str) -> bool:
@@ -465,7 +465,6 @@ def negates(text: str) -> bool:
 
 _RETOLD = ({"turn", "entry"}, {"turn", "note"})
 _NOT = (" not ", "n't ", " no ", " never ", " without ", "不", "没", "别", "无", "勿", "未")
-_USER = frozenset(query_words("the user's: 用户的："))
 _ROLES = frozenset(name.lower() for wording in WORDING.values() for name in wording.roles.values())
 
 

@@ -149,6 +149,10 @@ def query_words(text: str) -> tuple[str, ...]:
     return tuple(telling or words)[:MAX_QUERY_WORDS]
 
 
+USER_WORDS = frozenset(("user", "用", "用户", "户"))
+"""Query words of `the user's 用户的`; without them a statement has the same words in the first and third person."""
+
+
 def is_telling(word: str) -> bool:
     """Return whether a token says much: no single CJK or function character, no word for today."""
     return word.isascii() or (len(word) > 1 and FUNCTION_CHARACTERS.isdisjoint(word) and word not in DAYS)
