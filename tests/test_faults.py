@@ -374,6 +374,20 @@ def test_what_cannot_be_written_turns_status_red(memory: Memory, monkeypatch: py
     assert "cannot be written" in red(memory)
 
 
+@pytest.mark.parametrize(
+    "name", ["transcripts.sqlite.mark", "journal.sqlite.mark", "memorize.lock", "embedding.lock", "purge.lock"]
+)
+def test_nobody_waits_for_a_pipe_in_the_place_of_a_file(root: Path, name: str) -> None:
+    place = root / ".memorybook" / name
+    place.unlink(missing_ok=True)
+    os.mkfifo(place)
+    with opened(root) as memory:
+        memory.remember("Ada rows.")
+        memory.process_session_end([said("请记住：小林划船。", "m2")], "s2")
+        memory.tidy()
+        assert "Ada rows." in texts(memory)
+
+
 # --- an answer that never came -------------------------------------------------------------------
 
 

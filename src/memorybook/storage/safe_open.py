@@ -360,7 +360,8 @@ def claimed(path: str) -> Iterator[bool]:
 
     try:
         own_folder(os.path.dirname(path))
-        descriptor = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        flags = os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a pipe would wait
+        descriptor = os.open(path, flags, 0o600)
     except OSError:
         yield True
         return

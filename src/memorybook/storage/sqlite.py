@@ -72,7 +72,7 @@ def write_mark(path: str, seal: Seal) -> None:
     known = read_mark(path)
     if known is not None and (known.name != seal.name or known.commits >= seal.commits):
         return
-    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     with suppress(OSError), closing(os.open(mark_of(path), flags, 0o600)) as descriptor:
         os.pwrite(descriptor, f"{seal.name} {seal.commits}".ljust(_MARK_SIZE - 1).encode() + b"\n", 0)
 
