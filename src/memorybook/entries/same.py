@@ -476,9 +476,14 @@ def _latin(content: str) -> Iterator[str]:
         if compiled("[A-Z]{2,4}").fullmatch(word):
             continue  # NAS, DJ: a common noun more often than a name
         marked = re.search(r"[A-Z].*[A-Z]|\w[\d_./@:]+\w|\d", word) is not None
-        begins = not chinese and re.search(r"(?:^|[.!?:;\n\"“])\s*$", content[: found.start()]) is not None
-        if marked or (word[0].isupper() and not begins):
+        if marked or (word[0].isupper() and (chinese or not _begins(content[: found.start()]))):
             yield word
+
+
+def _begins(before: str) -> bool:
+    """Return whether a sentence begins behind this text."""
+    said = before.rstrip()
+    return said[-1:] in '.!?:;"“' or "\n" in before[len(said) :]
 
 
 def _opening_name(content: str) -> str | None:
