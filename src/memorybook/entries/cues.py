@@ -364,7 +364,7 @@ _SPECIFIC = (
     r"一(?=[月号点米千百岁])|(?i:\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty|hundreds?|thousands?|dozen|"
     r"not?|called|ha(?:ve|s)\s+an?)\b|^(?:(?:my|our|the\s+user's)\s|(?:I|the\s+user)(?:['’]m|\s+(?:am|is))\s+an?\s(?!bit\b|little\b)|"
     r"(?:I|the\s+user)\s+(?!wants?\b|needs?\b|says?\b|ha(?:s|ve)\b|is\b|was\b|will\b|would\b|ca|\w+ed\b)[\w']+\s))|"
-    r"^(?:我|用户)(?!有[点些])[的们家在只是有叫姓住会用养]|叫(?:我|用户)|[姐妹哥弟爸妈爷奶]|不|[周月年]|[:：、]"
+    r"^(?:我|用户)(?!有[点些])[的们家在只是有叫姓住会用养]|叫(?:我|用户)|[姐妹哥弟爸妈爷奶]|没有|[不周月年]|[:：、]"
 )
 """Signs that a short statement is worth keeping: a number, a name, what somebody is or has, a denial."""
 
@@ -483,7 +483,7 @@ _FILED: tuple[tuple[Category, Importance, str], ...] = (
 _FIRM = (
     r"(?i:\b(?:name(?:'s|\s+is)|I'm\s+called|birthday|allergic|diabetic|vegan|vegetarian|coeliac|pregnant|"
     r"I(?:'m|\s+am)\s+(?:\w+[\s-])?(?:handed|blind|deaf|sighted|(?:un)?employed|intolerant|married|single|divorced|widowed|"
-    r"retired|bilingual|\w{3,}(?<!st)[iy]c|autistic))\b)|"
+    r"retired|bilingual|\w{3,}(?<!st|nt|at)[iy]c|autistic|asthmatic))\b)|"
     r"我(?:的名字)?叫|过敏|生日|糖尿病|怀孕|吃素|素食|我[^，。]{0,3}(?:[色夜雪]盲|单身|听不见|不耐|[已未离结再]过?[婚异])"
 )
 """Facts of high importance, however casually said."""
