@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memorybook.entries.ground import clauses, contrary
+from memorybook.entries.ground import contrary, polar_clauses
 from tables import table
 
 TURNED = table("""
@@ -74,7 +74,7 @@ def test_who_it_is_about_is_left_out() -> None:
 
 
 def test_a_denial_reaches_to_the_end_of_its_clause() -> None:
-    [meat, fish] = clauses("I eat no meat, I like fish")
+    [meat, fish] = polar_clauses("I eat no meat, I like fish")
     assert ("meat" in meat.denied, "eat" in meat.affirmed, "fish" in fish.affirmed) == (True, True, True)
-    [flowers] = clauses("no lilies, roses or tulips")
+    [flowers] = polar_clauses("no lilies, roses or tulips")
     assert {"rose", "tulip"} <= flowers.denied

@@ -586,7 +586,7 @@ def contrary(text: str, sources: Iterable[str], *, subject: str = "") -> str | N
     denials are often inferred (韵达丢了我三单, so 不发韵达) and affirmations hardly ever. Words of `subject`, who it
     is about, are ignored.
     """
-    own, said = clauses(text), [clause for source in sources for clause in clauses(source)]
+    own, said = polar_clauses(text), [clause for source in sources for clause in polar_clauses(source)]
     affirmed = frozenset().union(*(one.affirmed for one in said))
     denied = frozenset().union(*(one.denied for one in said))
     left = frozenset(_words(subject.lower()))
@@ -603,7 +603,7 @@ def contrary(text: str, sources: Iterable[str], *, subject: str = "") -> str | N
 
 
 @lru_cache(maxsize=20_000)
-def clauses(text: str) -> tuple[Clause, ...]:
+def polar_clauses(text: str) -> tuple[Clause, ...]:
     """Return the clauses of a text that affirm or deny something, in order."""
     text = compiled(_NAMES).sub(lambda found: found[0].translate(_HIDING), text.lower())
     for pattern, mark in _MARKS:
