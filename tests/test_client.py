@@ -107,6 +107,7 @@ def finding(book: Memory | Client) -> Iterator[tuple[str, object]]:
     yield "search", book.search("the boiling point of tungsten")
     yield "recall_memory", book.recall_memory("tea")
     yield "recall", book.recall("绿茶 or green tea?", max_tokens=500)
+    yield "preview", book.preview("绿茶 or green tea?", max_tokens=500)
     yield "retrieve_and_inject", book.retrieve_and_inject("the user prefers green tea", min_score=0.1)
     yield "get_prompt_memories", book.get_prompt_memories(5)
     yield "get_prompt_memories_text", book.get_prompt_memories_text(5)
@@ -157,6 +158,7 @@ def keeping(book: Memory | Client, id: str) -> Iterator[tuple[str, object]]:
     yield "forget", receipt
     yield "undo", book.undo(str(receipt.operation))
     yield "history", book.history(limit=None)
+    yield "activity", book.activity(limit=5)
     yield "purge", book.purge(id)
     wrong: Any = object()
     for ask in (

@@ -104,6 +104,7 @@ class AsyncMemory:
     get = _awaited(Memory.get)
     entries = _awaited(Memory.entries)
     recall = _awaited(Memory.recall)
+    preview = _awaited(Memory.preview)
     retrieve_and_inject = _awaited(Memory.retrieve_and_inject)
     get_prompt_memories = _awaited(Memory.get_prompt_memories)
     get_prompt_memories_text = _awaited(Memory.get_prompt_memories_text)
@@ -132,6 +133,7 @@ class AsyncMemory:
     # --- what was done, what waits for a person's word -------------------------------------------
 
     history = _awaited(Memory.history)
+    activity = _awaited(Memory.activity)
     why = _awaited(Memory.why)
     undo = _awaited(Memory.undo)
     review = _awaited(Memory.review)

@@ -94,6 +94,7 @@ class Client:
     get = _verb(Memory.get)
     entries = _verb(Memory.entries)
     recall = _verb(Memory.recall)
+    preview = _verb(Memory.preview)
     retrieve_and_inject = _verb(Memory.retrieve_and_inject)
     get_prompt_memories = _verb(Memory.get_prompt_memories)
     get_prompt_memories_text = _verb(Memory.get_prompt_memories_text)
@@ -123,6 +124,7 @@ class Client:
     # --- what was done, what waits for a person's word -------------------------------------------
 
     history = _verb(Memory.history)
+    activity = _verb(Memory.activity)
     why = _verb(Memory.why)
     undo = _verb(Memory.undo)
     review = _verb(Memory.review)

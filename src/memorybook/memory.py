@@ -235,6 +235,7 @@ class Memory:
         group: str | None = None,
         state: State | None = None,
         limit: int | None = None,
+        at: str | date | None = None,
     ) -> results.Listed:
         """List entries, strongest first.
 
@@ -243,14 +244,15 @@ class Memory:
             group: Only of this group and the groups below it.
             state: `active`, `archived` or `superseded`; None takes all.
             limit: At most this many, at least 1; None takes all.
+            at: The entries as they were, and as strong, at the end of this day (UTC); what was purged since is missing.
 
         Raises:
-            InvalidInput: An unknown category or state, or a limit below 1.
+            InvalidInput: An unknown category or state, a limit below 1, or no day.
         """
         from memorybook.entries import read
 
-        wanted = given.category_of(category) if category else None
-        return read.entries(self._there.book, category=wanted, group=group, state=state, limit=limit)
+        wanted, day = given.category_of(category) if category else None, given.day_of(at, "at")
+        return read.entries(self._there.book, category=wanted, group=group, state=state, limit=limit, at=day)
 
     def recall(self, query: str, *, max_tokens: int | None = None) -> results.Recalled:
         """Build the memory block of a prompt, by the setting `provider`; raises InvalidInput for `max_tokens` below 1.
@@ -267,6 +269,20 @@ class Memory:
         from memorybook.providers import open_provider
 
         return open_provider(self).recalled(query, max_tokens=budget)
+
+    def preview(self, query: str, *, max_tokens: int | None = None) -> results.Preview:
+        """Show the block that `recall` builds, line by line, and what it leaves out and why; counts no use.
+
+        Args:
+            query: What the user would say next; if blank, nothing is searched.
+            max_tokens: Size of the block, at least 1; None takes 2,000.
+
+        Raises:
+            InvalidInput: `max_tokens` below 1.
+        """
+        from memorybook.prompt.preview import preview
+
+        return preview(self._there, query, max_tokens=given.budget_of(max_tokens))
 
     # --- writing -------------------------------------------------------------------------------
 
@@ -396,21 +412,45 @@ class Memory:
 
     # --- what was done -------------------------------------------------------------------------
 
-    def history(self, id: str | None = None, *, limit: int | None = 20) -> results.History:
+    def history(
+        self,
+        id: str | None = None,
+        *,
+        limit: int | None = 20,
+        since: str | date | None = None,
+        until: str | date | None = None,
+        before: str | None = None,
+    ) -> results.History:
         """List the operations on the book, newest first.
 
         Args:
             id: Only what changed this entry, document (`daily/2026-02-24.md`) or session (`session:UUID`), or this
                 one operation; None takes all.
             limit: At most this many operations, at least 1; None takes all.
+            since, until: The first and the last day, UTC; None leaves them open.
+            before: Id of an operation: only older ones; None takes all.
 
         Raises:
             NotFound: The journal has nothing of it.
-            InvalidInput: A limit below 1.
+            InvalidInput: A limit below 1, or no day.
         """
         from memorybook.entries import history
 
-        return history.history(self._there, id, limit=limit)
+        return history.history(self._there, id, limit=limit, since=since, until=until, before=before)
+
+    def activity(self, *, until: str | date | None = None, limit: int | None = 60) -> tuple[results.Activity, ...]:
+        """Count what each day changed, newest first: learned, said again, replaced, faded, forgotten.
+
+        Args:
+            until: The last day, UTC; None takes today.
+            limit: At most this many days on which something happened, at least 1; None takes all.
+
+        Raises:
+            InvalidInput: A limit below 1, or no day.
+        """
+        from memorybook.entries import history
+
+        return history.activity(self._there, until=until, limit=limit)
 
     def why(self, id: str) -> results.Why:
         """Explain why an entry is in the book: its evidence, its changes, and the prompts that used it.

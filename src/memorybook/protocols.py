@@ -299,12 +299,30 @@ class Journal(Protocol):
         """Return the operation of that id. Raises NotFound."""
 
     def operations(
-        self, *, target: str | None = None, session: str | None = None, limit: int | None = None, alone: bool = False
+        self,
+        *,
+        target: str | None = None,
+        session: str | None = None,
+        limit: int | None = None,
+        alone: bool = False,
+        since: str | None = None,
+        until: str | None = None,
+        before: str | None = None,
     ) -> Sequence[Operation]:
         """Return operations, newest first: those on one entry id or path (`target`), of one session, or all.
 
-        With `alone` each has its changes to the target alone, and nothing of what was left out.
+        With `alone` each has its changes to the target alone, and nothing of what was left out. `since` and `until`
+        are the first and the last day, UTC; `before` is the id of an operation: only older ones.
         """
+
+    def activity(self, *, until: str | None, limit: int | None) -> Iterable[tuple[str, str, str, str, bool, int]]:
+        """Return (day, verb, kind of change, reason, whether of a session's summary, count) of the last active days.
+
+        The reason is `forgotten` or "".
+        """
+
+    def stood(self, since: str) -> Iterable[tuple[str, str, str | None]]:
+        """Return (target, kind, text before) of the first change to each target from a day (UTC) on."""
 
     def patches(self, operation: str) -> Sequence[Patch]:
         """Return how the operation (id) changed documents. Raises NotFound."""

@@ -202,6 +202,7 @@ class Receipt(NamedTuple):
         searched: Files of the book that were searched for what was erased; only by `purge`.
         limits: What purging cannot do, one sentence each; only by `purge`.
         operation: Id of the operation; None if nothing was done.
+        places: `turn:SESSION/ID` of the turns that go in whole or in part, but for those of whole sessions.
     """
 
     dry_run: bool
@@ -220,6 +221,7 @@ class Receipt(NamedTuple):
     searched: int = 0
     limits: tuple[str, ...] = ()
     operation: str | None = None
+    places: tuple[str, ...] = ()
 
     def json(self) -> dict[str, Any]:
         """Return `{"receipt": {…}}`."""
@@ -285,6 +287,30 @@ class History(NamedTuple):
     def json(self) -> dict[str, Any]:
         """Return `{"operations": [{…}], "more"}`."""
         return {"operations": [each.json() for each in self.operations], "more": self.more}
+
+
+class Activity(NamedTuple):
+    """How many changes of each kind a day brought; those of summaries are not counted.
+
+    Attributes:
+        day: UTC.
+        learned, again, replaced: Entries and notes added, said again, no longer true.
+        faded: Archived, or removed by tidying.
+        forgotten: By order of a person.
+        other: Edited, merged, undone.
+    """
+
+    day: date
+    learned: int = 0
+    again: int = 0
+    replaced: int = 0
+    faded: int = 0
+    forgotten: int = 0
+    other: int = 0
+
+    def json(self) -> dict[str, Any]:
+        """Return all fields."""
+        return {**self._asdict(), "day": self.day.isoformat()}
 
 
 class Ground(NamedTuple):
@@ -377,6 +403,64 @@ class Recalled(NamedTuple):
         memories: list[dict[str, Any]] = [known.json()["entry"] for known in self.hot]
         memories += [hit.json() for hit in self.cold]
         return {"text": self.text, "tokens": self.tokens, "has_relevant": self.has_relevant, "memories": memories}
+
+
+class BlockLine(NamedTuple):
+    """A line of a prompt's block.
+
+    Attributes:
+        part: `frame`, `written` (by a person in MEMORY.md), `standing` (entries of every prompt) or `found` (hits).
+        text: The line; several where a statement has more.
+        tokens: Its estimated size.
+        target: What `get` opens: an entry's id, `turn:SESSION/ID` or `path:FIRST-LAST`; "" for words of the frame.
+        relevance: Of a hit, 0..1; None for other parts.
+    """
+
+    part: Literal["frame", "written", "standing", "found"]
+    text: str
+    tokens: int
+    target: str = ""
+    relevance: float | None = None
+
+
+class LeftOut(NamedTuple):
+    """A hit that is not in a prompt's block.
+
+    Attributes:
+        text: What it says.
+        target: What `get` opens.
+        reason: `suspect` (or text of a tool), `superseded`, `archived`, `repeated` (in other words of the block),
+            `question` (turns that only ask), `budget` (no room).
+        relevance: 0..1.
+    """
+
+    text: str
+    target: str
+    reason: Literal["suspect", "superseded", "archived", "repeated", "question", "budget"]
+    relevance: float
+
+
+class Preview(NamedTuple):
+    """A prompt's block as `recall` builds it, taken apart.
+
+    Attributes:
+        text, tokens, has_relevant: As in `Recalled`.
+        lines: All of `text`, in order.
+        left_out: Hits that are not told, best first.
+        max_tokens: The room there was.
+    """
+
+    text: str
+    tokens: int
+    has_relevant: bool
+    lines: tuple[BlockLine, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    max_tokens: int = 0
+
+    def json(self) -> dict[str, Any]:
+        """Return all fields."""
+        shown: dict[str, Any] = to_json(self)
+        return shown
 
 
 class Left(NamedTuple):

@@ -53,6 +53,28 @@ def test_fading_never_grows_and_never_goes_back(
     assert 0 <= later <= sooner <= score
 
 
+@given(SCORES, st.integers(-200, 200), st.integers(-200, 200), st.sampled_from([0.05, 0.2, 0.5]))
+def test_the_day_on_which_it_falls_below_is_the_first(score: float, scored: int, activated: int, bound: float) -> None:
+    one = replace(entry(score), scored=after(scored), last_activated=after(activated))
+    day = fade.falls_below(one, bound, DAY)
+    weak = (each for each in range(1000) if fade.strength(one, after(each)) < bound)
+    first = next(weak, None)
+    assert day == (after(first) if first else None)
+
+
+def test_what_becomes_of_an_entry_next() -> None:
+    assert fade.next_step(entry(0.6), DAY) == ("prompt", after(26))
+    assert fade.next_step(entry(0.3), DAY) == ("archive", after(48))
+    assert fade.next_step(entry(0.1), DAY) == ("archive", None)
+    assert fade.next_step(replace(entry(0.1), archived=True), DAY) == ("remove", after(76))
+    assert fade.next_step(replace(entry(0.6), superseded_by="b1"), DAY)[0] == "archive"
+    assert fade.next_step(entry(0.6, pinned=True), DAY) == ("", None)
+    due = replace(entry(0.6), expires=after(3))
+    assert fade.next_step(due, DAY) == ("expire", after(4))
+    assert fade.next_step(due, after(4)) == ("expire", None)
+    assert fade.next_step(due, after(3)) == ("expire", after(4))
+
+
 def test_tidying_keeps_all_but_the_score_and_its_day() -> None:
     tidied = fade.tidied(entry(0.5), after(10))
     assert replace(tidied, score=0.5, scored=DAY) == entry(0.5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
@@ -101,6 +102,30 @@ class JournalConformance:
         assert list(journal.operations(limit=0)) == []
         with pytest.raises(InvalidInput, match="-1"):
             journal.operations(limit=-1)
+
+    def test_history_goes_on_after_an_operation(self, journal: Journal) -> None:
+        for n in range(5):
+            journal.begin(operation(f"o{n}", "e1", time=START + timedelta(days=n)))
+        assert ids(journal.operations(before="o3", limit=2)) == ["o2", "o1"]
+        assert ids(journal.operations(before="o3", since="2026-02-26")) == ["o2"]
+        assert ids(journal.operations(before="unknown")) == []
+
+    def test_days_are_counted_and_what_stood_before_them_is_known(self, journal: Journal) -> None:
+        reasons = ("", "forgotten", "asked to be forgotten turn:1")
+        for n, reason in enumerate(reasons):
+            summary = Applied(kind="put", target="sessions/a.md", before=None, after="x")
+            change = Applied(kind="update", target="e1", before=f"text {n}", after=f"text {n + 1}", reason=reason)
+            begun = operation(f"o{n}", time=START + timedelta(days=n))
+            journal.begin(replace(begun, kind="memorize", changes=(change, change, summary)))
+        last = [row for row in journal.activity(until=None, limit=2) if not row[4]]
+        assert last == [
+            ("2026-02-26", "memorize", "update", "forgotten", False, 2),
+            ("2026-02-25", "memorize", "update", "forgotten", False, 2),
+        ]
+        first = list(journal.activity(until="2026-02-24", limit=None))
+        assert {row[:4] for row in first} == {("2026-02-24", "memorize", kind, "") for kind in ("update", "put")}
+        stood = {target: (kind, text) for target, kind, text in journal.stood("2026-02-25")}
+        assert stood == {"e1": ("update", "text 1"), "sessions/a.md": ("put", None)}
 
     def test_an_id_is_taken_once(self, journal: Journal) -> None:
         journal.begin(operation("o1", "e1"))

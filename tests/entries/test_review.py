@@ -24,6 +24,7 @@ from memorybook.model import (
     Change,
     Discarded,
     Drop,
+    EditTurns,
     Entry,
     Put,
     Reinforce,
@@ -272,6 +273,17 @@ def test_each_request_to_forget_is_carried_out_at_once(memory: Memory) -> None:
     assert memory.process_session_end(asks, "s2").proposals == ()
     left = [turn.text for each in ("s1", "s2") for turn in memory.book.transcripts.turns(each)]
     assert left == ["(left out on request)"] * 2
+
+
+def test_what_would_be_cut_out_of_turns_is_shown_and_told_apart(memory: Memory) -> None:
+    uuid = memory.open_session("s").session
+    memory.add_messages("s", [{"role": "user", "content": "Tea is fine. I cried.", "id": "t1"}])
+    cuts = [EditTurns(session=uuid, texts={"t1": text}) for text in ("Tea is fine.", "I cried.")]
+    propose(memory.context, [Proposed("forget", (cut,), "asked") for cut in cuts])
+    assert [each.told for each in review(memory.context).proposals] == [
+        ("~ turn:t1: Tea is fine. I cried. → Tea is fine.",),
+        ("~ turn:t1: Tea is fine. I cried. → I cried.",),
+    ]
 
 
 def test_what_would_be_deleted_is_shown(memory: Memory) -> None:

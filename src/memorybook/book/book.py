@@ -186,9 +186,9 @@ class Book:
         """Return the day that `time` falls on in the book's timezone."""
         return time.astimezone(self.zone).date()
 
-    def strength(self, entry: Entry) -> float:
-        """Return an entry's score today, 0..1, fading applied."""
-        return fade.strength(entry, self.now().date())
+    def strength(self, entry: Entry, day: date | None = None) -> float:
+        """Return an entry's score on a day, by default today, 0..1, fading applied."""
+        return fade.strength(entry, day or self.now().date())
 
     # --- finding -------------------------------------------------------------------------------
 

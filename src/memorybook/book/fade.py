@@ -61,6 +61,52 @@ def strength(entry: Entry, today: date) -> float:
     return fade(entry.score, scored=scored, activated=activated, today=today, pinned=entry.pinned)
 
 
+def falls_below(entry: Entry, bound: float, today: date, *, within: int = 1_500) -> date | None:
+    """Return the first day from today on when the entry is weaker than a bound, if nothing is said of it again.
+
+    None if it is that weak already, is pinned, or keeps its strength for `within` days.
+    """
+    from datetime import timedelta
+    from math import log
+
+    if entry.pinned or bound <= 0 or strength(entry, today) < bound:
+        return None
+    more = max(
+        1, int(log(bound / entry.score) / log(_KEPT_PER_DAY))
+    )  # days of fading, or one off: floats are not exact
+    while more > 1 and entry.score * _KEPT_PER_DAY ** (more - 1) < bound:
+        more -= 1
+    while entry.score * _KEPT_PER_DAY**more >= bound:
+        more += 1
+    already = max(0, (entry.scored - entry.last_activated).days - GRACE_DAYS)
+    day = entry.last_activated + timedelta(days=GRACE_DAYS + already + more)
+    return day if (day - today).days <= within else None
+
+
+def next_step(entry: Entry, today: date) -> tuple[str, date | None]:
+    """Return what becomes of an entry next if nothing is said of it again, and on which day; None for any day now.
+
+    It leaves the `prompt`, goes to the `archive`, does so as its date is past (`expire`), or goes for good (`remove`).
+    A pinned entry stays: "" and None.
+    """
+    from datetime import timedelta
+
+    if entry.pinned:
+        return "", None
+    now = strength(entry, today)
+    if entry.archived:
+        step, bound = "remove", REMOVE_BELOW
+    elif entry.superseded_by is None and now >= PROMPT_FROM:
+        step, bound = "prompt", PROMPT_FROM
+    else:
+        step, bound = "archive", ARCHIVE_BELOW
+    day = falls_below(entry, bound, today) if now >= bound else today
+    lapses = entry.expires + timedelta(days=1) if entry.expires is not None and not entry.archived else None
+    if lapses is not None and day is not None and lapses <= day:
+        step, day = "expire", lapses
+    return step, None if day is None or day <= today else day
+
+
 def reinforced(entry: Entry, today: date) -> Entry:
     """Return the entry after it was said again or used: today's strength and a fifth of what it lacks to 1."""
     score = strength(entry, today)

@@ -29,7 +29,7 @@ SECRET = "sk-" + "proj-Zq83hTnW0vLxKd52RmYb71CsEuPf64Ga"
 """The key that the engineer pastes: it must not stand anywhere in the book."""
 
 
-def _lines(part: int) -> list[str]:
+def lines(part: int) -> list[str]:
     """Return a part of `demo.txt`: the first session and the second, `role: text`, or the questions."""
     with open(os.path.join(os.path.dirname(__file__), "demo.txt"), encoding="utf-8") as file:
         return file.read().replace("{secret}", SECRET).split("\n\n")[part].strip().split("\n")
@@ -62,15 +62,15 @@ class _Stage:
         """Play all steps, each told on the page as it happens; return the answers as one document."""
         today = datetime.now(UTC).replace(hour=9, minute=0, second=0, microsecond=0)
         self.title("Last week: a first session")
-        sessions = [self.session("week-1", _lines(0), today - timedelta(days=8))]
+        sessions = [self.session("week-1", lines(0), today - timedelta(days=8))]
         self.title("Yesterday: a second one, in a new process that knows nothing but the book")
-        sessions.append(self.session("week-2", _lines(1), today - timedelta(days=1)))
+        sessions.append(self.session("week-2", lines(1), today - timedelta(days=1)))
         self.title("What was remembered")
         entries = self.run("list")["entries"]
         self.title("MEMORY.md, as the book has it: yours to read and edit")
         memory = self.run("get", "MEMORY.md")["text"]
         self.title("Today: questions, each to a new process")
-        questions = _lines(2)
+        questions = lines(2)
         searches = [self.run("search", query, "-n", "2") for query in questions]
         self.title("How a memory fades when nobody uses it")
         files = (file for file in Path(self.book).rglob("*") if file.is_file())

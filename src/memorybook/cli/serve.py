@@ -1,4 +1,4 @@
-"""The verb that serves over HTTP: serve."""
+"""The verbs that serve over HTTP: serve and ui."""
 
 from __future__ import annotations
 
@@ -16,6 +16,31 @@ if TYPE_CHECKING:
 
 @command("serve")
 def _serve(call: Call) -> dict[str, Any] | None:
+    o = call.options
+    given = {"host": o.host, "port": o.port, "tls_cert": o.tls_cert, "tls_key": o.tls_key}
+    return _run(call, given, workspace=o.workspace, insecure=o.insecure_no_tls)
+
+
+@command("ui")
+def _ui(call: Call) -> dict[str, Any] | None:
+    """Serve the page on this machine alone, and open it in the browser."""
+    try:
+        from memorybook.http.page import page_routes  # noqa: F401
+    except ImportError as missing:
+        raise MissingExtra(f"memorybook ui needs {missing.name}: pip install 'memorybook[ui]'") from None
+    given = {"host": "127.0.0.1", "port": call.options.port or 0, "tls_cert": "", "tls_key": ""}
+    return _run(call, given, browser=not call.options.no_browser)
+
+
+def _run(
+    call: Call,
+    given: dict[str, Any],
+    *,
+    workspace: str | None = None,
+    insecure: bool = False,
+    browser: bool = False,
+) -> dict[str, Any] | None:
+    """Serve until it is told to stop, with these settings of the server."""
     try:
         from memorybook.http import uvicorn_server
         from memorybook.http.access import Logins
@@ -27,14 +52,13 @@ def _serve(call: Call) -> dict[str, Any] | None:
 
     o = call.options
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING, force=True)
-    logging.getLogger("memorybook.server").setLevel(logging.WARNING if o.quiet else logging.INFO)
+    logging.getLogger("memorybook.server").setLevel(logging.WARNING if o.quiet or browser else logging.INFO)
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # a stranger's nonsense is worth no line
-    given = {"host": o.host, "port": o.port, "tls_cert": o.tls_cert, "tls_key": o.tls_key}
     vars(o)["set"] = [*o.set, *((f"server.{name}", value) for name, value in given.items() if value is not None)]
     config = call.config()
     settings = config.server
-    uvicorn_server.check_reach(settings, insecure=o.insecure_no_tls)
-    books, token = _books(call, config)
+    uvicorn_server.check_reach(settings, insecure=insecure)
+    books, token = _books(call, config, workspace)
     listening = uvicorn_server.listen(settings)
     logins = Logins()
     url = uvicorn_server.url_of(listening, settings)
@@ -46,12 +70,19 @@ def _serve(call: Call) -> dict[str, Any] | None:
         lines = [f"serving {books.root} at {url}", f"log in once with {login}", f"the owner's token is in {token}"]
         write("".join(f"{visible(line)}\n" for line in lines))
     call.flush()
+    app = build_app(books, logins)
+    server = uvicorn_server.server_of(app, settings)
+    if browser:
+        import threading
+        import webbrowser
+
+        threading.Thread(target=webbrowser.open, args=(login,), daemon=True).start()  # the socket listens already
     with uvicorn_server.clean_exit():
-        uvicorn_server.server_of(build_app(books, logins), settings).run(sockets=[listening])
+        server.run(sockets=[listening])
     return None
 
 
-def _books(call: Call, config: Config) -> tuple[Any, str]:
+def _books(call: Call, config: Config, workspace: str | None) -> tuple[Any, str]:
     """Say what is served, and where the owner's token is."""
     from memorybook.config.project import book_root
     from memorybook.context import MACHINE
@@ -59,10 +90,10 @@ def _books(call: Call, config: Config) -> tuple[Any, str]:
     from memorybook.http.books import Books
 
     o, here = call.options, working_directory()
-    if o.workspace is not None:
+    if workspace is not None:
         if o.book or o.project:
             raise InvalidInput("--workspace serves the books of tenants: leave --book and --project out")
-        root = book_root(config, cwd=here, book=o.workspace)
+        root = book_root(config, cwd=here, book=workspace)
         kept = os.path.join(root, "tenants.json")
     else:
         root = book_root(config, cwd=here, book=o.book, project=o.project)
@@ -75,4 +106,4 @@ def _books(call: Call, config: Config) -> tuple[Any, str]:
     if owner and len(owner) < 16:
         raise InvalidInput("MEMORYBOOK_TOKEN is too short: give at least 16 characters")
     tokens = Tokens(kept, owner or owner_token(place))
-    return Books(config, root, many=o.workspace is not None, tokens=tokens), "MEMORYBOOK_TOKEN" if owner else place
+    return Books(config, root, many=workspace is not None, tokens=tokens), "MEMORYBOOK_TOKEN" if owner else place

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import fields
-from datetime import UTC, datetime
+from dataclasses import fields, replace
+from datetime import date
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from memorybook import locale
 from memorybook.book.book import together
 from memorybook.book.transaction import MEMORY
+from memorybook.entries.as_of import OF_LINES, entry_of
 from memorybook.entries.read import known, turns_of
 from memorybook.entries.review import line
 from memorybook.errors import Conflict, InvalidInput, MemoryBookError, MissingDocument, NotFound, Unavailable
@@ -23,12 +26,12 @@ from memorybook.formats import memory_md
 from memorybook.formats.document import IGNORED, gitignore_of
 from memorybook.formats.memory_md import without_header
 from memorybook.model import Applied, Entry, Operation, Put, Turn
-from memorybook.results import Ground, Happened, History, Undone, Why
+from memorybook.results import Activity, Ground, Happened, History, Undone, Why
 from memorybook.sessions.ingest import set_aside
 from memorybook.sessions.memorize import BY_IMPORT, parked, waiting
 from memorybook.sessions.recall_block import short
-from memorybook.text.patch import merge_text
-from memorybook.validate import count_of, read_place, text_of
+from memorybook.text.patch import diff, merge_text
+from memorybook.validate import count_of, days_of, read_place, text_of
 
 if TYPE_CHECKING:
     import threading
@@ -40,44 +43,89 @@ if TYPE_CHECKING:
 
 
 _TURN = re.compile(r"turn:([^\s,;]+)")
-_OF_LINES = ("append", "drop", "put", "item", "turns", "edit")
 _QUIET = frozenset({"scored", "last_activated", "unknown", "id"})
 
 
-def history(context: Context, id: str | None = None, *, limit: int | None = 20) -> History:
+def history(
+    context: Context,
+    id: str | None = None,
+    *,
+    limit: int | None = 20,
+    since: str | date | None = None,
+    until: str | date | None = None,
+    before: str | None = None,
+) -> History:
     """List operations, newest first.
 
     Args:
         id: Only what changed this entry, document (`daily/2026-02-24.md`) or session (`session:UUID`), or this one
             operation; None takes all.
         limit: At most this many operations, at least 1; None takes all.
+        since, until: The first and the last day, UTC; None leaves them open.
+        before: Id of an operation: only older ones; None for all.
 
     Raises:
         NotFound: The journal knows nothing of it.
-        InvalidInput: A limit below 1.
+        InvalidInput: A limit below 1, or no day.
     """
-    limit = count_of(limit)
+    limit, (first, last) = count_of(limit), days_of(since, until)
     journal = context.book.journal
     undone = journal.undone()
     wanted = None if limit is None else limit + 1
-    found = list(journal.operations(target=id or None, limit=wanted))
+    bounds: dict[str, Any] = {"limit": wanted, "since": first, "until": last, "before": before}
+    found = list(journal.operations(target=id or None, **bounds))
     target: str | None = id or None
     if target is not None and not found:
-        found, target = _otherwise(context.book, target, wanted), None
+        found, target = _otherwise(context.book, target, bounds), None
     shown = tuple(_describe_operation(each, target, undone) for each in found[:limit])
     return History(shown, len(found) > len(shown))
 
 
-def _otherwise(book: Book, id: str, limit: int | None) -> list[Operation]:
-    """Return the operation of that id, or those of a session; none for an entry that nobody changed."""
+Effect = Literal["learned", "again", "replaced", "faded", "forgotten", "other"]
+"""What a change means to who looks back: `faded` is archived or removed by tidying, `other` an edit or an undo."""
+
+_EFFECTS: Mapping[str, Effect] = {
+    "add": "learned",
+    "append": "learned",
+    "item": "learned",
+    "reinforce": "again",
+    "supersede": "replaced",
+    "archive": "faded",
+}
+
+
+def effect(verb: str, kind: str, reason: str) -> Effect:
+    """Return what a change means, by the verb that asked for it, its kind, and why."""
+    if verb == "undo":
+        return "other"
+    if verb in ("forget", "purge") or reason == "forgotten" or reason.startswith("asked to be forgotten"):
+        return "forgotten"
+    return "faded" if (verb, kind) == ("tidy", "remove") else _EFFECTS.get(kind, "other")
+
+
+def activity(context: Context, *, until: str | date | None = None, limit: int | None = 60) -> tuple[Activity, ...]:
+    """See `Memory.activity`."""
+    _, last = days_of(None, until)
+    counts: dict[str, Counter[str]] = {}
+    for day, verb, kind, reason, summary, count in context.book.journal.activity(until=last, limit=count_of(limit)):
+        effects = counts.setdefault(day, Counter())
+        if not summary:
+            effects[effect(verb, kind, reason)] += count
+    return tuple(Activity(date.fromisoformat(day), **effects) for day, effects in counts.items())
+
+
+def _otherwise(book: Book, id: str, bounds: Mapping[str, Any]) -> list[Operation]:
+    """Return the operation of that id, or those of a session; none for an entry that nobody changed, or not then."""
+    journal = book.journal
     with suppress(NotFound):
-        return [book.journal.operation(id)]
+        return [journal.operation(id)]
     name = id.removeprefix("session:")
-    found = list(book.journal.operations(session=name, limit=limit))
+    found = list(journal.operations(session=name, **bounds))
     if not found:
         with suppress(NotFound):
-            found = list(book.journal.operations(session=book.transcripts.session(name).uuid, limit=limit))
-    if not found and all(entry.id != id for entry in book.entries()):
+            found = list(journal.operations(session=book.transcripts.session(name).uuid, **bounds))
+    known = found or any(entry.id == id for entry in book.entries())
+    if not known and not (journal.operations(target=id, limit=1) or journal.operations(session=name, limit=1)):
         raise locale.error(NotFound, "problems.journal_has_nothing", name=repr(id))
     return found
 
@@ -96,19 +144,63 @@ def describe_change(change: Applied) -> str:
     why = f" ({line(change.reason)})" if change.reason and change.reason != "(purged)" else ""
     if change.purged:
         return f"{change.kind} {change.target}: purged{why}"
-    if change.kind in _OF_LINES:
+    if change.kind in OF_LINES:
         return f"{_of_document(change)}{why}"
-    before, after = _entry(change.before), _entry(change.after)
+    before, after = entry_of(change.before), entry_of(change.after)
     if before is None and after is not None:
         return f"+ {change.target}: {line(after.text)}{why}"
     if before is not None and after is None:
         return f"- {change.target}: {line(before.text)}{why}"
     if before is None or after is None:
         return f"{change.kind} {change.target}{why}"
+    differing = (f"{name} {old} → {new}" for name, old, new in changed_fields(before, after))
+    return f"~ {change.target}: {', '.join(differing) or 'unchanged'}{why}"
+
+
+def changed_fields(before: Entry, after: Entry) -> list[tuple[str, str, str]]:
+    """Return name, old and new value, in words, of the fields that differ; not of those that follow from others."""
     names = (field.name for field in fields(Entry) if field.name not in _QUIET)
     values = ((name.replace("_", " "), getattr(before, name), getattr(after, name)) for name in names)
-    differing = (f"{name} {_value(old)} → {_value(new)}" for name, old, new in values if old != new)
-    return f"~ {change.target}: {', '.join(differing) or 'unchanged'}{why}"
+    return [(name, _value(old), _value(new)) for name, old, new in values if old != new]
+
+
+def difference(change: Applied) -> Iterator[tuple[str, str]]:
+    """Yield what a change took (`-`) and brought (`+`): texts of entries, lines of documents, turns; none if purged."""
+    before, after = change.before, change.after
+    old, new = entry_of(before), entry_of(after)
+    if old is not None or new is not None:
+        was_text, now_text = old.text if old else None, new.text if new else None
+        if was_text != now_text:
+            yield from ((sign, text) for sign, text in (("-", was_text), ("+", now_text)) if text is not None)
+    elif change.kind in ("turns", "edit"):
+        was, now = _spoken(before), _spoken(after)
+        yield from (("-", text) for text in was if text not in now)
+        yield from (("+", text) for text in now if text not in was)
+    elif not before or not after:
+        yield from ((sign, text) for sign, side in (("-", before), ("+", after)) for text in (side or "").splitlines())
+    else:
+        for hunk in diff(before, after):
+            yield from ((sign, text) for sign, lines in (("-", hunk.old), ("+", hunk.new)) for text in lines)
+
+
+def _spoken(text: str | None) -> list[str]:
+    """Return who said what in turns as the journal keeps them."""
+    with suppress(ValueError, TypeError, AttributeError):
+        turns = json.loads(text or "{}").get("turns", ())
+        return [f"{turn.get('speaker') or turn.get('role') or ''}: {turn.get('text', '')}" for turn in turns]
+    return []
+
+
+def as_one(operations: Iterable[Operation]) -> list[Applied]:
+    """Return the changes of operations, newest first, as one patch: of each entry and document from first to last."""
+    found: dict[tuple[str, str], Applied] = {}
+    for operation in operations:
+        for number, change in reversed(list(enumerate(operation.changes))):
+            alone = change.kind in OF_LINES and change.kind != "put"
+            place = (change.target, f"{operation.id} {number}" if alone else "")
+            last = found.get(place, change)
+            found[place] = replace(last, before=change.before, purged=last.purged or change.purged)
+    return [change for change in reversed(found.values()) if change.before != change.after]
 
 
 def _of_document(change: Applied) -> str:
@@ -144,13 +236,6 @@ def _value(value: Any) -> str:
     return str(value)
 
 
-def _entry(text: str | None) -> Entry | None:
-    """Return the entry that the journal kept; None if there is none, or it cannot be read."""
-    with suppress(ValueError):
-        return memory_md.parse_entry(text, modified=datetime(1970, 1, 1, tzinfo=UTC)) if text else None
-    return None
-
-
 # --- why -----------------------------------------------------------------------------------------
 
 
@@ -168,7 +253,7 @@ def why(context: Context, id: str) -> Why:
     entry = entries.get(id)
     operations = list(reversed(book.journal.operations(target=id)))
     changes = (change for operation in operations for change in operation.changes if change.target == id)
-    if entry is None and all(change.kind in _OF_LINES for change in changes):
+    if entry is None and all(change.kind in OF_LINES for change in changes):
         raise locale.error(NotFound, "problems.no_entry_ever", name=repr(id))
     undone = book.journal.undone()
     by = entry.superseded_by if entry is not None else None
@@ -194,7 +279,7 @@ def _grounds(book: Book, id: str, entry: Entry | None, operations: Iterable[Oper
     for operation in operations:
         for change in operation.changes:
             if change.target == id and change.kind in ("add", "reinforce", "update", "supersede"):
-                after = _entry(change.after)
+                after = entry_of(change.after)
                 sources = _sources(change.reason) + (
                     _sources(after.source or "") if change.kind == "add" and after else []
                 )

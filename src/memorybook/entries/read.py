@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 from typing import Any
 
 from memorybook._light import TYPE_CHECKING
@@ -95,20 +96,28 @@ def turns_of(book: Book, name: str) -> Sequence[Turn]:
     return found
 
 
-def entries(book: Book, *, category: str | None, group: str | None, state: str | None, limit: int | None) -> Listed:
+def entries(
+    book: Book, *, category: str | None, group: str | None, state: str | None, limit: int | None, at: str | None = None
+) -> Listed:
     """See `Memory.entries`."""
     if state is not None and state not in STATES:
         raise InvalidInput(f"state {state!r} is not one of {', '.join(STATES)}")
     limit = count_of(limit)
     inside = None if group is None else folder_of(group)
+    if at is None:
+        all, today = book.entries(), None
+    else:
+        from memorybook.entries.as_of import entries_at
+
+        all, today = entries_at(book, at), date.fromisoformat(at)
     wanted = [
         entry
-        for entry in book.entries()
+        for entry in all
         if category in (None, entry.category)
         and state in (None, entry.state)
         and (inside is None or (inside != "" and folder_of(entry.group or "").startswith(inside)))
     ]
-    found = sorted(known(book, wanted), key=lambda each: each.strength, reverse=True)
+    found = sorted(known(book, wanted, today), key=lambda each: each.strength, reverse=True)
     return Listed(tuple(found[:limit]), len(found))
 
 
@@ -117,11 +126,11 @@ def folder_of(group: str) -> str:
     return "".join(f"{name}/" for part in group.split("/") if (name := part.strip().casefold()))
 
 
-def known(book: Book, entries: Iterable[Entry]) -> list[Known]:
-    """Return entries with their strength today and their access counts."""
+def known(book: Book, entries: Iterable[Entry], day: date | None = None) -> list[Known]:
+    """Return entries with their strength on a day, by default today, and their access counts."""
     entries = list(entries)
     counts = book.access_counts(entry.id for entry in entries)
-    return [Known(entry, book.strength(entry), counts.get(entry.id, 0)) for entry in entries]
+    return [Known(entry, book.strength(entry, day), counts.get(entry.id, 0)) for entry in entries]
 
 
 # --- current first ----------------------------------------------------------------------------------

@@ -398,7 +398,11 @@ def key_of(changes: Sequence[Mapping[str, Any]]) -> str:
         fields = {name: value for name, value in change.get("fields", {}).items() if name not in _PASSING}
         fields = {name: named.get(each, each) if isinstance(each, str) else each for name, each in fields.items()}
         by = change.get("by", "")
-        turns = (change.get("session"), sorted(change.get("turn_ids") or ())) if kind == "removeturns" else None
+        turns: tuple[object, ...] | None = None
+        if kind == "removeturns":
+            turns = (change.get("session"), sorted(change.get("turn_ids") or ()))
+        elif kind == "editturns":
+            turns = (change.get("session"), sorted(change.get("texts", {}).items()))
         where = (change.get("path"), change.get("line"), change.get("left"), turns)
         return f"{kind} {change.get('id')} {named.get(by, by)} {change.get('seen')} {where} {sorted(fields.items())}"
 
@@ -497,6 +501,8 @@ def told(
             count = f"{len(ids)} turn{'s' * (len(ids) != 1)}" if ids else "all turns"
             yield f"- {count} of session {short(change['session'])}"
             yield from _quote_turns(change, transcripts)
+        elif kind == "editturns":
+            yield from _describe_edited(change, transcripts)
         elif kind == "put":
             yield "\n".join(_describe_page(change["path"], change.get("made_from") or "", change["text"]))
         else:
@@ -519,6 +525,21 @@ def _quote_turns(change: Mapping[str, Any], transcripts: Transcripts | None) -> 
             yield f"  turn:{turn.id}: (it tries to instruct whoever reads it)"
     if len(turns) > _TURNS_TOLD:
         yield f"  and {len(turns) - _TURNS_TOLD} more"
+
+
+def _describe_edited(change: Mapping[str, Any], transcripts: Transcripts | None) -> Iterator[str]:
+    """Tell turns that would be cut, as they are, if that can be read, and as they would be."""
+    for id, text in change.get("texts", {}).items():
+        before = ""
+        with suppress(Unavailable):
+            turns = transcripts.find(id, change["session"]) if transcripts is not None else ()
+            before = next((turn.text for turn in turns if screen(turn.text) is None), "")
+        yield (
+            f"~ turn:{id}: {line(before)} → {line(text)}" if before not in ("", text) else f"~ turn:{id}: {line(text)}"
+        )
+    for name in ("title", "summary"):
+        if change.get(name) is not None:
+            yield f"~ session:{short(change['session'])}: {name} → {line(change[name])}"
 
 
 def _describe_page(path: str, before: str, after: str) -> Iterator[str]:

@@ -154,7 +154,7 @@ class Finder:
         self._memory.book.refresh()
         found: set[str] = set()
         for text in about:
-            query = Query(text, pool=POOL, sources=frozenset({"turn"}))
+            query = Query(text, pool=POOL, sources=frozenset({"turn"}), meaning=False)
             _, candidates = self._memory.book.candidates(query)
             found.update(one.passage.session or "" for one in candidates.items if one.words is not None)
         return [uuid for uuid in known if uuid in found]

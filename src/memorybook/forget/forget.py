@@ -102,6 +102,7 @@ def receipt_of(context: Context, meant: Targets, *, dry_run: bool) -> Receipt:
     """Return the receipt with the counts of what is selected."""
     turns = {(turn.session, turn.id) for turn in meant.turns} | meant.found.cuts.keys()
     passages = len(meant.entries) + len(meant.notes) + len(turns) + _passages(context, meant.documents)
+    whole = {session.uuid for session in meant.sessions}
     hot = context.book.memory()
     return Receipt(
         dry_run=dry_run,
@@ -113,6 +114,7 @@ def receipt_of(context: Context, meant: Targets, *, dry_run: bool) -> Receipt:
         archive=sum(hot.get(entry.id) is None for entry in meant.entries),
         passages=passages,
         vectors=passages if context.embedder is not None else 0,
+        places=tuple(f"turn:{session}/{id}" for session, id in sorted(turns) if session not in whole),
     )
 
 

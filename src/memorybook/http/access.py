@@ -7,10 +7,11 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.datastructures import Headers
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -19,6 +20,9 @@ from memorybook.http.http_messages import Refusal, refuse
 
 PUBLIC = frozenset({"/livez", "/healthz", "/readyz"})
 """Public paths."""
+
+STATIC = "/static/"
+"""Before the files of the page, the same for everybody, which are public as well."""
 
 _LINK_LASTS = 900.0
 _LOGIN_LASTS = 30 * 86400.0
@@ -34,32 +38,35 @@ class Logins:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._links: dict[str, float] = {}
-        self._logins: dict[str, float] = {}
+        self._links: dict[str, tuple[float, Caller]] = {}
+        self._logins: dict[str, tuple[float, Caller]] = {}
 
-    def link(self) -> str:
-        """Issue the token of a link, valid once within 15 minutes."""
+    def link(self, caller: Caller = OWNER) -> str:
+        """Issue the token of a link, valid once within 15 minutes, for a browser that acts as this caller."""
         token = secrets.token_urlsafe(32)
         with self._lock:
-            self._links = {known: until for known, until in self._links.items() if until > self._clock()}
-            self._links[token] = self._clock() + _LINK_LASTS
+            self._links = {known: one for known, one in self._links.items() if one[0] > self._clock()}
+            self._links[token] = (self._clock() + _LINK_LASTS, caller)
         return token
 
     def redeem(self, token: str) -> str | None:
         """Exchange the token of a link for a cookie; None if it is invalid or used."""
         with self._lock:
-            ends = next((self._links.pop(known) for known in list(self._links) if _same(known, token)), 0.0)
-            if ends <= self._clock():
+            found = next((self._links.pop(known) for known in list(self._links) if _same(known, token)), None)
+            if found is None or found[0] <= self._clock():
                 return None
             cookie = secrets.token_urlsafe(32)
-            self._logins = {known: until for known, until in self._logins.items() if until > self._clock()}
-            self._logins[cookie] = self._clock() + _LOGIN_LASTS
+            self._logins = {known: one for known, one in self._logins.items() if one[0] > self._clock()}
+            self._logins[cookie] = (self._clock() + _LOGIN_LASTS, found[1])
         return cookie
 
-    def knows(self, cookie: str) -> bool:
-        """Return whether the cookie is valid."""
+    def caller(self, cookie: str) -> Caller | None:
+        """Return whose browser has the cookie; None if it is invalid."""
         with self._lock:
-            return any(_same(known, cookie) and ends > self._clock() for known, ends in self._logins.items())
+            valid = (
+                one for known, (ends, one) in self._logins.items() if _same(known, cookie) and ends > self._clock()
+            )
+            return next(valid, None)
 
 
 def _same(known: str, given: str) -> bool:
@@ -82,8 +89,10 @@ class Access:
     Args:
         hosts: Names that the server may be called by, in lower case.
         caller: Whose a token is; None if nobody's.
+        revoked: Whether the token is gone that a browser's link was issued for.
         logins: Of browsers.
         placeless: Takes out of a text where on this machine something is, see `config.settings.machine_paths`.
+        page: Shows a refusal to a browser; None answers JSON to it too.
     """
 
     def __init__(
@@ -92,12 +101,16 @@ class Access:
         *,
         hosts: frozenset[str],
         caller: Callable[[str], Caller | None],
+        revoked: Callable[[Caller], bool],
         logins: Logins,
         placeless: Callable[[str], str],
+        page: Callable[[Request, Refusal], Awaitable[Response]] | None = None,
     ) -> None:
         self.app = app
+        self._page = page
         self._hosts = hosts
         self._caller_of = caller
+        self._revoked = revoked
         self._logins = logins
         self._placeless = placeless
 
@@ -116,12 +129,15 @@ class Access:
             if (came := self._came_by_link(scope, headers)) is not None:
                 await came(scope, receive, send)
                 return
-            public = scope["type"] == "http" and scope["path"] in PUBLIC
+            public = scope["type"] == "http" and (scope["path"] in PUBLIC or scope["path"].startswith(STATIC))
             scope["caller"] = caller = None if public else self._caller(scope, headers)
             if caller is not None and not caller.owner:
                 send = _without_places(send, self._placeless)
         except Refusal as refusal:
-            await refuse(scope, receive, send, refusal)
+            if self._page is not None and refusal.status == 401 and wants_page(scope):
+                await (await self._page(Request(scope), refusal))(scope, receive, send)
+            else:
+                await refuse(scope, receive, send, refusal)
             return
         await self.app(scope, receive, send)
 
@@ -160,19 +176,33 @@ class Access:
         else:  # other programs on the host may have set cookies that no rule knows
             pairs = (each.partition("=") for line in headers.getlist("cookie") for each in line.split(";"))
             ours = (value.strip() for name, _, value in pairs if name.strip() == _cookie_name(scope))
-            if any(map(self._logins.knows, ours)):
-                return OWNER
+            known = next(filter(None, map(self._logins.caller, ours)), None)
+            if known is not None and not self._revoked(known):
+                return known
         raise Refusal(401, "unauthorized", "a token is required: Authorization: Bearer …", _CHALLENGE)
 
 
+def wants_page(scope: Scope) -> bool:
+    """Return whether a browser asks for a page, outside the API."""
+    headers = Headers(scope=scope)
+    return (
+        scope["type"] == "http"
+        and scope["method"] == "GET"
+        and "text/html" in headers.get("accept", "")
+        and not scope["path"].startswith(("/api/", "/mcp"))
+    )
+
+
 def _without_places(send: Send, placeless: Callable[[str], str]) -> Send:
-    """Take places of this machine out of JSON that is sent; documents and streams stay as they are."""
+    """Take places of this machine out of JSON and pages that are sent; documents and streams stay as they are."""
     begun: Message | None = None
 
     async def told(message: Message) -> None:
         nonlocal begun
         is_start = message["type"] == "http.response.start"
-        if is_start and any(name == b"content-type" and b"json" in value for name, value in message["headers"]):
+        if is_start and any(
+            name == b"content-type" and (b"json" in value or b"html" in value) for name, value in message["headers"]
+        ):
             begun = message
             return
         if begun is not None:

@@ -48,6 +48,12 @@ class Issued(Token):
     token: str
 
 
+class Link(TypedDict):
+    """A one-time link: its path on this server."""
+
+    path: str
+
+
 class Health(TypedDict):
     """The state of the server."""
 
@@ -129,6 +135,13 @@ async def revoke(id: str, tokens: Owned, book: InBook) -> Response:
     """Revoke a token."""
     await book.books.run(lambda: tokens.revoke(book.tenant, id))
     return Response(status_code=204)
+
+
+@router.post("/login-links", response_model=Link, status_code=201, tags=["tokens"])
+async def login_link(request: Request) -> Response:
+    """Issue a one-time link to the page, for a browser of whoever asks; it is valid for 15 minutes."""
+    token = request.app.state.logins.link(caller_of(request))
+    return answer({"path": f"/?token={token}"}, status=201)
 
 
 # --- health and metrics ------------------------------------------------------------------------------

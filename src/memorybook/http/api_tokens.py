@@ -105,6 +105,10 @@ class Tokens:
             return None
         return Caller(id, known["tenant"], known["acts_as"] == "user")
 
+    def revoked(self, caller: Caller) -> bool:
+        """Return whether the token of a caller is no longer valid; the owner's always is."""
+        return not caller.owner and caller.token not in self._now_kept()["tokens"]
+
     # --- tenants ---------------------------------------------------------------------------------
 
     def tenants(self) -> Mapping[str, Mapping[str, Any]]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
 from importlib import metadata
-from typing import Any
+from typing import Any, cast
 
 from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -22,7 +22,7 @@ from starlette.types import Message, Receive, Scope, Send
 from memorybook.config.settings import machine_paths
 from memorybook.errors import MemoryBookError
 from memorybook.http import admin_routes, routes
-from memorybook.http.access import PUBLIC, Access, Logins, names_of
+from memorybook.http.access import PUBLIC, Access, Logins, names_of, wants_page
 from memorybook.http.books import Books
 from memorybook.http.http_messages import Refusal, handle
 from memorybook.http.middleware import Heads, Limits, Metrics, Tracing
@@ -105,10 +105,17 @@ def build_app(books: Books, logins: Logins) -> FastAPI:
         redoc_url=None,
     )
     app.state.books = books
+    app.state.logins = logins
     app.state.metrics = Metrics()
     api = APIRouter(prefix=API)
     api.include_router(routes.router)
     app.include_router(api)
+    app.state.page = None
+    with suppress(ImportError):  # the extra `ui`
+        from memorybook.http.page import page_routes
+
+        app.include_router(page_routes.router)
+        app.state.page = page_routes.failed
     app.include_router(admin_routes.router)
     app.include_router(admin_routes.probes)
     app.state.mcp = McpApp(books)
@@ -125,8 +132,10 @@ def build_app(books: Books, logins: Logins) -> FastAPI:
         Access,
         hosts=names_of(settings.host, settings.hosts),
         caller=books.tokens.caller,
+        revoked=books.tokens.revoked,
         logins=logins,
         placeless=machine_paths(books.config, books.root),
+        page=app.state.page,
     )
     app.add_middleware(Tracing, metrics=app.state.metrics)  # the last one added is the first to be asked
     return app
@@ -160,7 +169,10 @@ async def _unknown(request: Request, error: Exception) -> Response:
         return await handle(request, Refusal(405, "method_not_allowed", told, {"Allow": allowed}))
     code = "not_found" if error.status_code == 404 else "invalid_input"
     told = "there is no such place" if error.status_code == 404 else str(error.detail)
-    return await handle(request, Refusal(error.status_code, code, told, error.headers))
+    refusal = Refusal(error.status_code, code, told, error.headers)
+    if request.app.state.page is not None and wants_page(request.scope):
+        return cast("Response", await request.app.state.page(request, refusal))
+    return await handle(request, refusal)
 
 
 def _allowed(app: FastAPI, path: str) -> list[str]:

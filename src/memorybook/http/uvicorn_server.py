@@ -87,7 +87,7 @@ def url_of(listening: socket.socket, settings: ServerSettings) -> str:
 def server_of(app: FastAPI, settings: ServerSettings) -> uvicorn.Server:
     """Return the server of an application. Told to stop, it answers what it has begun and closes the books."""
     soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    return uvicorn.Server(
+    server = uvicorn.Server(
         uvicorn.Config(
             app,
             http="h11",
@@ -103,6 +103,8 @@ def server_of(app: FastAPI, settings: ServerSettings) -> uvicorn.Server:
             timeout_graceful_shutdown=math.ceil(min(_LAST_WORDS, settings.timeout)),
         )
     )
+    app.state.leaving = lambda: server.should_exit  # streams end by themselves
+    return server
 
 
 @contextmanager

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from memorybook._light import AbstractSet, Iterable, Mapping, NamedTuple, Sequence
 from memorybook.search.evidence import spoken
 from memorybook.search.tool_results import CLOSE, OPEN, fenced
@@ -20,6 +22,9 @@ LATEST = 1 << 40
 ALONE, STANDING = 400, 8
 """Tokens reserved for the question's hits; of the room beyond them standing entries get 1/STANDING."""
 
+PARTS = ("written", "standing", "found")
+"""Parts of a block in order: what people wrote, entries of every prompt, hits for the question."""
+
 MISSES = 8
 """Successive groups that do not fit after which a block counts as full."""
 
@@ -33,6 +38,7 @@ class Wording(NamedTuple):
     standing: str
     found: str
     unsure: str
+    lately: str
     previously: str
     outdated: str
     more: str
@@ -47,6 +53,7 @@ WORDING = {
         "Key facts about the user:",
         "About this question, newest first:",
         "These may not answer the question; the nearest, newest first:",
+        "Said lately, newest first:",
         "{} (previously: {})",
         "{} (no longer so)",
         "- More in {}",
@@ -59,6 +66,7 @@ WORDING = {
         "关于用户的关键信息：",
         "与当前问题相关（新的在前）：",
         "未必能回答这个问题，最接近的（新的在前）：",
+        "最近说过的（新的在前）：",
         "{}（此前：{}）",
         "{}（后来已不是这样）",
         "- 更多内容见 {}",
@@ -109,12 +117,14 @@ class Block(NamedTuple):
         tokens: Estimated size of `text`.
         standing: Indexes of the standing entries in it.
         found: Indexes of the hits in it.
+        lines: Its lines in order, each with its part and its index as it was given; -1 has none.
     """
 
     text: str = ""
     tokens: int = 0
     standing: tuple[int, ...] = ()
     found: tuple[int, ...] = ()
+    lines: tuple[tuple[str, str, int], ...] = ()
 
 
 def block(
@@ -125,7 +135,7 @@ def block(
     *,
     language: str,
     max_tokens: int,
-    known: bool = True,
+    heading: str = "",
 ) -> Block:
     """Fill one block and print it.
 
@@ -141,7 +151,7 @@ def block(
         written: Hand-written lines.
         language: `en` or `zh`.
         max_tokens: At least 1.
-        known: Whether the hits answer the question; if not, the block says so.
+        heading: Above the hits, such as whether they answer the question; "" says that they are about it.
     """
     wording = WORDING[language]
     frame = [OPEN, wording.title, wording.data]
@@ -150,7 +160,7 @@ def block(
     facts = Section(
         wording.standing, [f"- {f'[{fact.day}] ' if fact.day else ''}{fenced(fact.text)}" for fact in standing]
     )
-    own = Section(wording.found if known else wording.unsure, ())
+    own = Section(heading or wording.found, ())
     room -= top.reserved + top.fill(room // SHARE - top.reserved, first=written.near)
     texts = [normalise(fact.text) for fact in standing]
     said = {normalise(plain(line)) for line in top.printed()}
@@ -175,15 +185,22 @@ def block(
     room -= facts.fill(room)
     share = len(top.shown)
     top.fill(room)
-    while parts := [*top.printed(), *facts.printed(), *([own.lead, *lines.printed()] if lines.told else [])]:
-        text = "\n".join([*frame, *parts, CLOSE])
+    while any(parts := (top.printed(), facts.printed(), [own.lead, *lines.printed()] if lines.told else [])):
+        text = "\n".join([*frame, *chain(*parts), CLOSE])
         size = count_tokens(text)
         if size <= max_tokens:
-            return Block(text, size, tuple(sorted(facts.shown)), tuple(lines.told))
+            named = _named(parts, ({}, facts.numbers(), {line: number for number, line in lines.told.items()}))
+            return Block(text, size, tuple(sorted(facts.shown)), tuple(lines.told), named)
         spare = len(top.shown) > share and top.drop()  # sizes of lines are estimated one by one
         if not (spare or lines.drop() or facts.drop() or top.drop()):
             break
     return Block()
+
+
+def _named(parts: Sequence[Sequence[str]], numbers: Sequence[Mapping[str, int]]) -> tuple[tuple[str, str, int], ...]:
+    """The lines of a block with their part and number."""
+    shown = zip(PARTS, parts, numbers, strict=True)
+    return tuple((part, line, known.get(line, -1)) for part, lines, known in shown for line in lines)
 
 
 def _until_full(groups: Iterable[Sequence[int]], lines: _Lines) -> Iterable[Sequence[int]]:
@@ -258,6 +275,10 @@ class Section:
             return True
         had, self._rest = self._rest, ""
         return bool(had)
+
+    def numbers(self) -> Mapping[str, int]:
+        """The numbers of the lines that are shown, by their text."""
+        return {self._lines[number]: number for number in self.shown}
 
     def printed(self) -> list[str]:
         """Return the heading and the lines in order; [] if none is shown."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import islice
 
-from memorybook._light import TYPE_CHECKING, Callable, Iterator, Mapping, Sequence
+from memorybook._light import TYPE_CHECKING, Callable, Iterator, Mapping, NamedTuple, Sequence
 from memorybook.entries.read import known
-from memorybook.prompt.block import SHARE, WORDING, Fact, Prose, Wording, block
+from memorybook.prompt.block import SHARE, WORDING, Block, Fact, Prose, Wording, block
 from memorybook.prompt.handwritten import Handwritten, Snapshot, handwritten, is_named_only, snapshot, standing_entries
 from memorybook.prompt.select import Selection, may_be_shown
 from memorybook.results import Known, Recalled
@@ -70,6 +70,33 @@ def recall(
     """
     if not context.config.enabled:
         return Recalled("", 0)
+    built = build(context, query, max_tokens=max_tokens, more=more, without=without, unasked=unasked)
+    hot = tuple(known(context.book, [built.always[number] for number in built.block.standing]))
+    cold = tuple(built.hits[number] for number in built.block.found)
+    _count_used(context, query, hot, [hit for hit in cold if hit.relevance > 0 or hit in built.beside])
+    return Recalled(built.block.text, built.block.tokens, hot, cold, built.answer.has_relevant)
+
+
+class Built(NamedTuple):
+    """A block, and what it was built from: `hits` and `always` as its numbers name them."""
+
+    block: Block
+    answer: Answer
+    hits: Sequence[Hit]
+    always: Sequence[Entry]
+    beside: Sequence[Hit]
+
+
+def build(
+    context: Context,
+    query: str,
+    *,
+    max_tokens: int,
+    more: More | None = None,
+    without: str | None = None,
+    unasked: bool = False,
+) -> Built:
+    """Build the block for a prompt; arguments as in `recall`."""
     book = context.book
     answer = candidates(context, query, max_tokens=max_tokens)
     page = snapshot(book)
@@ -94,12 +121,15 @@ def recall(
         handwritten(written, answer.hits, room=room, most=max_tokens, more=wording.more),
         language=language,
         max_tokens=max_tokens,
-        known=answer.has_relevant,
+        heading=_heading(wording, query, answer),
     )
-    hot = tuple(known(book, [always[number] for number in made.standing]))
-    cold = tuple(chosen.hits[number] for number in made.found)
-    _count_used(context, query, hot, [hit for hit in cold if hit.relevance > 0 or hit in beside])
-    return Recalled(made.text, made.tokens, hot, cold, answer.has_relevant)
+    return Built(made, answer, chosen.hits, always, beside)
+
+
+def _heading(wording: Wording, query: str, answer: Answer) -> str:
+    if not query.strip():
+        return wording.lately
+    return wording.found if answer.has_relevant else wording.unsure
 
 
 def hits_to_show(

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import os
 
-from memorybook._light import TYPE_CHECKING, Any, Callable, Collection, Iterable, Iterator, Mapping, Sequence, suppress
+from memorybook._light import TYPE_CHECKING, Any, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.storage.columns import (
     FLAG,
@@ -308,11 +308,20 @@ class SqliteJournal(Tables):
         return found[0]
 
     def operations(
-        self, *, target: str | None = None, session: str | None = None, limit: int | None = None, alone: bool = False
+        self,
+        *,
+        target: str | None = None,
+        session: str | None = None,
+        limit: int | None = None,
+        alone: bool = False,
+        since: str | None = None,
+        until: str | None = None,
+        before: str | None = None,
     ) -> Sequence[Operation]:
         """Return operations, newest first, with all their changes, or only those to the target if `alone`.
 
-        `target` is an entry id or a path. Raises InvalidInput for a limit below 0.
+        `target` is an entry id or a path, `since` and `until` are the first and the last day (UTC, `YYYY-MM-DD`),
+        `before` is an id: only older ones. Raises InvalidInput for a limit below 0.
         """
         rows = row_limit(limit)
         conditions, values = ["1"], list[Value]()
@@ -322,8 +331,37 @@ class SqliteJournal(Tables):
         if session is not None:
             conditions.append("session=?")
             values.append(bindable(session))
+        older = "seq < (SELECT seq FROM operations WHERE id=?)"
+        bounds = ((since, "substr(time, 1, 10) >= ?"), (until, "substr(time, 1, 10) <= ?"), (before, older))
+        for bound, holds in bounds:
+            if bound is not None:
+                conditions.append(holds)
+                values.append(bindable(bound))
         which = f"WHERE {' AND '.join(conditions)} ORDER BY seq DESC LIMIT ?"
         return self._operations(which, (*values, rows), target if alone else None)
+
+    def activity(self, *, until: str | None, limit: int | None) -> Iterator[tuple[str, str, str, str, bool, int]]:
+        """Yield (day, verb, kind of change, reason, whether of a session's summary, count) of the last active days.
+
+        The reason is `forgotten` or "".
+        """
+        days = "SELECT DISTINCT substr(time, 1, 10) FROM operations WHERE substr(time, 1, 10) <= ? ORDER BY 1 DESC"
+        yield from self._rows(
+            "SELECT substr(time, 1, 10) AS day, operations.kind, changes.kind, "
+            "iif(reason='forgotten' OR reason LIKE 'asked to be forgotten%', 'forgotten', '') AS why, "
+            "target GLOB 'sessions/*' AS summary, count(*) FROM operations JOIN changes ON operation=seq "
+            f"WHERE day IN ({days} LIMIT ?) GROUP BY 1, 2, 3, 4, 5 ORDER BY 1 DESC",
+            (until or "9999", row_limit(limit)),
+        )
+
+    def stood(self, since: str) -> Iterator[tuple[str, str, str | None]]:
+        """Yield (target, kind, text before) of the first change to each target from a day (UTC) on."""
+        found = self._rows(
+            "SELECT target, kind, before, min(operation * 1000000 + n) FROM changes "
+            "WHERE operation IN (SELECT seq FROM operations WHERE substr(time, 1, 10) >= ?) GROUP BY target",
+            (since,),
+        )
+        yield from ((readable(target), kind, before and readable(before)) for target, kind, before, _ in found)
 
     def patches(self, operation: str) -> Sequence[Patch]:
         """Return how the operation (id) changed documents; none for one of an older journal. Raises NotFound."""
@@ -414,6 +452,8 @@ class SqliteJournal(Tables):
         Questions go by `asks` (default `holds`). Operations keep kinds, targets and times. Return how many rows of each
         table lost something; `vacuum` overwrites what is left in the file.
         """
+        from memorybook.storage.journal_purge import purge_changes, purge_parked, purge_patches, purge_rows
+
         db = self._store.existing()
         if db is None:
             return {}
@@ -431,14 +471,14 @@ class SqliteJournal(Tables):
             ids = "SELECT seq FROM operations WHERE id=?"
             numbers = {seq for id in operations for (seq,) in db.execute(ids, (id,))}
             return {
-                "changes": _purge_changes(db, targets, holds, numbers),
-                "patches": _purge_patches(db, holds, numbers),
+                "changes": purge_changes(db, targets, holds, numbers),
+                "patches": purge_patches(db, holds, numbers),
                 # what was left out of these sessions goes, whatever it says: it was said in them
                 "discarded": sum(db.modify(left_out, one) for one in sessions)
-                + _purge_rows(db, "discarded", "text, quote, reason", holds),
-                "parked": _purge_parked(db, holds),
-                "proposals": _purge_rows(db, "proposals", "changes, reason", proposes),
-                "prompts": _purge_rows(db, "prompts", "query", asks or holds) + of_entries("prompts"),
+                + purge_rows(db, "discarded", "text, quote, reason", holds),
+                "parked": purge_parked(db, holds),
+                "proposals": purge_rows(db, "proposals", "changes, reason", proposes),
+                "prompts": purge_rows(db, "prompts", "query", asks or holds) + of_entries("prompts"),
                 "access": of_entries("access"),
             }
 
@@ -679,122 +719,3 @@ def _mark_memorized(db: Connection, session: str, digests: Iterable[str], operat
     """Mark what was memorized of a session, in the transaction that is open."""
     rows = [(bindable(session), bindable(digest), bindable(operation), time) for digest in digests]
     db.executemany("INSERT OR REPLACE INTO memorized (session, digest, operation, time) VALUES (?, ?, ?, ?)", rows)
-
-
-# --- purging -------------------------------------------------------------------------------------
-
-Holds = Callable[[str], bool]
-
-_PURGED = "(purged)"
-
-
-def _purge_changes(db: Connection, targets: Collection[str], holds: Holds, operations: Collection[int]) -> int:
-    """Empty the texts of changes, keeping their rows for the history.
-
-    A reason may quote what was said; that of a whole document says whose words it holds, and quotes nothing.
-    """
-    purged = 0
-    for rowid, operation, kind, target, before, after, reason in db.execute(
-        "SELECT rowid, operation, kind, target, before, after, reason FROM changes WHERE purged=0"
-    ):
-        texts = (before, after, reason)
-        if (
-            operation in operations
-            or readable(target) in targets
-            or any(text is not None and holds(_said(text)) for text in texts)
-        ):
-            document = readable(kind) == "put" and readable(target) not in targets
-            kept = document and after is not None and not holds(_said(after))
-            db.execute(
-                "UPDATE changes SET purged=1, reason=?, before=iif(before IS NULL, NULL, ''),"
-                " after=iif(after IS NULL OR ?, after, '') WHERE rowid=?",
-                (reason if document and not holds(readable(reason)) else _PURGED, kept, rowid),
-            )
-            purged += 1
-    return purged
-
-
-def _purge_patches(db: Connection, holds: Holds, operations: Collection[int]) -> int:
-    from memorybook.text.patch import unpack
-
-    purged = 0
-    for rowid, operation, hunks in db.execute("SELECT rowid, operation, hunks FROM patches WHERE hunks<>x''"):
-        lines = [
-            "\n".join(line for line in (hunk.above, *side, hunk.below) if line is not None)
-            for hunk in unpack(hunks)
-            for side in (hunk.old, hunk.new)
-        ]
-        if operation in operations or any(map(holds, lines)):
-            db.execute("UPDATE patches SET hunks=x'' WHERE rowid=?", (rowid,))
-            purged += 1
-    return purged
-
-
-_KEYS = {"discarded": ("operation", "n"), "proposals": ("seq",), "prompts": ("seq",)}
-
-
-def _purge_rows(db: Connection, table: str, columns: str, holds: Holds) -> int:
-    """Delete the rows that hold it: what waits for a word or was left out is not needed once it is forgotten."""
-    key = _KEYS[table]
-    gone = [
-        row[: len(key)]
-        for row in db.execute(f"SELECT {', '.join(key)}, {columns} FROM {table}")
-        if any(holds(_said(text)) for text in row[len(key) :])
-    ]
-    db.executemany(f"DELETE FROM {table} WHERE {' AND '.join(f'{name}=?' for name in key)}", gone)
-    return len(gone)
-
-
-def _purge_parked(db: Connection, holds: Holds) -> int:
-    """Empty what holds it of the work that waits, which is to be done all the same with what is left."""
-    import json
-
-    rows = [(row[0], _said(row[1]), row[1], row[2]) for row in db.execute("SELECT id, payload, reason FROM parked")]
-    purged = 0
-    for id, said, payload, reason in rows:
-        blames = holds(readable(reason))
-        if holds(said):
-            left = _without(json.loads(readable(payload)), holds)
-            db.execute("UPDATE parked SET payload=? WHERE id=?", (as_json(left), id))
-        if blames:
-            db.execute("UPDATE parked SET reason=? WHERE id=?", (_PURGED, id))
-        purged += blames or holds(said)
-    return purged
-
-
-def _without(value: Any, holds: Holds) -> Any:
-    """Return the JSON value without the members of lists that hold it; a text that holds it elsewhere is emptied."""
-    import json
-
-    if isinstance(value, list):
-        return [_without(each, holds) for each in value if not holds("\n".join(_texts(each)))]
-    if isinstance(value, dict):
-        return {name: _without(each, holds) for name, each in value.items()}
-    if not isinstance(value, str) or not holds(_said(value)):
-        return value
-    if _said(value) == value:
-        return ""
-    return json.dumps(_without(json.loads(value), holds), ensure_ascii=False, separators=(",", ":"))
-
-
-def _said(value: Any) -> str:
-    """Return the text in a column, or all the texts in the JSON that it is, a line each."""
-    return "\n".join(_texts(readable(value)))
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Yield a text, or the texts in a JSON value; a text that is JSON itself is read, too."""
-    if isinstance(value, str) and value[:1] in ("{", "["):
-        import json
-
-        with suppress(ValueError):
-            value = json.loads(value)
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for name, each in value.items():
-            yield name
-            yield from _texts(each)
-    elif isinstance(value, list):
-        for each in value:
-            yield from _texts(each)

@@ -1,0 +1,276 @@
+"""Routes of the page: each view reads verbs of `Memory` and shows what they answer; forms carry out verbs.
+
+A view is a module of `views` with `read(memory, ask)`, which calls verbs, and `show(found, ask)`, which makes of what
+they answered the values of its template. Forms are posted to `/act/VERB` and lead back to where they were.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import suppress
+from importlib import resources
+from types import ModuleType
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, urlencode
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+
+from memorybook import locale
+from memorybook.errors import MemoryBookError, NotFound
+from memorybook.http.access import wants_page
+from memorybook.http.admin_routes import root
+from memorybook.http.http_messages import Refusal
+from memorybook.http.page import actions
+from memorybook.http.page.rendering import HEADERS, Ask, ask_of, page
+from memorybook.http.page.views import (
+    conversation,
+    conversations,
+    explain,
+    fading,
+    forgetting,
+    health,
+    memories,
+    now,
+    operations,
+    proposals,
+    river,
+    why,
+    worth,
+)
+from memorybook.http.routes import books_of, caller_of
+from memorybook.memory import Memory
+
+router = APIRouter(include_in_schema=False)
+
+_TENANT = "tenant"
+"""Name of the cookie in which an owner of many books keeps whose is shown."""
+
+_LIVE_EVERY = 1.5
+"""Seconds between two looks for changes."""
+
+
+class View(NamedTuple):
+    """A view: its name, its address, its module, and the heading it stands under in the menu; "" for none."""
+
+    name: str
+    path: str
+    module: ModuleType
+    group: str = ""
+
+
+VIEWS = (
+    View("now", "/", now, "ask"),
+    View("explain", "/search", explain, "ask"),
+    View("memories", "/memories", memories, "memory"),
+    View("why", "/memories/{id}", why),
+    View("conversations", "/conversations", conversations, "memory"),
+    View("conversation", "/conversations/{id:path}", conversation),
+    View("fading", "/fading", fading, "memory"),
+    View("worth", "/worth", worth, "memory"),
+    View("river", "/river", river, "time"),
+    View("operations", "/history", operations, "time"),
+    View("proposals", "/review", proposals, "care"),
+    View("forgetting", "/forget", forgetting, "care"),
+    View("health", "/health", health, "care"),
+)
+GROUPS = ("ask", "memory", "time", "care")
+
+
+class Reader:
+    """Who looks at the page, and at whose book.
+
+    An owner of many books chooses one, which a cookie keeps; a tenant's person sees their own.
+    """
+
+    def __init__(self, request: Request) -> None:
+        self.books = books_of(request)
+        self.caller = caller_of(request)
+        self.tenants = sorted(self.books.tokens.tenants()) if self.books.many and self.caller.owner else []
+        chosen = request.cookies.get(_TENANT, "")
+        self.chosen = chosen if chosen in self.tenants else next(iter(self.tenants), None)
+
+    async def work(self, do: Callable[[Memory], Any]) -> Any:
+        """Run `do` with the memory of the book that is shown. Raises NotFound if there is none yet."""
+        if self.books.many and self.caller.owner and self.chosen is None:
+            raise locale.error(NotFound, "page.no_tenants")
+        tenant = self.books.tenant(self.caller, self.chosen)
+
+        def work(memory: Memory) -> Any:  # a book begins with what is first remembered
+            return do(memory.seen_by(door="http", actor=memory.context.actor, missing_ok=True))
+
+        return await self.books.work(tenant, self.caller.person, work)
+
+
+def _frame(memory: Memory, reader: Reader, request: Request, view: str) -> dict[str, Any]:
+    """Return what surrounds every view."""
+    menu = [(group, [each for each in VIEWS if each.group == group]) for group in GROUPS]
+    theme = request.cookies.get("theme", "auto")
+    return {
+        "menu": menu,
+        "here": view,
+        "theme": theme if theme in ("light", "dark") else "auto",
+        "waiting": len(memory.book.journal.proposals()),
+        "root": memory.root if reader.caller.owner else "",
+        "person": reader.caller.person,
+        "demo": False,
+        "tenants": reader.tenants,
+        "tenant": reader.chosen,
+        "done": actions.receipt(memory, request.query_params.get("done", "")),
+        "said": request.query_params.get("said", "")[:300],
+    }
+
+
+def _is_empty(memory: Memory) -> bool:
+    """Return whether nothing was ever written into the book."""
+    if not os.path.isdir(memory.root):
+        return True
+    counts = memory.book.transcripts.counts()
+    return not counts.get("sessions") and len(memory.documents()) <= 1 and not memory.entries(limit=1).total
+
+
+def _route(view: View) -> Callable[[Request], Any]:
+    async def route(request: Request) -> Response:
+        if view.path == "/" and not wants_page(request.scope):
+            return await root()
+        reader = Reader(request)
+
+        def work(memory: Memory) -> tuple[Ask, dict[str, Any], Any]:
+            demo = _is_empty(memory) and "own" not in request.cookies
+            if demo:
+                from memorybook.http.page.demo_book import demo as demo_book
+
+                memory = demo_book()
+            ask = ask_of(request, memory.book.day(memory.book.now()), memory.config.language)
+            frame = _frame(memory, reader, request, view.name) | {"demo": demo}
+            frame["person"] = frame["person"] and not demo
+            return ask, frame, view.module.read(memory, ask, **request.path_params)
+
+        try:
+            ask, frame, found = await reader.work(work)
+            return page(view.name, ask, frame, view.module.show(found, ask))
+        except MemoryBookError as error:
+            return await failed(request, error, reader)
+
+    return route
+
+
+async def failed(request: Request, error: MemoryBookError, reader: Reader | None = None) -> HTMLResponse:
+    """Return a page that says what went wrong, in the frame where there is a book to show."""
+    status = getattr(error, "status", 500)
+    frame: dict[str, Any] = {"menu": [], "here": "", "theme": request.cookies.get("theme", "auto"), "waiting": 0}
+    frame |= {"root": "", "person": False, "tenants": [], "tenant": None, "done": None, "said": "", "demo": False}
+    if reader is not None:
+        with suppress(MemoryBookError):
+            frame = await reader.work(lambda memory: _frame(memory, reader, request, ""))
+    ask = ask_of(request, actions.today(), "auto")
+    name = "login" if status == 401 else "failed"
+    return page(name, ask, frame, {"error": locale.describe(error, ask.lang), "status": status}, status=status)
+
+
+for each in VIEWS:
+    router.add_api_route(each.path, _route(each), methods=["GET"], name=f"page {each.name}")
+
+
+@router.post("/act/{name}")
+async def act(name: str, request: Request) -> Response:
+    """Carry out a verb with the fields of a form, and lead back with a receipt."""
+    values = parse_qsl((await request.body()).decode("utf-8", "replace"), keep_blank_values=True)
+    fields: dict[str, list[str]] = {}
+    for key, value in values:
+        fields.setdefault(key, []).append(value)
+    back = fields.pop("back", ["/"])[-1]
+    if not back.startswith("/") or back.startswith("//"):
+        back = "/"
+    reader = Reader(request)
+    try:
+        outcome = await reader.work(lambda memory: actions.carry_out(memory, name, fields, reader.caller.person))
+    except actions.Changed as changed:
+        return await _conflict(request, reader, changed)
+    except MemoryBookError as error:
+        return await failed(request, error, reader)
+    told = {"done": outcome.operation, "said": outcome.message}
+    query = urlencode([(key, value) for key, value in told.items() if value])
+    place = outcome.back or back
+    joint = "&" if "?" in place else "?"
+    return RedirectResponse(f"{place}{joint}{query}" if query else place, 303)
+
+
+async def _conflict(request: Request, reader: Reader, changed: actions.Changed) -> HTMLResponse:
+    """Show what stands there now beside what was to be written."""
+
+    def work(memory: Memory) -> tuple[Ask, dict[str, Any]]:
+        ask = ask_of(request, memory.book.day(memory.book.now()), memory.config.language)
+        return ask, _frame(memory, reader, request, "")
+
+    ask, frame = await reader.work(work)
+    return page("conflict", ask, frame, {"now": changed.known, "mine": changed.wanted}, status=409)
+
+
+_CHOICES: Mapping[str, tuple[str, ...] | None] = {
+    "lang": ("en", "zh"),
+    "theme": ("auto", "light", "dark"),
+    "own": ("yes",),
+    _TENANT: None,
+}
+"""What a reader may choose, with the values; None takes any."""
+
+
+@router.get("/choose")
+async def choose(request: Request) -> Response:
+    """Keep a choice of the reader, `lang`, `theme` or `tenant`, in a cookie, and lead back."""
+    query, back = request.query_params, request.query_params.get("back", "/")
+    response = RedirectResponse(back if back.startswith("/") and not back.startswith("//") else "/", 303)
+    for name, allowed in _CHOICES.items():
+        value = query.get(name)
+        if value is not None and (allowed is None or value in allowed):
+            response.set_cookie(name, value, max_age=365 * 86400, httponly=True, samesite="strict")
+    return response
+
+
+_KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+
+
+@router.get("/static/{name}")
+async def static(name: str) -> Response:
+    """Return a file of the page. Raises Refusal if there is none of that name."""
+    kind = _KINDS.get(name.rpartition(".")[2])
+    file = resources.files(__package__) / "static" / name
+    if kind is None or "/" in name or not file.is_file():
+        raise Refusal(404, "not_found", "there is no such file")
+    return Response(file.read_bytes(), 200, {**HEADERS, "Cache-Control": "max-age=3600"}, kind)
+
+
+# --- live ------------------------------------------------------------------------------------------
+
+
+@router.get("/live")
+async def live(request: Request) -> Response:
+    """Stream an event whenever documents or conversations changed, until the browser or the server leaves."""
+    reader = Reader(request)
+    leaving: Callable[[], bool] = getattr(request.app.state, "leaving", bool)
+
+    async def events() -> AsyncIterator[str]:
+        before: str | None = None
+        while not leaving() and not await request.is_disconnected():
+            now = await reader.work(_stamp)
+            if before is not None and now != before:
+                yield f"event: changed\ndata: {json.dumps({'stamp': now})}\n\n"
+            else:
+                yield ": still here\n\n"
+            before = now
+            await asyncio.sleep(_LIVE_EVERY)
+
+    return StreamingResponse(events(), 200, dict(HEADERS), "text/event-stream")
+
+
+def _stamp(memory: Memory) -> str:
+    """Return a text that changes whenever what the book holds does."""
+    documents: Mapping[str, str] = {info.path: f"{info.stamp or info.modified}" for info in memory.documents()}
+    counts = memory.status()["transcripts"]
+    last = memory.history(limit=1).operations
+    return str(hash((tuple(documents.items()), str(counts), last[0].operation.id if last else "")))

@@ -1,0 +1,122 @@
+"""Render templates: words of the page in the reader's language, days, bars, and the frame around each view."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime
+from functools import cache
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+
+from memorybook import locale
+from memorybook.http.page import charts, markup
+from memorybook.search.types import place_of
+
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "same-origin",  # with no-referrer a browser sends forms with the origin null
+}
+"""Of every page: nothing comes from elsewhere, no script stands in the page itself."""
+
+
+class Ask(NamedTuple):
+    """What a request asks of a view.
+
+    Attributes:
+        values: The query, the last value of each name.
+        lang: `en` or `zh`.
+        path: Of the request.
+        today: Day of the reader's book.
+        lists: The query, all values of each name.
+    """
+
+    values: Mapping[str, str]
+    lang: str
+    path: str
+    today: date
+    lists: Mapping[str, list[str]] = {}
+
+    def text(self, name: str, default: str = "") -> str:
+        """Return a value of the query, trimmed."""
+        return self.values.get(name, default).strip()
+
+    def number(self, name: str, default: int, most: int) -> int:
+        """Return a whole number of the query between 1 and `most`; the default for anything else."""
+        value = self.values.get(name, "")
+        return min(most, max(1, int(value))) if value.isascii() and value.isdecimal() else default
+
+    def cut(self, rows: Sequence[Any], size: int = 60) -> dict[str, Any]:
+        """Return the rows of the page that is asked for, its number, how many pages and rows there are."""
+        pages = max(1, -(-len(rows) // size))
+        page = self.number("page", 1, pages)
+        return {"rows": rows[(page - 1) * size : page * size], "page": page, "pages": pages, "count": len(rows)}
+
+    def url(self, **changed: Any) -> str:
+        """Return this address with other values; None leaves one out."""
+        left = {**self.values, **changed}
+        query = urlencode([(name, value) for name, value in left.items() if value not in (None, "")])
+        return f"{self.path}?{query}" if query else self.path
+
+    def say(self, id: str, **values: Any) -> str:
+        """Return a message of the page in the reader's language."""
+        return locale.message(f"page.{id}", self.lang, **values)
+
+
+def ask_of(request: Request, today: date, language: str) -> Ask:
+    """Return what a request asks; its language is chosen by cookie, the browser, or else the book."""
+    wanted = request.cookies.get("lang", "")
+    if wanted not in ("en", "zh"):
+        first = request.headers.get("accept-language", "")[:2].lower()
+        wanted = first if first in ("en", "zh") else language if language in ("en", "zh") else "en"
+    query = request.query_params
+    lists = {name: query.getlist(name) for name in query}
+    return Ask({name: values[-1] for name, values in lists.items()}, wanted, request.url.path, today, lists)
+
+
+@cache
+def environment() -> Environment:
+    """Return the templates; what they are given is escaped, an unknown name is an error."""
+    found = Environment(
+        loader=PackageLoader("memorybook.http.page"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters |= {"md": markup.markdown, "day": day, "time": time, "percent": lambda value: f"{value * 100:.0f}"}
+    found.globals |= {"marked": markup.marked, "chart": charts, "place_of": place_of}
+    return found
+
+
+def page(name: str, ask: Ask, frame: Mapping[str, Any], view: Mapping[str, Any], *, status: int = 200) -> HTMLResponse:
+    """Render the template of a view inside the frame."""
+    known, kinds = locale.table("page", ask.lang), locale.table("answers", ask.lang)
+    words = {
+        "t": ask.say,
+        "told": lambda text: locale.translate(text, ask.lang),
+        "word": lambda kind, name: known.get(f"{kind}_{name}", name.replace("_", " ")),
+        "kind_of": lambda name: kinds.get(name, name),
+        "ask": ask,
+    }
+    html = environment().get_template(f"{name}.html").render(**frame, **view, **words)
+    return HTMLResponse(html, status, HEADERS)
+
+
+def day(value: datetime | date | str | None) -> str:
+    """Return a day as `2026-03-04`; "" for None."""
+    return "" if value is None else str(value)[:10]
+
+
+def time(value: datetime | None) -> Markup | str:
+    """Return a time as an element that names its zone; "" for None."""
+    if value is None:
+        return ""
+    moment = value.astimezone(UTC)
+    template = Markup('<time datetime="{}">{}</time>')
+    return template.format(moment.isoformat(timespec="seconds"), moment.strftime("%Y-%m-%d %H:%M"))

@@ -1,0 +1,71 @@
+// Keys, the palette and live changes. Without this script every view and form works all the same.
+"use strict";
+const $ = (selector, root = document) => root.querySelector(selector);
+const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+const typing = () => /^(INPUT|TEXTAREA|SELECT)$/.test(document.activeElement?.tagName ?? "");
+
+// --- the palette: views, and what is typed as a question
+const palette = $("#palette");
+const field = $("input", palette);
+function narrow() {
+  const words = field.value.trim();
+  for (const link of all("a", palette)) {
+    const prefix = link.dataset.with;
+    if (prefix) {
+      link.parentElement.hidden = !words;
+      link.href = prefix + encodeURIComponent(words);
+      $("span", link).textContent = words;
+    } else link.parentElement.hidden = !link.textContent.toLowerCase().includes(words.toLowerCase());
+  }
+}
+function openPalette() { field.value = ""; narrow(); palette.showModal(); field.focus(); }
+for (const button of all("[data-palette]")) { button.hidden = false; button.addEventListener("click", openPalette); }
+field.addEventListener("input", narrow);
+palette.addEventListener("click", event => { if (event.target === palette) palette.close(); });
+palette.addEventListener("keydown", event => {
+  const links = all("li:not([hidden]) a", palette), at = links.indexOf(document.activeElement);
+  if (event.key === "Enter" && at < 0) links[0]?.click();
+  else if (event.key === "ArrowDown") links[Math.min(at + 1, links.length - 1)]?.focus();
+  else if (event.key === "ArrowUp") (at > 0 ? links[at - 1] : field).focus();
+  else return;
+  event.preventDefault();
+});
+
+// --- keys: / to the field, j and k through rows, Enter opens, a and r decide, Ctrl K the palette
+function step(by) {
+  const rows = all("[data-row]");
+  if (!rows.length) return;
+  const at = rows.findIndex(row => row.classList.contains("at"));
+  const next = rows[Math.max(0, Math.min(rows.length - 1, at < 0 ? 0 : at + by))];
+  rows.forEach(row => row.classList.remove("at"));
+  next.classList.add("at");
+  next.scrollIntoView({ block: "nearest" });
+  $("a, input", next)?.focus({ preventScroll: true });
+}
+document.addEventListener("keydown", event => {
+  if ((event.ctrlKey || event.metaKey) && event.key === "k") { event.preventDefault(); openPalette(); return; }
+  if (event.ctrlKey || event.metaKey || event.altKey || palette.open) return;
+  const checkbox = document.activeElement?.type === "checkbox";
+  if (typing() && !checkbox) return;
+  const key = event.key;
+  if (key === "/") { event.preventDefault(); $("[data-focus]")?.focus(); }
+  else if (key === "?") openPalette();
+  else if (key === "j") step(1);
+  else if (key === "k") step(-1);
+  else if (key === "a" || key === "r") $(`.at [data-key="${key}"]`)?.click();
+});
+for (const box of all("[data-check-all]"))
+  box.addEventListener("change", () => all(`input[name="${box.dataset.checkAll}"]`).forEach(each => { each.checked = box.checked; }));
+
+// --- live: another program or person changed the book
+let edited = false;
+document.addEventListener("input", event => { if (event.target.closest("form[method=post]")) edited = true; });
+function refresh() {
+  if (edited || palette.open || $("details[open] form[method=post]")) { $("#stale").hidden = false; return; }
+  htmx.ajax("GET", location.pathname + location.search, { target: "#main", select: "#main", swap: "outerMorph" });
+}
+if (window.EventSource && $("nav a")) {
+  const source = new EventSource("/live");
+  source.addEventListener("changed", refresh);
+  addEventListener("pagehide", () => source.close());
+}

@@ -1,0 +1,70 @@
+"""How the book is: what waits, what is degraded, what the language model used, each with what mends it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from memorybook.config.settings import Config
+from memorybook.http.page.rendering import Ask
+from memorybook.memory import Memory
+
+
+class Found(NamedTuple):
+    """What `status` answers, what the model used today, and the settings."""
+
+    status: dict[str, Any]
+    used: dict[str, int]
+    config: Config
+    model: bool
+
+
+def read(memory: Memory, ask: Ask) -> Found:
+    """Read the state of the book; an index that is behind is brought up to date by the next search, not here."""
+    day = memory.book.journal.spent(memory.book.now().date())
+    used = {"calls": day.calls, "failed": day.failed, "tokens": day.input_tokens + day.output_tokens}
+    return Found(memory.status(), used, memory.config, bool(memory.config.llm.model))
+
+
+def show(found: Found, ask: Ask) -> dict[str, Any]:
+    """List figures, and troubles with the form that mends each ("" if none does)."""
+    status, budget = found.status, found.config.llm.budget
+    counts = {
+        "active": status["entries"]["active"],
+        "archived": status["entries"]["archived"],
+        "superseded": status["entries"]["superseded"],
+        "sessions": status["transcripts"].get("sessions", 0),
+        "turns": status["transcripts"].get("turns", 0),
+        "documents": status["documents"]["count"],
+    }
+    waiting = status["waiting"]
+    troubles = [(text, "") for text in (*status["degraded"], *status["warnings"])]
+    if waiting["sessions"]:
+        troubles.append((ask.say("sessions_wait", count=waiting["sessions"]), "retry"))
+    if status["index"].get("pending_vectors"):
+        troubles.append((ask.say("vectors_wait", count=status["index"]["pending_vectors"]), "sync"))
+    if status["index"] and not status["index"].get("fresh", True):
+        troubles.append((ask.say("index_behind"), "sync"))
+    limits = {"tokens": budget.tokens_per_day, "calls": budget.calls_per_day}
+    return {
+        "counts": counts,
+        "troubles": troubles,
+        "index": {name: _shown(ask, value) for name, value in status["index"].items() if _plain(name, value)},
+        "sources": status["index"].get("by_source", {}),
+        "used": found.used,
+        "limits": {name: limit for name, limit in limits.items() if limit},
+        "model": found.config.llm.model if found.model else "",
+        "proposals": waiting["proposals"],
+        "settings": status["settings"],
+        "provider": status["provider"],
+    }
+
+
+def _plain(name: str, value: Any) -> bool:
+    """Whether a value of the index's state is worth a line: zeros of what waits and lists are not."""
+    return value not in ("", None) and not isinstance(value, dict | list) and name != "pending"
+
+
+def _shown(ask: Ask, value: Any) -> str:
+    if isinstance(value, bool):
+        return ask.say("yes" if value else "no")
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,0 +1,76 @@
+"""All entries: filtered, sorted, a page at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, get_args
+
+from memorybook.http.page.rendering import Ask
+from memorybook.memory import Memory
+from memorybook.model import TRUST_ORDER, Category
+from memorybook.results import Known, Listed
+
+PER_PAGE = 60
+STATES = ("active", "archived", "superseded")
+SORTS: dict[str, Callable[[Known], Any]] = {
+    "strength": lambda known: known.strength,
+    "newest": lambda known: str(known.entry.said_on or known.entry.created or ""),
+    "used": lambda known: known.access_count,
+    "hits": lambda known: known.entry.hits,
+    "alphabet": lambda known: [-ord(letter) for letter in known.entry.text[:60].casefold()],
+}
+"""By what entries are sorted, the greatest first."""
+
+
+def read(memory: Memory, ask: Ask) -> Listed:
+    """List all entries, those of another state too."""
+    return memory.entries()
+
+
+def show(listed: Listed, ask: Ask) -> dict[str, Any]:
+    """Filter, sort and cut as the query says; the state is `active` unless it is chosen."""
+    state = ask.values.get("state", "active")
+    sort = ask.text("sort") if ask.text("sort") in SORTS else "strength"
+    found = sorted(_filtered(listed.entries, ask, state), key=SORTS[sort], reverse=True)
+    pages = max(1, -(-len(found) // PER_PAGE))
+    page = min(ask.number("page", 1, 1_000_000), pages)
+    entries = [known.entry for known in listed.entries]
+    return {
+        "total": len(entries),
+        "count": len(found),
+        "rows": found[(page - 1) * PER_PAGE : page * PER_PAGE],
+        "page": page,
+        "pages": pages,
+        "state": state,
+        "sort": sort,
+        "states": STATES,
+        "sorts": list(SORTS),
+        "categories": get_args(Category),
+        "trusts": TRUST_ORDER,
+        "groups": sorted({entry.group for entry in entries if entry.group})[:200],
+        "tags": sorted({tag for entry in entries for tag in entry.tags})[:200],
+        "adding": bool(ask.text("add")),
+    }
+
+
+def _filtered(found: Iterable[Known], ask: Ask, state: str) -> list[Known]:
+    words = ask.text("q").casefold().split()
+    since, until = ask.text("since"), ask.text("until") or "9999"
+    kept = []
+    for known in found:
+        entry = known.entry
+        held = f"{entry.text} {' '.join(entry.tags)} {entry.group or ''} {entry.id}".casefold()
+        fits = (
+            all(word in held for word in words)
+            and state in ("", entry.state)
+            and ask.text("category") in ("", entry.category)
+            and ask.text("trust") in ("", entry.trust or "")
+            and ask.text("session") in ("", entry.session or "")
+            and (entry.group or "").startswith(ask.text("group"))
+            and (not ask.text("tag") or ask.text("tag") in entry.tags)
+            and (not ask.text("pinned") or entry.pinned)
+            and since <= str(entry.said_on or entry.created or "")[:10] <= until
+        )
+        if fits:
+            kept.append(known)
+    return kept

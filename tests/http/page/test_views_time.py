@@ -1,0 +1,183 @@
+"""The river of time, the history, what fades next, and what earns its place: as pure functions and served."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import httpx2
+import pytest
+from markupsafe import escape
+
+import memorybook
+from memorybook.book.fade import ARCHIVE_BELOW, PROMPT_FROM, REMOVE_BELOW
+from memorybook.config.settings import Config
+from memorybook.http.page.rendering import Ask
+from memorybook.http.page.views import fading, operations, river, worth
+from memorybook.memory import Memory
+from memorybook.model import Add, Entry, Update
+from serving import OWNER, TLS, serving
+
+START = datetime(2026, 3, 1, 9, tzinfo=UTC)
+TODAY = date(2026, 3, 20)
+
+
+def ask(lang: str = "en", path: str = "/x", **values: object) -> Ask:
+    return Ask({name: str(value) for name, value in values.items()}, lang, path, TODAY)
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Iterator[Memory]:
+    """Three weeks: tea on the first day, replaced; a note; what is forgotten; a todo that lapses."""
+    times = [START]
+    config = Config(backend="sqlite_fts", timezone="UTC")
+    with memorybook.open(str(tmp_path / "book"), config=config, clock=lambda: times[0], missing_ok=True) as memory:
+        memory.remember("The user drinks green tea.", importance="high", group="home/kitchen")
+        memory.remember("用户住在杭州。", importance="low")
+        times[0] = START + timedelta(days=5)
+        memory.append("Looked at a flat in Leith.", tags=["flat"])
+        gone = memory.remember("The user has a <b>dog</b>.").entry.id
+        memory.remember("Buy oat milk.", category="todo", expires=date(2026, 3, 22))
+        times[0] = START + timedelta(days=10)
+        memory.forget(gone)
+        tea = memory.entries().entries[0].entry
+        memory.update(tea.id, text="The user drinks black tea.")
+        times[0] = datetime(2026, 3, 20, 9, tzinfo=UTC)
+        yield memory
+
+
+def test_days_count_what_each_brought(book: Memory) -> None:
+    days = {str(each.day): each for each in book.activity()}
+    assert list(days) == ["2026-03-11", "2026-03-06", "2026-03-01"]
+    assert days["2026-03-01"].learned == 2
+    assert days["2026-03-06"].learned == 3
+    assert (days["2026-03-11"].forgotten, days["2026-03-11"].other) == (1, 1)
+    assert [each.day for each in book.activity(until="2026-03-10", limit=1)] == [date(2026, 3, 6)]
+
+
+def test_the_river_tells_the_newest_days_first(book: Memory) -> None:
+    shown = river.show(river.read(book, ask()), ask())
+    assert [each[0] for each in shown["columns"]] == ["2026-03-01", "2026-03-06", "2026-03-11"]
+    lines = {str(day): [(line.kind, line.text) for line in lines] for day, _, lines, _ in shown["days"]}
+    assert next(iter(lines)) == "2026-03-11"
+    assert ("forgotten", "The user has a <b>dog</b>.") in lines["2026-03-11"]
+    assert ("learned", "Looked at a flat in Leith.") in lines["2026-03-06"]
+
+
+def test_a_chosen_day_shows_the_book_of_then(book: Memory) -> None:
+    then = river.show(river.read(book, ask(at="2026-03-06")), ask(at="2026-03-06"))["then"]
+    assert (then["total"], then["today"], then["new"]) == (4, 3, [])
+    told = {known.entry.text: since for known, _, since in then["rows"]}
+    assert told["The user drinks green tea."] == "reworded"
+    assert told["The user has a <b>dog</b>."] == "gone"
+    assert told["用户住在杭州。"] == ""
+    first = ask(at="2026-03-01", only="reworded")
+    then = river.show(river.read(book, first), first)["then"]
+    assert [known.entry.text for known, _, _ in then["rows"]] == ["The user drinks green tea."]
+    assert [known.entry.text for known in then["new"]] == ["Buy oat milk."]
+
+
+def test_what_fades_next_comes_first(book: Memory) -> None:
+    shown = fading.show(fading.read(book, ask()), ask())
+    rows = [(known.entry.text, step, day) for known, step, day in shown["rows"]]
+    assert rows[0] == ("Buy oat milk.", "expire", date(2026, 3, 23))
+    assert [day for *_, day in rows] == sorted(day for *_, day in rows)
+    bounds = {"prompt": PROMPT_FROM, "archive": ARCHIVE_BELOW, "remove": REMOVE_BELOW}
+    for text, step, day in rows[1:]:
+        days = (day - timedelta(days=1), day)
+        eve, then = (next(each for each in book.entries(at=one).entries if each.entry.text == text) for one in days)
+        assert then.strength < bounds[step] <= eve.strength
+    book.pin(book.entries().entries[0].entry.id)
+    pinned = fading.show(fading.read(book, ask()), ask(next="pinned"))
+    assert [row[1:] for row in pinned["rows"]] == [("", None)]
+    assert dict(pinned["tiles"])["pinned"] == 1
+
+
+def test_what_earns_its_place(book: Memory) -> None:
+    book.recall("What tea does the user drink?")
+    shown = worth.show(worth.read(book, ask()), ask())
+    used = [row.known.entry.text for row in shown["rows"]]
+    assert used
+    assert shown["entries"] == 3
+    assert {name for name, *_ in shown["groups"]} == {"home/kitchen"}
+    never = worth.show(worth.read(book, ask()), ask(show="never"))
+    assert {row.known.entry.text for row in never["rows"]}.isdisjoint(used)
+    assert sum(count for *_, count, _ in shown["dots"]) == 3
+
+
+def test_operations_are_diffs(book: Memory) -> None:
+    shown = operations.show(operations.read(book, ask()), ask())
+    update, forget = shown["operations"][:2]
+    assert update[1] == "update"
+    assert update[2][0].lines == [("-", "The user drinks green tea."), ("+", "The user drinks black tea.")]
+    assert forget[2][0].lines == [("-", "The user has a <b>dog</b>.")]
+    assert operations.show(operations.read(book, ask("zh")), ask("zh"))["operations"][0][1] == "修改"
+    id = update[0].operation.id
+    trial = operations.show(operations.read(book, ask(id=id, undo=id)), ask(id=id, undo=id))
+    assert trial["would"][0].lines == [("-", "The user drinks black tea."), ("+", "The user drinks green tea.")]
+    assert book.entries().entries[0].entry.text == "The user drinks black tea.", "nothing is done yet"
+
+
+def test_older_operations_follow_the_last_one_shown(book: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operations, "PER_PAGE", 2)
+    seen, before = list[str](), ""
+    while True:
+        page = operations.show(operations.read(book, ask(before=before)), ask(before=before))
+        seen += [each[0].operation.id for each in page["operations"]]
+        if page["oldest"] is None:
+            break
+        before = page["oldest"]
+    assert seen == [each.operation.id for each in book.history(limit=None).operations]
+
+
+def test_a_session_is_one_patch(book: Memory) -> None:
+    first = book.book.apply([_added("e1", "Rain is fine.")], actor="user", door="cli", session="s1").operation
+    change = Update(id="e1", fields={"text": "Rain is lovely."})
+    book.book.apply([change, _added("e2", "Snow too.")], actor="user", door="cli", session="s1")
+    shown = operations.show(operations.read(book, ask(id="s1")), ask(id="s1"))
+    assert [each[0].operation.session for each in shown["operations"]] == ["s1", "s1"]
+    assert {(each.target, *each.lines) for each in shown["patch"]} == {
+        ("e1", ("+", "Rain is lovely.")),
+        ("e2", ("+", "Snow too.")),
+    }
+    assert first is not None
+    alone = operations.show(operations.read(book, ask(id=first.id)), ask(id=first.id))
+    assert alone["alone"]
+    assert alone["patch"] == []
+
+
+def _added(id: str, text: str) -> Add:
+    return Add(entry=Entry(id=id, text=text, category="fact", score=0.6, scored=TODAY, last_activated=TODAY))
+
+
+# --- served --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_served_pages_pin_undo_and_undo_the_undo(tmp_path: Path, lang: str) -> None:
+    bearer = {"Authorization": f"Bearer {OWNER}", "Cookie": f"lang={lang}"}
+    with serving(tmp_path / "book") as served, httpx2.Client(base_url=served.url, headers=bearer, verify=TLS) as client:
+        for path in ("/river", "/river?at=2026-03-01", "/river?at=nonsense", "/history", "/fading", "/worth"):
+            assert client.get(path).status_code == 200, "an empty book has pages too"
+        text = "The user's <script>alert(1)</script> bike is blue."
+        assert client.post("/act/remember", data={"text": text, "back": "/"}).status_code == 303
+        for path in ("/river", f"/river?at={datetime.now(UTC).date()}", "/history", "/fading", "/worth?show=never"):
+            page = client.get(path).text
+            assert "<script>alert" not in page, path
+            assert str(escape(text)) in page, path
+        id = re.search(r'name="id" value="(\w+)"', client.get("/fading").text)[1]  # type: ignore[index]
+        pinned = client.post("/act/pin", data={"id": id, "pinned": "yes", "back": "/fading"})
+        assert pinned.headers["location"].startswith("/fading?done=")
+        assert f'value="{id}"' in client.get("/fading?next=pinned").text
+        for is_pinned in (False, True):  # undoing, and undoing that
+            trial = re.search(r'href="(/history\?id=[^"]+undo=[^"]+)"', client.get("/history").text)
+            page = client.get(html.unescape(trial[1])).text  # type: ignore[index]
+            operation = re.search(r'name="operation" value="([^"]+)"', page)[1]  # type: ignore[index]
+            assert client.post("/act/undo", data={"operation": operation, "back": "/history"}).status_code == 303
+            assert (f'value="{id}"' in client.get("/fading?next=pinned").text) is is_pinned
+        refused = client.get(f"/history?undo={operation}").text
+        assert ("无法撤销" if lang == "zh" else "This cannot be undone") in refused
+        assert client.get("/history?id=nobody").status_code == 404
