@@ -25,8 +25,8 @@ OPEN = [view.path for view in VIEWS if "{" not in view.path]
 
 def places(served: Served) -> list[str]:
     """Every view of a book, with something to show where it takes a name or a question."""
-    entries = served.client.get("/entries", params={"limit": 1}).json()["entries"]
-    sessions = served.client.get("/sessions", params={"limit": 1}).json()["sessions"]
+    entries = served.client.get("/entries", params={"limit": 1}).json().get("entries", ())
+    sessions = served.client.get("/sessions", params={"limit": 1}).json().get("sessions", ())
     more = [f"/memories/{known['entry']['id']}" for known in entries]
     more += [f"/conversations/{one['uuid']}" for one in sessions]
     return [*OPEN, *more, "/?q=port", "/search?q=port&beside=yes", "/memories?q=port", "/river?at=2026-01-01"]

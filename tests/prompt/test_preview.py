@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -59,7 +60,7 @@ def test_looking_counts_no_use(memory: Memory) -> None:
 @pytest.mark.parametrize(
     ("language", "heading"), [("en", "Said lately, newest first:"), ("zh", "最近说过的（新的在前）：")]
 )
-def test_nothing_is_asked_of_a_block_without_a_question(memory: Memory, language: str, heading: str) -> None:
+def test_nothing_is_asked_of_a_block_without_a_question(memory: Memory, language: Any, heading: str) -> None:
     memory.context = memory.context._replace(config=memory.context.config._replace(language=language))
     memory.process_session_end([{"role": "user", "content": "The fence got its paint, and it rained at once."}], "s3")
     told = memory.recall("").text

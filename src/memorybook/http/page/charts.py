@@ -22,9 +22,9 @@ class Point(NamedTuple):
     strength: float
 
 
-def _svg(width: float, height: float, body: Iterable[Markup], label: str, kind: str) -> Markup:
-    head = Markup('<svg class="{}" viewBox="0 0 {:g} {:g}" width="{:g}" height="{:g}" role="img" aria-label="{}">')
-    return head.format(kind, width, height, width, height, label) + Markup("").join(body) + Markup("</svg>")
+def _svg(width: float, height: float, body: Iterable[Markup], label: str, kind: str, *, role: str = "img") -> Markup:
+    head = Markup('<svg class="{}" viewBox="0 0 {:g} {:g}" width="{:g}" height="{:g}" role="{}" aria-label="{}">')
+    return head.format(kind, width, height, width, height, role, label) + Markup("").join(body) + Markup("</svg>")
 
 
 def _rect(x: float, y: float, width: float, height: float, kind: str, title: str = "") -> Markup:
@@ -168,7 +168,7 @@ def graph(middle: str, around: Sequence[tuple[str, str, str]], label: str) -> Ma
         body.append(node.format(address, x, y, kind, _text(x + away, y + lower, _cut(text), "label", anchor), text))
     body.append(Markup('<circle cx="{:g}" cy="{:g}" r="9" class="node middle"/>').format(width / 2, height / 2))
     body.append(Markup("<title>{}</title>").format(escape(middle)))
-    return _svg(width, height, body, label, "graph")
+    return _svg(width, height, body, label, "graph", role="group")
 
 
 def scatter(dots: Sequence[tuple[float, float, int, str]], below: str, beside: str, label: str) -> Markup:
