@@ -5,24 +5,29 @@ Nothing is made up: the conversations carry their own dates, and what is shown i
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from datetime import UTC, date, datetime, timedelta
+from functools import cache, partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import memorybook
 from memorybook.cli import show
 from memorybook.cli.call import command
+from memorybook.config.settings import Config
 from memorybook.errors import Conflict, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memorybook.cli.call import Call
+    from memorybook.memory import Memory
 
 # Put together here, so that no scanner takes the example for a key that leaked.
 SECRET = "sk-" + "proj-Zq83hTnW0vLxKd52RmYb71CsEuPf64Ga"
@@ -41,7 +46,7 @@ def _demo(call: Call) -> dict[str, Any] | None:
     if keep is not None and os.path.exists(keep) and (not os.path.isdir(keep) or os.listdir(keep)):
         raise Conflict(f"{keep!r} is not empty: give a new directory to --keep")
     page = None if call.options.json else show.Page(call.options)
-    with TemporaryDirectory(prefix="memorybook-demo-") as folder:
+    with tempfile.TemporaryDirectory(prefix="memorybook-demo-") as folder:
         book = os.path.abspath(keep) if keep else os.path.join(folder, "book")
         story = {"book": book, "kept": keep is not None, **_Stage(folder, book, page).play()}
     if page is None:
@@ -149,3 +154,28 @@ class _Stage:
                     f"week {row['weeks']:>2}  {row['score']:.2f} ", ("good", f"{bar:<30}"), f" {row['state']}"
                 )
         return rows
+
+
+@cache
+def demo_book() -> Memory:
+    """Return a memory of the two sessions, in a folder of this process; made at the first call."""
+    folder = tempfile.mkdtemp(prefix="memorybook-demo-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    book = os.path.join(folder, "demo-book")
+    now = datetime.now(UTC).replace(microsecond=0)
+    for part, (name, days) in enumerate((("week-1", 8), ("week-2", 1))):
+        when = now - timedelta(days=days)
+        said = [line.partition(": ") for line in lines(part)]
+        messages = [
+            {"role": role, "content": text, "timestamp": (when + timedelta(minutes=place)).isoformat()}
+            for place, (role, _, text) in enumerate(said)
+        ]
+        with memorybook.open(book, config=Config(), door="cli", clock=partial(_at, when), missing_ok=True) as memory:
+            memory.process_session_end(messages, name)
+    memory = memorybook.open(book, config=Config(), door="http")
+    atexit.register(memory.close)
+    return memory
+
+
+def _at(when: datetime) -> datetime:
+    return when

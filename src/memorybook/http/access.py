@@ -21,7 +21,7 @@ from memorybook.http.http_messages import Refusal, refuse
 PUBLIC = frozenset({"/livez", "/healthz", "/readyz"})
 """Public paths."""
 
-STATIC = "/static/"
+STATIC = "/static"
 """Before the files of the page, the same for everybody, which are public as well."""
 
 _LINK_LASTS = 900.0
@@ -129,7 +129,7 @@ class Access:
             if (came := self._came_by_link(scope, headers)) is not None:
                 await came(scope, receive, send)
                 return
-            public = scope["type"] == "http" and (scope["path"] in PUBLIC or scope["path"].startswith(STATIC))
+            public = scope["type"] == "http" and (scope["path"] in PUBLIC or scope["path"].startswith(f"{STATIC}/"))
             scope["caller"] = caller = None if public else self._caller(scope, headers)
             if caller is not None and not caller.owner:
                 send = _without_places(send, self._placeless)

@@ -17,12 +17,13 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.staticfiles import StaticFiles
 from starlette.types import Message, Receive, Scope, Send
 
 from memorybook.config.settings import machine_paths
 from memorybook.errors import MemoryBookError
 from memorybook.http import admin_routes, routes
-from memorybook.http.access import PUBLIC, Access, Logins, names_of, wants_page
+from memorybook.http.access import PUBLIC, STATIC, Access, Logins, names_of, wants_page
 from memorybook.http.books import Books
 from memorybook.http.http_messages import Refusal, handle
 from memorybook.http.middleware import Heads, Limits, Metrics, Tracing
@@ -115,6 +116,7 @@ def build_app(books: Books, logins: Logins) -> FastAPI:
         from memorybook.http.page import page_routes
 
         app.include_router(page_routes.router)
+        app.mount(STATIC, StaticFiles(packages=[("memorybook.http.page", "static")]), name="static")
         app.state.page = page_routes.failed
     app.include_router(admin_routes.router)
     app.include_router(admin_routes.probes)

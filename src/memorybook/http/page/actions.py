@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, date, datetime
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 from uuid import uuid4
@@ -37,11 +36,6 @@ class Changed(MemoryBookError):
         super().__init__(f"entry {known.entry.id!r} was changed meanwhile")
         self.known = known
         self.wanted = wanted
-
-
-def today() -> date:
-    """Return the day, UTC."""
-    return datetime.now(UTC).date()
 
 
 def receipt(memory: Memory, operation: str) -> Happened | None:
@@ -93,10 +87,6 @@ def _update(memory: Memory, fields: Fields) -> Outcome:
     return Outcome(memory.update(id, **values).operation)
 
 
-def _pin(memory: Memory, fields: Fields) -> Outcome:
-    return Outcome(memory.pin(_one(fields, "id"), pinned=_one(fields, "pinned") != "no").operation)
-
-
 def _forget(memory: Memory, fields: Fields) -> Outcome:
     which = {name: _one(fields, name) for name in ("query", "session", "source") if _one(fields, name)}
     verb = memory.purge if _one(fields, "how") == "purge" else memory.forget
@@ -111,10 +101,6 @@ def _forget(memory: Memory, fields: Fields) -> Outcome:
 def kept_receipt(memory: Memory, name: str) -> Receipt | None:
     """Return a receipt of this process by the id of its operation; the journal does not keep what it counts."""
     return _receipts.get((memory.root, name))
-
-
-def _undo(memory: Memory, fields: Fields) -> Outcome:
-    return Outcome(memory.undo(_one(fields, "operation")).operation)
 
 
 def _review(memory: Memory, fields: Fields) -> Outcome:
@@ -134,16 +120,8 @@ def _review(memory: Memory, fields: Fields) -> Outcome:
     return Outcome(operations[0] if len(operations) == 1 else None, back=f"/review?{told}")
 
 
-def _tidy(memory: Memory, fields: Fields) -> Outcome:
-    return Outcome(memory.tidy().operation)
-
-
 def _mend(memory: Memory, fields: Fields) -> Outcome:
-    verbs: dict[str, Callable[[], object]] = {
-        "sync": memory.sync,
-        "rebuild": memory.rebuild,
-        "retry": memory.retry_parked,
-    }
+    verbs: Any = {"sync": memory.sync, "rebuild": memory.rebuild, "retry": memory.retry_parked}
     verbs[_one(fields, "verb")]()
     return Outcome()
 
@@ -151,10 +129,12 @@ def _mend(memory: Memory, fields: Fields) -> Outcome:
 _ACTIONS: Mapping[str, Callable[[Memory, Fields], Outcome]] = {
     "remember": _remember,
     "update": _update,
-    "pin": _pin,
+    "pin": lambda memory, fields: Outcome(
+        memory.pin(_one(fields, "id"), pinned=_one(fields, "pinned") != "no").operation
+    ),
     "forget": _forget,
-    "undo": _undo,
+    "undo": lambda memory, fields: Outcome(memory.undo(_one(fields, "operation")).operation),
     "review": _review,
-    "tidy": _tidy,
+    "tidy": lambda memory, fields: Outcome(memory.tidy().operation),
     "mend": _mend,
 }

@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
-from importlib import resources
+from datetime import UTC, datetime
 from types import ModuleType
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode
@@ -21,10 +21,10 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
 from memorybook import locale
+from memorybook.cli.demo import demo_book
 from memorybook.errors import MemoryBookError, NotFound
 from memorybook.http.access import wants_page
 from memorybook.http.admin_routes import root
-from memorybook.http.http_messages import Refusal
 from memorybook.http.page import actions
 from memorybook.http.page.rendering import HEADERS, Ask, ask_of, page
 from memorybook.http.page.views import (
@@ -142,8 +142,6 @@ def _route(view: View) -> Callable[[Request], Any]:
         def work(memory: Memory) -> tuple[Ask, dict[str, Any], Any]:
             demo = _is_empty(memory) and "own" not in request.cookies
             if demo:
-                from memorybook.http.page.demo_book import demo as demo_book
-
                 memory = demo_book()
             ask = ask_of(request, memory.book.day(memory.book.now()), memory.config.language)
             frame = _frame(memory, reader, request, view.name) | {"demo": demo}
@@ -167,9 +165,11 @@ async def failed(request: Request, error: MemoryBookError, reader: Reader | None
     if reader is not None:
         with suppress(MemoryBookError):
             frame = await reader.work(lambda memory: _frame(memory, reader, request, ""))
-    ask = ask_of(request, actions.today(), "auto")
-    name = "login" if status == 401 else "failed"
-    return page(name, ask, frame, {"error": locale.describe(error, ask.lang), "status": status}, status=status)
+    ask = ask_of(request, datetime.now(UTC).date(), "auto")
+    view: dict[str, Any] = {"name": "login" if status == 401 else "failed", "error": locale.describe(error, ask.lang)}
+    if isinstance(error, actions.Changed):
+        view = {"name": "conflict", "now": error.known, "mine": error.wanted}
+    return page("failed", ask, frame, view, status=status)
 
 
 for each in VIEWS:
@@ -189,8 +189,6 @@ async def act(name: str, request: Request) -> Response:
     reader = Reader(request)
     try:
         outcome = await reader.work(lambda memory: actions.carry_out(memory, name, fields, reader.caller.person))
-    except actions.Changed as changed:
-        return await _conflict(request, reader, changed)
     except MemoryBookError as error:
         return await failed(request, error, reader)
     told = {"done": outcome.operation, "said": outcome.message}
@@ -198,17 +196,6 @@ async def act(name: str, request: Request) -> Response:
     place = outcome.back or back
     joint = "&" if "?" in place else "?"
     return RedirectResponse(f"{place}{joint}{query}" if query else place, 303)
-
-
-async def _conflict(request: Request, reader: Reader, changed: actions.Changed) -> HTMLResponse:
-    """Show what stands there now beside what was to be written."""
-
-    def work(memory: Memory) -> tuple[Ask, dict[str, Any]]:
-        ask = ask_of(request, memory.book.day(memory.book.now()), memory.config.language)
-        return ask, _frame(memory, reader, request, "")
-
-    ask, frame = await reader.work(work)
-    return page("conflict", ask, frame, {"now": changed.known, "mine": changed.wanted}, status=409)
 
 
 _CHOICES: Mapping[str, tuple[str, ...] | None] = {
@@ -230,19 +217,6 @@ async def choose(request: Request) -> Response:
         if value is not None and (allowed is None or value in allowed):
             response.set_cookie(name, value, max_age=365 * 86400, httponly=True, samesite="strict")
     return response
-
-
-_KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
-
-
-@router.get("/static/{name}")
-async def static(name: str) -> Response:
-    """Return a file of the page. Raises Refusal if there is none of that name."""
-    kind = _KINDS.get(name.rpartition(".")[2])
-    file = resources.files(__package__) / "static" / name
-    if kind is None or "/" in name or not file.is_file():
-        raise Refusal(404, "not_found", "there is no such file")
-    return Response(file.read_bytes(), 200, {**HEADERS, "Cache-Control": "max-age=3600"}, kind)
 
 
 # --- live ------------------------------------------------------------------------------------------
@@ -271,6 +245,6 @@ async def live(request: Request) -> Response:
 def _stamp(memory: Memory) -> str:
     """Return a text that changes whenever what the book holds does."""
     documents: Mapping[str, str] = {info.path: f"{info.stamp or info.modified}" for info in memory.documents()}
-    counts = memory.status()["transcripts"]
     last = memory.history(limit=1).operations
-    return str(hash((tuple(documents.items()), str(counts), last[0].operation.id if last else "")))
+    turns = memory.book.transcripts.revision()
+    return str(hash((tuple(documents.items()), turns, last[0].operation.id if last else "")))

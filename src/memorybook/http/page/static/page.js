@@ -3,7 +3,6 @@
 const $ = (selector, root = document) => root.querySelector(selector);
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 const typing = () => /^(INPUT|TEXTAREA|SELECT)$/.test(document.activeElement?.tagName ?? "");
-
 // --- the palette: views, and what is typed as a question
 const palette = $("#palette");
 const field = $("input", palette);
@@ -30,7 +29,6 @@ palette.addEventListener("keydown", event => {
   else return;
   event.preventDefault();
 });
-
 // --- keys: / to the field, j and k through rows, Enter opens, a and r decide, Ctrl K the palette
 function step(by) {
   const rows = all("[data-row]");
@@ -56,7 +54,6 @@ document.addEventListener("keydown", event => {
 });
 for (const box of all("[data-check-all]"))
   box.addEventListener("change", () => all(`input[name="${box.dataset.checkAll}"]`).forEach(each => { each.checked = box.checked; }));
-
 // --- live: another program or person changed the book
 let edited = false;
 document.addEventListener("input", event => { if (event.target.closest("form[method=post]")) edited = true; });

@@ -8,6 +8,8 @@ from memorybook.config.settings import Config
 from memorybook.http.page.rendering import Ask
 from memorybook.memory import Memory
 
+INDEX = ("backend", "embedder", "passages", "vectors", "bytes", "path")
+
 
 class Found(NamedTuple):
     """What `status` answers, what the model used today, and the settings."""
@@ -28,6 +30,7 @@ def read(memory: Memory, ask: Ask) -> Found:
 def show(found: Found, ask: Ask) -> dict[str, Any]:
     """List figures, and troubles with the form that mends each ("" if none does)."""
     status, budget = found.status, found.config.llm.budget
+    index = {name: status["index"].get(name) for name in INDEX}
     counts = {
         "active": status["entries"]["active"],
         "archived": status["entries"]["archived"],
@@ -48,7 +51,7 @@ def show(found: Found, ask: Ask) -> dict[str, Any]:
     return {
         "counts": counts,
         "troubles": troubles,
-        "index": {name: _shown(ask, value) for name, value in status["index"].items() if _plain(name, value)},
+        "index": {name: f"{value:,}" if isinstance(value, int) else value for name, value in index.items() if value},
         "sources": status["index"].get("by_source", {}),
         "used": found.used,
         "limits": {name: limit for name, limit in limits.items() if limit},
@@ -57,14 +60,3 @@ def show(found: Found, ask: Ask) -> dict[str, Any]:
         "settings": status["settings"],
         "provider": status["provider"],
     }
-
-
-def _plain(name: str, value: Any) -> bool:
-    """Whether a value of the index's state is worth a line: zeros of what waits and lists are not."""
-    return value not in ("", None) and not isinstance(value, dict | list) and name != "pending"
-
-
-def _shown(ask: Ask, value: Any) -> str:
-    if isinstance(value, bool):
-        return ask.say("yes" if value else "no")
-    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -7,10 +7,9 @@ from typing import Any, get_args
 
 from memorybook.http.page.rendering import Ask
 from memorybook.memory import Memory
-from memorybook.model import TRUST_ORDER, Category
+from memorybook.model import TRUST_ORDER, Category, Entry
 from memorybook.results import Known, Listed
 
-PER_PAGE = 60
 STATES = ("active", "archived", "superseded")
 SORTS: dict[str, Callable[[Known], Any]] = {
     "strength": lambda known: known.strength,
@@ -32,15 +31,10 @@ def show(listed: Listed, ask: Ask) -> dict[str, Any]:
     state = ask.values.get("state", "active")
     sort = ask.text("sort") if ask.text("sort") in SORTS else "strength"
     found = sorted(_filtered(listed.entries, ask, state), key=SORTS[sort], reverse=True)
-    pages = max(1, -(-len(found) // PER_PAGE))
-    page = min(ask.number("page", 1, 1_000_000), pages)
     entries = [known.entry for known in listed.entries]
     return {
+        **ask.cut(found),
         "total": len(entries),
-        "count": len(found),
-        "rows": found[(page - 1) * PER_PAGE : page * PER_PAGE],
-        "page": page,
-        "pages": pages,
         "state": state,
         "sort": sort,
         "states": STATES,
@@ -56,11 +50,10 @@ def show(listed: Listed, ask: Ask) -> dict[str, Any]:
 def _filtered(found: Iterable[Known], ask: Ask, state: str) -> list[Known]:
     words = ask.text("q").casefold().split()
     since, until = ask.text("since"), ask.text("until") or "9999"
-    kept = []
-    for known in found:
-        entry = known.entry
+
+    def fits(entry: Entry) -> bool:
         held = f"{entry.text} {' '.join(entry.tags)} {entry.group or ''} {entry.id}".casefold()
-        fits = (
+        return (
             all(word in held for word in words)
             and state in ("", entry.state)
             and ask.text("category") in ("", entry.category)
@@ -71,6 +64,5 @@ def _filtered(found: Iterable[Known], ask: Ask, state: str) -> list[Known]:
             and (not ask.text("pinned") or entry.pinned)
             and since <= str(entry.said_on or entry.created or "")[:10] <= until
         )
-        if fits:
-            kept.append(known)
-    return kept
+
+    return [known for known in found if fits(known.entry)]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import date, timedelta
 from typing import Any, NamedTuple, get_args
 
-from memorybook.book.fade import ARCHIVE_BELOW, PROMPT_FROM, REMOVE_BELOW, falls_below, strength
+from memorybook.book.fade import falls_below, strength
 from memorybook.entries.as_of import entry_of
 from memorybook.http.http_messages import entry_revision
-from memorybook.http.page.charts import Point
+from memorybook.http.page.charts import BOUNDS, Point
 from memorybook.http.page.rendering import Ask
 from memorybook.memory import Memory
 from memorybook.model import Category, Entry
@@ -43,7 +43,7 @@ def show(found: Found, ask: Ask) -> dict[str, Any]:
         "revision": entry_revision(entry) if entry else "",
         "past": past,
         "future": future,
-        "bounds": {name: ask.say(f"bound_{name}") for name in ("prompt", "archive", "remove")},
+        "bounds": {name: ask.say(f"bound_{name}") for name, _ in BOUNDS},
         "leaves": bounds_of(entry, ask.today) if entry else [],
         "categories": get_args(Category),
         "around": list(_around(why, entry, found.others, ask))[:12],
@@ -52,8 +52,8 @@ def show(found: Found, ask: Ask) -> dict[str, Any]:
 
 
 def _last_text(why: Why) -> str:
-    texts = [each for happened in why.story for change in happened.operation.changes if change.target == why.id
-             for text in (change.before, change.after) if (each := entry_of(text)) is not None]  # fmt: skip
+    changes = [each for happened in why.story for each in happened.operation.changes if each.target == why.id]
+    texts = [entry for each in changes for text in (each.before, each.after) if (entry := entry_of(text)) is not None]
     return texts[-1].text if texts else ""
 
 
@@ -81,8 +81,7 @@ def _days(entry: Entry, first: date, last: date) -> list[Point]:
 
 def bounds_of(entry: Entry, today: date) -> list[tuple[str, date]]:
     """Return the bounds that an entry falls below within years, with the day of each."""
-    bounds = (("prompt", PROMPT_FROM), ("archive", ARCHIVE_BELOW), ("remove", REMOVE_BELOW))
-    days = ((name, falls_below(entry, bound, today)) for name, bound in bounds)
+    days = ((name, falls_below(entry, bound, today)) for name, bound in BOUNDS)
     return [(name, day) for name, day in days if day is not None]
 
 
