@@ -27,17 +27,6 @@ class Outcome(NamedTuple):
     back: str = ""
 
 
-class Changed(MemoryBookError):
-    """Raised where an entry was changed elsewhere since the form was shown."""
-
-    status = 409
-
-    def __init__(self, known: Known, wanted: Mapping[str, str]) -> None:
-        super().__init__(f"entry {known.entry.id!r} was changed meanwhile")
-        self.known = known
-        self.wanted = wanted
-
-
 def receipt(memory: Memory, operation: str) -> Happened | None:
     """Return the operation that a page is shown after; None if there is none of that id."""
     if not operation:
@@ -80,7 +69,8 @@ def _update(memory: Memory, fields: Fields) -> Outcome:
         raise NotFound(f"no entry {id!r} in this book")
     wanted = {name: _one(fields, name) for name in ("text", "category", "tags", "group", "expires") if name in fields}
     if _one(fields, "revision") not in ("", entry_revision(known.entry)):
-        raise Changed(known, wanted)
+        more = {"now": known, "mine": wanted}
+        raise Refusal(409, "conflict", f"entry {id!r} was changed meanwhile", more=more)
     values: dict[str, Any] = {**wanted, "tags": _words(wanted.get("tags", ""))}
     if importance := _one(fields, "importance"):
         values["importance"] = importance

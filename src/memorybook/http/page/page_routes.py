@@ -25,6 +25,7 @@ from memorybook.cli.demo import demo_book
 from memorybook.errors import MemoryBookError, NotFound
 from memorybook.http.access import wants_page
 from memorybook.http.admin_routes import root
+from memorybook.http.http_messages import Refusal
 from memorybook.http.page import actions
 from memorybook.http.page.rendering import HEADERS, Ask, ask_of, page
 from memorybook.http.page.views import (
@@ -47,11 +48,8 @@ from memorybook.memory import Memory
 
 router = APIRouter(include_in_schema=False)
 
-_TENANT = "tenant"
-"""Name of the cookie in which an owner of many books keeps whose is shown."""
-
-_LIVE_EVERY = 1.5
-"""Seconds between two looks for changes."""
+_TENANT, _LIVE_EVERY = "tenant", 1.5
+"""The cookie that says whose book an owner of many is shown, and seconds between two looks for changes."""
 
 
 class View(NamedTuple):
@@ -167,8 +165,8 @@ async def failed(request: Request, error: MemoryBookError, reader: Reader | None
             frame = await reader.work(lambda memory: _frame(memory, reader, request, ""))
     ask = ask_of(request, datetime.now(UTC).date(), "auto")
     view: dict[str, Any] = {"name": "login" if status == 401 else "failed", "error": locale.describe(error, ask.lang)}
-    if isinstance(error, actions.Changed):
-        view = {"name": "conflict", "now": error.known, "mine": error.wanted}
+    if isinstance(error, Refusal) and error.more:
+        view = {"name": "conflict", **error.more}
     return page("failed", ask, frame, view, status=status)
 
 
