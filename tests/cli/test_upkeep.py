@@ -261,7 +261,7 @@ def test_what_is_left_out_gone_and_skipped_is_shown(shell: Shell, tmp_path: Path
         "pocket: 1 summary new\n  left out (is no summary of a session, or is still being written): a.md" in again.out
     )
     assert "no longer there" not in again.out, "it is not known what it was"
-    assert "skipped /nowhere: nothing of a machine is in this folder" in again.err
+    assert "skipped /nowhere: there is no folder" in again.err
     (folder / "a.md").unlink()
     gone = shell("--book", "desk", "sync-summaries", "--json", "--from", f"pocket={tmp_path}/phone")
     answer = json.loads(gone.out)
