@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 if not __package__:  # run as a file: `benchmarks` is a package of the checkout
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -69,10 +69,10 @@ def large(root: Path, *, entries: int = 10_000, sessions: int = 1_000) -> Path:
 
 
 @contextmanager
-def served(root: Path) -> Iterator[tuple[str, Logins]]:
+def served(root: Path, backend: Literal["sqlite_fts", "sqlite_hybrid"] = "sqlite_fts") -> Iterator[tuple[str, Logins]]:
     """Serve a book in a thread; yields its address and the logins."""
     settings = ServerSettings(port=0, rate=0.0)
-    config = Config(backend="sqlite_fts", server=settings)
+    config = Config(backend=backend, server=settings)
     books = Books(config, str(root), many=False, tokens=Tokens(str(root.parent / "tokens.json"), "x" * 16))
     logins, listening = Logins(), uvicorn_server.listen(settings)
     server = uvicorn_server.server_of(build_app(books, logins), settings)

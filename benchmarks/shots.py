@@ -1,6 +1,6 @@
 """Screenshots of every view of the page, of a book that two months of talk have filled, in both languages and themes.
 
-Usage: python benchmarks/shots.py FOLDER [--width 1200]
+Usage: python benchmarks/shots.py FOLDER [--width 1120]
 
 Writes FOLDER/VIEW-LANG-THEME.png. The talk below is taken in by rules, as of its days; nothing else is made up.
 """
@@ -138,7 +138,7 @@ def shoot(folder: Path, width: int) -> None:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         for lang in TALKS:
             root = story(Path(kept) / lang / "bakery", lang)
-            with served(root) as (url, logins):
+            with served(root, "sqlite_hybrid") as (url, logins):
                 for theme in ("light", "dark"):
                     context: Any = opened(browser, url, logins, viewport={"width": width, "height": 860})
                     chosen = [{"name": "lang", "value": lang}, {"name": "theme", "value": theme}]
@@ -156,7 +156,7 @@ def main() -> None:
     """Make the books, and shoot."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--width", type=int, default=1200)
+    parser.add_argument("--width", type=int, default=1120)
     options = parser.parse_args()
     shoot(options.folder, options.width)
 
