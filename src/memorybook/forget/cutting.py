@@ -23,16 +23,17 @@ from memorybook.forget.units import (
     statement_key,
     units,
     values_of,
-    whole_words,
+    whole_tokens,
     without_spans,
     words_of,
 )
+from memorybook.forget.word_sets import Substrings, WordSets
 from memorybook.formats import session_md
 from memorybook.model import Change, Drop, EditTurns, Entry, Put, Remove, RemoveTurns, Turn, Update
 from memorybook.sessions.summarize import SENTENCE_LENGTH, cut_at_sentence, title_of
 from memorybook.sessions.summary import page_at
 from memorybook.text.sentences import content_size, is_question
-from memorybook.text.tokens import digest, normalise, text_digest, tokens
+from memorybook.text.tokens import digest, normalise, text_digest
 
 if TYPE_CHECKING:
     from memorybook.context import Context
@@ -69,8 +70,8 @@ class StatementMatcher:
     def __init__(self, texts: Iterable[str], values: Iterable[str] = (), rare: Iterable[str] = ()) -> None:
         texts = [text for text in texts if text.strip()]
         self._plain = {form for text in texts for form in map(normalise, forms_of(text))}
-        self._long = sorted(form for form in self._plain if weight(form) >= LONG)
-        self._words = [words for text in texts if len(words := words_of(text)) >= 2]
+        self._long = Substrings(sorted(form for form in self._plain if weight(form) >= LONG))
+        self._words = WordSets(words for text in texts if len(words := words_of(text)) >= 2)
         self._values = frozenset(values)
         self._rare = frozenset(rare)
 
@@ -79,20 +80,19 @@ class StatementMatcher:
         plain = normalise(without_label(text).strip().rstrip('…"'))
         if plain in self._plain or normalise(text) in self._plain:
             return True
-        if any(form in plain for form in self._long):
-            return True
-        if weight(plain) >= LONG and any(plain in form for form in self._long):
+        if self._long.stands_in(plain) or (weight(plain) >= LONG and self._long.has_part(plain)):
             return True
         words = words_of(text)
         if len(words & self._rare) > 1:
             return True
-        same = (each for each in self._words if each <= words or words <= each)
+        same = (self._words.sets[number] for number in self._words.nested(words))
         if any(len(words & each) >= max(2, SAME * max(len(each), len(words))) for each in same):
             return True
-        if content_size(text) >= ALONE and not is_question(text) and any(words <= each for each in self._words):
+        held = self._words.contains(words) if words else bool(self._words.sets)
+        if held and content_size(text) >= ALONE and not is_question(text):
             return True
-        shared = self._values & whole_words(tokens(text)) if self._values else frozenset[str]()
-        return bool(shared) and (is_about(text, shared) or any(len(words & each) > len(shared) for each in self._words))
+        shared = self._values & whole_tokens(text) if self._values else frozenset[str]()
+        return bool(shared) and (is_about(text, shared) or self._words.share(words, len(shared) + 1))
 
     def strip(self, text: str) -> str:
         """Return the text without the clauses that say one; unchanged if none does."""

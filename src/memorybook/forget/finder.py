@@ -7,7 +7,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook.forget.tombstones import without_label
@@ -36,10 +37,12 @@ from memorybook.forget.units import (
     unique_figures,
     units,
     values_of,
+    whole_tokens,
     whole_words,
     without_spans,
     words_of,
 )
+from memorybook.forget.word_sets import WordSets
 from memorybook.formats import session_md
 from memorybook.search.types import Query
 from memorybook.text.sentences import content_size, is_question
@@ -134,6 +137,9 @@ class Finder:
         self.turns += [turn for turn in turns if (turn.session, turn.id) not in known]
         self.turns = [turn for turn in self.turns if (turn.session, turn.id) not in self._left]
         self._place = {(turn.session, turn.id): place for place, turn in enumerate(self.turns)}
+        self._named: dict[str, list[int]] = {}
+        for place, turn in enumerate(self.turns):
+            self._named.setdefault(turn.id, []).append(place)
         self._said = [list(_clauses_of_turn(place, turn)) for place, turn in enumerate(self.turns)]
         self._df: dict[str, int] = {}
         for words in self._all_words():
@@ -294,12 +300,12 @@ class Finder:
         people = {self.turns[at].speaker for entry, _ in entries for at in self._sources(entry)}
         ids = {entry.id for entry, _ in entries}
         given = set(lines)
-        says = _statement_test(texts)
+        says, statements = _statement_test(texts), _Statements(texts)
         hits = [
             one
             for place, turn in enumerate(self._said)
             if not people or self.turns[place].speaker in people or self.turns[place].role in ("assistant", "tool")
-            for one in self._sentence_hits(turn, texts)
+            for one in statements.hits(turn)
         ]
         return self._all(
             [
@@ -317,22 +323,6 @@ class Finder:
             ],
             hits,
         )
-
-    def _sentence_hits(self, turn: list[_Said], texts: Sequence[str]) -> Iterator[_Said]:
-        """Yield the clauses of a turn that state one of the texts, from the sentences that do so as a whole."""
-        for number in dict.fromkeys(one.sentence for one in turn):
-            parts = [one for one in turn if one.sentence == number]
-            whole = frozenset().union(*(one.words for one in parts))
-            for text in texts:
-                wanted = words_of(text)
-                sentence = " ".join(one.text for one in parts)
-                if (_states(whole, wanted) and not is_of_another(sentence, wanted)) or (
-                    normalise(sentence) == normalise(text)
-                ):
-                    most = max(len(one.words & wanted) for one in parts)
-                    own = [one for one in parts if one.words and _is_part(one.words, wanted, most)]
-                    yield from own or [one for one in parts if len(one.words & wanted) == most]
-                    break
 
     # --- what goes with it ---------------------------------------------------------------------
 
@@ -361,11 +351,12 @@ class Finder:
                 cut |= {(more.place, more.number): more for more in self._following(one)}
         cut = self._grown(cut, going_on, named_in)
         texts = [one.text for one in cut.values()]
-        says = self._made_of(cut, named_in)
+        introduced = self._introduced(cut)
+        says = self._made_of(cut, {value for value, at in introduced.items() if at in named_in})
         ids = {entry.id for entry in entries}
         entries += [each for each in self.entries if each.id not in ids and says(each.text, each.source or "")]
         ids.update(entry.id for entry in entries)
-        gone = [words_of(text) for text in texts]
+        gone = WordSets(map(words_of, texts))
         touched = {f"turn:{self.turns[place].id}" for place, _ in cut}
         for each in self.entries:
             if each.id not in left and (each.id in ids or (each.source or "").partition(" ")[0] not in touched):
@@ -379,18 +370,17 @@ class Finder:
         places = {line[:2] for line in lines}
         lines += [each for each in self.notes if each[:2] not in places and says(each[2], "")]
         cuts: dict[TurnKey, tuple[tuple[int, int], ...]] = {}
-        for place in dict.fromkeys(place for place, _ in sorted(cut)):
+        for place, mine in groupby(sorted(cut), key=itemgetter(0)):
             turn = self.turns[place]
             spans = units(turn.text)
-            mine = [spans[number] for at, number in sorted(cut) if at == place]
-            cuts[turn.session, turn.id] = tuple((unit.start, unit.end) for unit in mine)
+            cuts[turn.session, turn.id] = tuple((spans[number].start, spans[number].end) for _, number in mine)
         return Found(
             tuple(entries),
             tuple((path, line) for path, line, _ in lines),
             cuts,
             {key: self.turns[self._place[key]] for key in cuts},
             tuple(dict.fromkeys([*texts, *(e.text for e in entries), *(each[-1] for each in (*lines, *pages))])),
-            frozenset(value for value in self._introduced(cut) if not value[0].isdigit() or is_id(value)),
+            frozenset(value for value in introduced if not value[0].isdigit() or is_id(value)),
             tuple([*(entry.text for entry in entries), *(text for _, _, text in lines)]),
             tuple(pages),
             self._rare(cut, entries, lines),
@@ -401,7 +391,7 @@ class Finder:
         self, cut: dict[tuple[int, int], _Said], of_topic: bool, named_in: Collection[int]
     ) -> dict[tuple[int, int], _Said]:
         """Return the cut clauses with their corrections and echoes, and those of new ones, in up to three rounds."""
-        for _ in range(3):
+        for _ in range(3 if cut else 0):
             many = len(cut)
             for one in list(cut.values()):
                 cut |= {(more.place, more.number): more for more in self._corrections(one)}
@@ -418,7 +408,7 @@ class Finder:
             if place in known:
                 yield from self._rest_of(turn, [one for one in turn if (place, one.number) in cut], wanted)
                 continue
-            hits = list(self._sentence_hits(turn, [entry.text]))
+            hits = list(_Statements([entry.text]).hits(turn))
             hits = hits or [one for one in turn if one.words and len(one.words & wanted) >= SAME * len(one.words)]
             ids = set(filter(is_id, values_of(entry.text)))
             hits = hits or [one for one in turn if not ids.isdisjoint(values_of(one.text))]
@@ -438,10 +428,8 @@ class Finder:
                 yield one
 
     def _sources(self, entry: Entry) -> Iterator[int]:
-        names = turn_ids(entry.source)
-        for place, turn in enumerate(self.turns):
-            if turn.id in names and entry.session in (None, turn.session):
-                yield place
+        places = {place for name in turn_ids(entry.source) for place in self._named.get(name, ())}
+        yield from (place for place in sorted(places) if entry.session in (None, self.turns[place].session))
 
     def _following(self, one: _Said) -> Iterator[_Said]:
         """Yield the clauses after one that continue it, up to the first with a subject of its own."""
@@ -512,6 +500,9 @@ class Finder:
     def _introduced(self, cut: Mapping[tuple[int, int], _Said]) -> dict[str, int]:
         """Return the values that the cut clauses mention first, each with the index of its turn."""
         introduced: dict[str, int] = {}
+        texts: dict[int, list[str]] = {}
+        for (place, _), one in cut.items():
+            texts.setdefault(place, []).append(one.text)
         for (place, _), one in sorted(cut.items()):
             for value in values_of(one.text):
                 reach = REPLIES if self.turns[place].role in ("assistant", "tool") else 0
@@ -521,10 +512,7 @@ class Finder:
                     is_id(value)
                     or first >= place
                     or near
-                    or any(
-                        self._first[value] == at and value in whole_words(tokens(each.text))
-                        for (at, _), each in cut.items()
-                    )
+                    or any(value in whole_tokens(text) for text in texts.get(first, ()))
                 ):
                     introduced.setdefault(value, place)
         return introduced
@@ -534,28 +522,21 @@ class Finder:
     ) -> Iterator[_Said]:
         """Yield clauses that repeat a value introduced by the cut ones, and replies that repeat most of their words."""
         introduced = self._introduced(cut)
-        cut_places: dict[int, frozenset[str]] = {}
-        for (place, _), one in cut.items():
-            cut_places[place] = cut_places.get(place, frozenset()) | one.words
-        for place, turn in enumerate(self._said):
-            for one in turn:
-                if (place, one.number) in cut:
-                    continue
-                if self._repeats(one, place, introduced, cut_places, of_topic, named_in):
-                    yield one
+        cut_places = _words_by_place(cut)
+        known = frozenset[str]().union(*cut_places.values())
+        for one in (one for turn in self._said for one in turn if (one.place, one.number) not in cut):
+            repeats = self._repeats(one, introduced, cut_places, named_in)
+            if repeats and (of_topic or not is_of_another(one.text, known)):
+                yield one
 
     def _repeats(
         self,
         one: _Said,
-        place: int,
         introduced: Mapping[str, int],
         cut: Mapping[int, frozenset[str]],
-        of_topic: bool,
         named_in: Collection[int],
     ) -> bool:
-        said = whole_words(tokens(one.text))
-        if not of_topic and is_of_another(one.text, frozenset[str]().union(*cut.values())):
-            return False
+        place, said = one.place, whole_tokens(one.text)
         reply = self.turns[place].role in ("assistant", "tool")
         for value in said & introduced.keys():
             at = introduced[value]
@@ -578,38 +559,41 @@ class Finder:
                 return True
         return False
 
-    def _made_of(self, cut: Mapping[tuple[int, int], _Said], named_in: Collection[int]) -> Callable[[str, str], bool]:
-        """Return a test (text, source) of whether a statement was made from the cut clauses."""
-        names = {value for value, at in self._introduced(cut).items() if at in named_in and not value[0].isdigit()}
-        by_turn: dict[int, frozenset[str]] = {}
-        for (place, _), one in cut.items():
-            by_turn[place] = by_turn.get(place, frozenset()) | one.words
+    def _made_of(self, cut: Mapping[tuple[int, int], _Said], named: Collection[str]) -> Callable[[str, str], bool]:
+        """Return a test (text, source) of whether a statement was made from the cut clauses; `named` led to them."""
+        names = {value for value in named if not value[0].isdigit()}
+        by_turn = _words_by_place(cut)
+        held = WordSets(by_turn.values())
         says = _statement_test([one.text for one in cut.values()])
+        sources: dict[str, list[tuple[frozenset[str], frozenset[str]]]] = {}
+        for place, gone in by_turn.items():
+            rest = (one.words for one in self._said[place] if (place, one.number) not in cut)
+            stays = frozenset[str]().union(*rest)
+            sources.setdefault(self.turns[place].id, []).append((gone - stays, stays - gone))
 
         def made(text: str, source: str) -> bool:
-            words, rests_on = words_of(text), turn_ids(source)
-            if says(text):
+            words = words_of(text)
+            if says(text) or held.contains(words):
                 return True
-            for place, held in by_turn.items():
-                if words and words <= held:
-                    return True
-                if self.turns[place].id in rests_on:
-                    rest = (one.words for one in self._said[place] if (place, one.number) not in cut)
-                    stays = frozenset[str]().union(*rest)
-                    if len(words & held - stays) > len(words & stays - held) or is_about(text, names):
-                        return True
-            return False
+            rests_on = [each for id in turn_ids(source) for each in sources.get(id, ())]
+            return bool(rests_on) and (
+                any(len(words & gone) > len(words & stays) for gone, stays in rests_on) or is_about(text, names)
+            )
 
         return made
 
 
-def _remove_clauses(text: str, gone: Sequence[frozenset[str]]) -> str:
+def _words_by_place(cut: Mapping[tuple[int, int], _Said]) -> dict[int, frozenset[str]]:
+    """Return the words of the cut clauses by the index of their turn."""
+    found: dict[int, frozenset[str]] = {}
+    for (place, _), one in cut.items():
+        found[place] = found.get(place, frozenset()) | one.words
+    return found
+
+
+def _remove_clauses(text: str, gone: WordSets) -> str:
     """Return a text without the clauses whose words are all removed; "" if nothing meaningful is left."""
-    spans = [
-        (unit.start, unit.end)
-        for unit in units(text)
-        if (words := words_of(unit.text)) and any(words <= each for each in gone)
-    ]
+    spans = [(unit.start, unit.end) for unit in units(text) if gone.contains(words_of(unit.text))]
     stays = repair_start(without_spans(text, spans)) if spans else text
     return stays if says_something(stays) else ""
 
@@ -729,14 +713,48 @@ def _is_part(words: frozenset[str], wanted: frozenset[str], most: int) -> bool:
     return words <= wanted or shared >= max(0.5 * len(words), NEAR_BEST * most)
 
 
+class _Statements:
+    """Finds the clauses of turns that state one of these texts."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        texts = list(texts)
+        self._words = WordSets(map(words_of, texts))
+        self._plain = {normalise(text): number for number, text in reversed(list(enumerate(texts)))}
+
+    def hits(self, turn: Sequence[_Said]) -> Iterator[_Said]:
+        """Yield the clauses of a turn that state one of the texts, from the sentences that do so as a whole."""
+        for parts in _by_sentence(turn):
+            wanted = self._stated(parts)
+            if wanted is not None:
+                most = max(len(one.words & wanted) for one in parts)
+                own = [one for one in parts if one.words and _is_part(one.words, wanted, most)]
+                yield from own or [one for one in parts if len(one.words & wanted) == most]
+
+    def _stated(self, parts: Sequence[_Said]) -> frozenset[str] | None:
+        """Return the words of the first text that a sentence states as a whole, or None."""
+        whole, _ = _sentence_words(parts)
+        sentence = " ".join(one.text for one in parts)
+        same = self._plain.get(normalise(sentence), len(self._words.sets))
+        for number in sorted({same, *self._words.nested(whole)}):
+            if number == same:
+                break
+            wanted = self._words.sets[number]
+            if _states(whole, wanted) and not is_of_another(sentence, wanted):
+                return wanted
+        return self._words.sets[same] if same < len(self._words.sets) else None
+
+
 def _statement_test(texts: Sequence[str]) -> Callable[[str], bool]:
     """Return a test of whether a text says one of these statements, no more and no less."""
     plain = set(map(normalise, texts))
-    wanted = [words for text in texts if len(words := words_of(text)) > 1]
+    wanted = WordSets(words for text in texts if len(words := words_of(text)) > 1)
 
     def says(text: str) -> bool:
+        if normalise(text) in plain:
+            return True
         words = words_of(text)
-        return normalise(text) in plain or any(_states(words, each) and _states(each, words) for each in wanted)
+        near = (wanted.sets[number] for number in wanted.nested(words))
+        return any(_states(words, each) and _states(each, words) for each in near)
 
     return says
 

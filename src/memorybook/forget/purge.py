@@ -20,6 +20,7 @@ from memorybook.forget.forget import Targets, carry_out, lines_of, merge_targets
 from memorybook.forget.incoming import lost_statements
 from memorybook.forget.tombstones import without_label
 from memorybook.forget.units import is_word, values_of, words_of
+from memorybook.forget.word_sets import Substrings, any_of
 from memorybook.formats import changes_json, memory_md, session_md
 from memorybook.model import Applied, Entry, Operation
 from memorybook.prompt import session_start_cache
@@ -139,9 +140,9 @@ def _find_erased(
     texts = meant.texts | {query or "", *past} | earlier
     texts |= {line for path in meant.documents for line in _parts(path, "\n".join(lines_of(book, path)))}
     for id in targets:
-        for operation in book.journal.operations(target=id):
-            texts |= {text for change in operation.changes if change.target == id for text in _statements_in(change)}
-            texts |= {text for change in operation.changes if change.target == id for text in _quotes_of_change(change)}
+        for operation in book.journal.operations(target=id, alone=True):
+            texts |= {text for change in operation.changes for text in _statements_in(change)}
+            texts |= {text for change in operation.changes for text in _quotes_of_change(change)}
     texts |= _discarded_quotes(book, meant)
     if session and not meant:
         texts |= {text for each in book.journal.operations(session=session) for text in _removed(each)}
@@ -245,9 +246,9 @@ def _statements(path: str, text: str) -> Iterator[str]:
 
 def _earlier_versions(book: Book, id: str) -> Iterator[Entry]:
     """Yield the earlier versions of an entry that the journal has."""
-    for operation in book.journal.operations(target=id):
+    for operation in book.journal.operations(target=id, alone=True):
         for change in operation.changes:
-            if change.target == id and change.kind not in ("append", "drop", "put", "item", "turns", "edit"):
+            if change.kind not in ("append", "drop", "put", "item", "turns", "edit"):
                 yield from (_entry(text) for text in (change.before, change.after) if text)
 
 
@@ -258,12 +259,12 @@ def _entry(text: str) -> Entry:
 def _containment_test(texts: Iterable[str]) -> Callable[[str], bool]:
     """Return a test of whether a text contains one of these: long ones anywhere, short ones as a whole line."""
     statements = {statement for text in texts if (statement := normalise(text))}
-    long = sorted(statement for statement in statements if _is_long(statement))
-    short = statements.difference(long)
+    distinctive = sorted(statement for statement in statements if _is_long(statement))
+    long, short = Substrings(distinctive), statements.difference(distinctive)
 
     def holds(text: str) -> bool:
         said = normalise(text)
-        if any(statement in said for statement in long):
+        if long.stands_in(said):
             return True
         return bool(short) and any(normalise(line) in short for line in _statements("", text))
 
@@ -273,12 +274,12 @@ def _containment_test(texts: Iterable[str]) -> Callable[[str], bool]:
 def _summary_line_test(texts: Iterable[str]) -> Callable[[str], bool]:
     """Return a test of whether a summary line contains one of these, or is a part of one, such as a shortened title."""
     texts = set(texts)
-    holds, said = _containment_test(texts), [normalise(text) for text in texts]
+    holds, said = _containment_test(texts), Substrings(sorted(filter(None, map(normalise, texts))))
 
     def tells(line: str) -> bool:
         plain = re.sub(r"^(?:[-#*]+\s+|title:\s+)?\"?", "", line.strip()).rstrip('…"')
         parts = [normalise(part) for part in (plain, without_label(plain))]
-        return holds(line) or any(weight(part) >= LONG and any(part in text for text in said) for part in parts)
+        return holds(line) or any(weight(part) >= LONG and said.has_part(part) for part in parts)
 
     return tells
 
@@ -355,7 +356,7 @@ def _find_leftovers(root: str, texts: Iterable[str]) -> tuple[list[str], int]:
     files = sorted(_files(root))
     if not wanted:
         return [], 0
-    pattern = re.compile(b"|".join(map(re.escape, sorted(wanted, key=len, reverse=True))))
+    pattern = re.compile(any_of(wanted))
     overlap = max(map(len, wanted))
     found = [os.path.relpath(path, root) for path in files if _file_contains(path, pattern, overlap)]
     truth = [path for path in found if not os.path.basename(path).startswith("index.")]

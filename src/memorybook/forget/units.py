@@ -107,6 +107,12 @@ def whole_words(words: Iterable[str]) -> frozenset[str]:
     return found.difference(part for word in joined for part in tokens(word) if part != word)
 
 
+@lru_cache(maxsize=50_000)
+def whole_tokens(text: str) -> frozenset[str]:
+    """Return the tokens of a text without the parts of compound ones."""
+    return whole_words(tokens(text))
+
+
 def unique_figures(words: Iterable[str]) -> frozenset[str]:
     """Return the words with each grouped number once: of 85,000, not the tokens 85, 000 and 85000."""
     found = frozenset(words)
