@@ -20,10 +20,10 @@ from urllib.parse import quote, urlencode, urlsplit
 from memorybook import results
 from memorybook.entries.background_tasks import Finished, Keeper, Running
 from memorybook.errors import Conflict, InvalidInput, MemoryBookError, NotFound, Unavailable, error_of
-from memorybook.exchange.export import put_in_place
 from memorybook.http.rest_api import API, BY_VERB, Resource
 from memorybook.memory import Memory
 from memorybook.storage.directory import refusals
+from memorybook.storage.output_file import put_in_place
 from memorybook.validate import day_of, renamed
 
 if TYPE_CHECKING:

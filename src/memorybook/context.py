@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import os
-
-from memorybook._light import TYPE_CHECKING, Any, NamedTuple, cast, suppress
+from memorybook._light import TYPE_CHECKING, Any, NamedTuple, cast
 from memorybook.config.project import absence
-from memorybook.errors import Unavailable
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from memorybook.book.book import Book
     from memorybook.config.project import Project
     from memorybook.config.settings import Config
     from memorybook.inference.structured_output import Metered
     from memorybook.model import Trust
     from memorybook.protocols import LLM, Embedder, Function
-
-MACHINE = ".memorybook"
-"""Folder of a book for machine state."""
 
 
 class Models:
@@ -64,7 +56,7 @@ class Context(NamedTuple):
     """The context of a verb. `context._replace(door=…, actor=…)` is the same memory for another caller.
 
     Attributes:
-        root: Directory of the book.
+        root: Where the book is: a directory, see `Storage.root`.
         book: The open book.
         config: Its settings.
         door: The interface of the call (`python`, `cli`, `mcp`, `http`, …); recorded in every operation.
@@ -88,19 +80,11 @@ class Context(NamedTuple):
     @property
     def absent(self) -> str:
         """That there is no book yet, and which ones are nearest; "" where there is one, or memory is switched off."""
-        if os.path.isdir(self.root) or not self.config.enabled:
+        if self.book.storage.exists() or not self.config.enabled:
             return ""
         if self.missing_ok:  # to whom it is no mistake, others' books are no help
             return "there is no book yet: it is made by what is remembered first"
         return absence(self.root, self.project)
-
-    def alone(self, work: str) -> AbstractContextManager[bool]:
-        """Yield whether nobody else, in any process or thread, does this work until the block ends; never wait."""
-        from memorybook.storage.safe_open import claimed
-
-        with suppress(Unavailable):  # whoever cannot write shares the work with nobody
-            self.book.documents.prepare()
-        return claimed(os.path.join(self.root, MACHINE, f"{work}.lock"))
 
     def metered(self, given: LLM | Function | None = None, *, model: str = "") -> Metered | None:
         """Return the language model within the budgets, for one operation; None for none. Raises as `Models.get`.

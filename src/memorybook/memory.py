@@ -18,7 +18,7 @@ from memorybook._light import (
 )  # fmt: skip
 from memorybook.book.book import Book, closed
 from memorybook.config.project import copied, keep, locate
-from memorybook.context import MACHINE, Context, Models
+from memorybook.context import Context, Models
 from memorybook.errors import MissingDocument, NotFound
 from memorybook.search.types import Answer, Query
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from memorybook.formats.document import Document, DocumentInfo
     from memorybook.model import CategoryName, Importance, State, Trust
     from memorybook.prompt.inject import Injected
-    from memorybook.protocols import LLM, Embedder, Function, Index, Progress
+    from memorybook.protocols import LLM, Embedder, Function, Index, Progress, Storage
     from memorybook.results import Memorized
     from memorybook.search.search import Reranker
     from memorybook.sessions.detect import Recall
@@ -1297,21 +1297,15 @@ def open(
 
         config = load(cwd=cwd, env=os.environ)
     root, found = locate(config, cwd=cwd, book=book, project=project)
-    machine = os.path.join(root, MACHINE)
-    kept = config.transcripts
-    from memorybook.storage.directory import DirectoryDocuments
-    from memorybook.storage.journal import SqliteJournal, new_operation_id
-    from memorybook.storage.safe_open import claimed
-    from memorybook.storage.transcripts import open_transcripts
+    from memorybook.storage.journal import new_operation_id
+    from memorybook.storage.stores import open_storage
 
+    storage = open_storage(config, root)
     hybrid = config.backend == "sqlite_hybrid" and config.fts_enabled and config.vector_enabled
-    embedder = (embedder or _embedder(config, machine)) if hybrid else None
-    index, degraded = _index(config, machine, embedder)
-    documents = DirectoryDocuments(root)
+    embedder = (embedder or _embedder(config, storage.machine)) if hybrid else None
+    index, degraded = _index(config, storage, embedder)
     opened = Book(
-        documents=documents,
-        transcripts=open_transcripts(machine, kept.db_path, kept.url, kept.auth_token, prepare=documents.prepare),
-        journal=SqliteJournal(os.path.join(machine, "journal.sqlite"), prepare=documents.prepare),
+        storage,
         index=index,
         fallback=_scan,
         clock=clock or (lambda: datetime.now(UTC)),
@@ -1320,7 +1314,6 @@ def open(
         weights=(config.hybrid_vector_weight, config.hybrid_text_weight),
         rerank=_reranker() if config.rerank else None,
         degraded=degraded,
-        claim=lambda: claimed(os.path.join(machine, "embedding.lock")),
     )
     opened.background = door != "cli"
     found = keep(root, found)
@@ -1350,15 +1343,12 @@ def _scan() -> Index:
     return ScanIndex()
 
 
-def _index(config: Config, machine: str, embedder: Embedder | None) -> tuple[Index, list[str]]:
+def _index(config: Config, storage: Storage, embedder: Embedder | None) -> tuple[Index, list[str]]:
     """Return the configured index, and why it is less than hybrid where that was not asked for."""
     if config.backend == "scan" or not config.fts_enabled:
         reason = [] if config.backend == "scan" else ["fts_enabled is false: searched by scanning the documents"]
         return _scan(), reason
-    from memorybook.storage.index.sqlite_index import SqliteIndex
-
-    path = config.db_path or os.path.join(machine, "index.sqlite")
-    return SqliteIndex(path, embedder=embedder, sqlite_vec=config.sqlite_vec_extension_path), []
+    return storage.open_index(embedder), []
 
 
 def _embedder(config: Config, machine: str) -> Embedder:

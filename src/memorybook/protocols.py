@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_ch
 from memorybook.errors import InvalidInput
 
 if TYPE_CHECKING:
+    import threading
     from datetime import date, datetime
 
     import numpy as np
@@ -49,9 +50,6 @@ class Documents(Protocol):
     Any method raises Unavailable where the disk or the server refuses.
     """
 
-    root: str
-    """Where it is, for people: a directory or a DSN without its password."""
-
     def list(self) -> Iterable[DocumentInfo]:
         """Return every `.md` document in the book, in no order. Links and machine state are passed over.
 
@@ -77,14 +75,11 @@ class Documents(Protocol):
     def remove(self, path: str) -> None:
         """Remove it. Raises MissingDocument, UnsafePath."""
 
+    def remains(self, paths: Collection[str]) -> Sequence[str]:
+        """Say where what was taken out of these documents may be kept still, a sentence each."""
+
     def forget_versions(self) -> int:
         """Remove older versions and backups that are kept of documents; return how many there were."""
-
-    def change_places(self, folder: str) -> None:
-        """Put a folder that is beside the book in its place; the book is there then. Raises BookLocked, Unavailable."""
-
-    def lock(self) -> AbstractContextManager[None]:
-        """Hold the book's one writer lock, between threads and processes. Raises BookLocked after a timeout."""
 
     def lost(self, *, settle: bool = False) -> Sequence[Loss]:
         """Return what other programs took from MEMORY.md, oldest first; with `settle` also what they took just now."""
@@ -100,6 +95,85 @@ class Documents(Protocol):
 
     def faults(self) -> Sequence[str]:
         """Say why the book cannot be written, one sentence each, for `status`; nothing if it can."""
+
+    def close(self) -> None:
+        """Release what is held; closing twice does nothing."""
+
+
+class Storage(Protocol):
+    """Where a book is kept: its parts, and all that concerns them together; made by `storage.stores.open_storage`."""
+
+    root: str
+    """Where it is, for people: a directory or a DSN without its password."""
+
+    machine: str
+    """Folder for what only this machine needs: events of agent hosts, exports, caches; "" if there is none."""
+
+    @property
+    def documents(self) -> Documents:
+        """The truth."""
+
+    @property
+    def transcripts(self) -> Transcripts:
+        """Sessions with their turns."""
+
+    @property
+    def journal(self) -> Journal:
+        """What was done to the book."""
+
+    def open_index(self, embedder: Embedder | None) -> Index:
+        """Return the index of this book; by words alone without an embedder."""
+
+    def exists(self) -> bool:
+        """Return whether there is a book. Cheap."""
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Be the one writer of the book, in any thread and process, until the block ends. Reentrant per thread.
+
+        What the block writes to documents, transcripts and journal comes true together: by one transaction, or by the
+        order in which `Book` writes and what it completes after a crash. Raises BookLocked after a timeout.
+        """
+
+    def lease(self, work: str) -> AbstractContextManager[bool]:
+        """Yield whether nobody else, in any thread or process, does this work until the block ends; never wait.
+
+        The lease of a process that died is free again.
+        """
+
+    def identity(self, *, make: bool) -> str:
+        """Return 32 hexadecimal digits that tell this book from others; "" if it has none yet and none is to `make`."""
+
+    def drop_prepared(self) -> None:
+        """Discard what was prepared from the book to be shown later: it may tell what is forgotten by now."""
+
+    def leftovers(self, holds: Callable[[bytes], object], overlap: int) -> tuple[Sequence[str], int]:
+        """Return where bytes are still kept for which `holds` is true, and how many places were searched.
+
+        It is asked piece by piece; pieces share `overlap` bytes.
+        """
+
+    def strangers(self, known: set[str]) -> Sequence[str]:
+        """Return files beside the documents that are none of the book's, and not `known`."""
+
+    def copy(self, folder: str) -> Sequence[str]:
+        """Copy the book as it is at one moment into an empty folder; return the paths, databases last.
+
+        Documents become files with their times and permissions, the databases SQLite files (`storage.book_copy`).
+        Writers wait for the documents alone.
+        """
+
+    def restore(self, fill: Callable[[str], None], *, identity: str, replace: bool, now: datetime) -> str:
+        """Have `fill` write a book, as `copy` does, into an empty folder, and let that be the book; all of it or none.
+
+        It keeps its identity, or gets this one. Return where the book is now that was here before, "" for none. Raises
+        Conflict if there was one that it may not `replace`.
+        """
+
+    def notices(self, stop: threading.Event | None) -> Iterator[None]:
+        """Yield soon after documents were changed, by whomever, until `stop` is set."""
+
+    def hint(self) -> str:
+        """Return what people should know who keep the book here, a sentence; "" for nothing."""
 
     def close(self) -> None:
         """Release what is held; closing twice does nothing."""

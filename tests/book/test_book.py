@@ -37,7 +37,7 @@ def apply(book: Book, *changes: Any) -> Any:
 
 
 def memory_md(book: Book) -> str:
-    return Path(book.documents.root, "MEMORY.md").read_text(encoding="utf-8")
+    return Path(book.storage.root, "MEMORY.md").read_text(encoding="utf-8")
 
 
 def test_one_operation_holds_all_its_changes_with_what_was_there_before(book: Book) -> None:
@@ -168,7 +168,7 @@ def test_whole_documents_and_lines_come_and_go(book: Book) -> None:
 
 def test_a_persons_edit_and_a_change_are_both_kept(book: Book) -> None:
     apply(book, Add(entry=entry("aaaaaa", "likes tea")))
-    path = Path(book.documents.root, "MEMORY.md")
+    path = Path(book.storage.root, "MEMORY.md")
     path.write_text("P.S. hi\n" + path.read_text(encoding="utf-8").replace("likes tea", "likes green tea"), "utf-8")
     apply(book, Add(entry=entry("bbbbbb")))
     text = memory_md(book)
@@ -179,7 +179,7 @@ def test_a_persons_edit_and_a_change_are_both_kept(book: Book) -> None:
 
 def test_a_save_in_the_very_moment_makes_the_change_start_anew(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
     apply(book, Add(entry=entry("aaaaaa", "likes tea")))
-    path = Path(book.documents.root, "MEMORY.md")
+    path = Path(book.storage.root, "MEMORY.md")
     write = book.documents.write
     saves = iter([True, True])
 
@@ -212,7 +212,7 @@ def test_over_two_hundred_archived_entries_move_to_the_archive(book: Book) -> No
     apply(book, *(Add(entry=each) for each in old))
     assert len([each for each in book.memory().entries if each.archived]) == 200
     assert len(book.entries()) == 205
-    assert Path(book.documents.root, "archive", "2026-02.md").exists()
+    assert Path(book.storage.root, "archive", "2026-02.md").exists()
     moved = next(each for each in book.entries() if each.id not in {e.id for e in book.memory().entries})
     assert book.search(Query(moved.text), limit=3).hits
     apply(book, Update(id=moved.id, fields={"tags": ("found",)}))
@@ -299,12 +299,12 @@ def test_a_dead_index_is_replaced_by_scanning_and_said(book: Book, monkeypatch: 
 
 def test_opening_and_searching_never_writes_the_documents(book: Book) -> None:
     apply(book, Add(entry=entry("aaaaaa")))
-    before = {path: os.stat(path).st_mtime_ns for path in Path(book.documents.root).rglob("*.md")}
+    before = {path: os.stat(path).st_mtime_ns for path in Path(book.storage.root).rglob("*.md")}
     book.search(Query("statement"), limit=5)
-    with memorybook.open(book.documents.root) as again:
+    with memorybook.open(book.storage.root) as again:
         again.search("statement")
         again.status()
-    assert {path: os.stat(path).st_mtime_ns for path in Path(book.documents.root).rglob("*.md")} == before
+    assert {path: os.stat(path).st_mtime_ns for path in Path(book.storage.root).rglob("*.md")} == before
 
 
 # --- crashes in between --------------------------------------------------------------------------
@@ -329,14 +329,14 @@ def dying(times: int, real: Any, error: BaseException) -> Any:
 
 
 def reopened(book: Book) -> Book:
-    return memorybook.open(book.documents.root, config=Config(timezone="UTC"), clock=lambda: NOW).book
+    return memorybook.open(book.storage.root, config=Config(timezone="UTC"), clock=lambda: NOW).book
 
 
 @pytest.mark.parametrize("times", [1, 2, 3])
 def test_an_entry_that_comes_back_from_the_archive_is_never_nowhere(
     book: Book, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
-    archive = Path(book.documents.root, "archive", "2026-01.md")
+    archive = Path(book.storage.root, "archive", "2026-01.md")
     archive.parent.mkdir(parents=True)
     archive.write_text("# Archive 2026-01\n\n### [zzzzzz] fact | 0.10 | 2026-01-10 | 2\nold\n", encoding="utf-8")
     apply(book, Add(entry=entry("aaaaaa")))
@@ -356,7 +356,7 @@ def test_an_entry_that_comes_back_from_the_archive_is_never_nowhere(
 
 def test_an_entry_that_stands_in_two_documents_is_removed_from_both(book: Book) -> None:
     apply(book, Add(entry=entry("aaaaaa", "doubled")))
-    archive = Path(book.documents.root, "archive", "2026-01.md")
+    archive = Path(book.storage.root, "archive", "2026-01.md")
     archive.parent.mkdir()
     archive.write_text("# Archive 2026-01\n\n### [aaaaaa] fact | 0.10 | 2026-01-10 | 2\ndoubled\n", encoding="utf-8")
     apply(book, Remove(id="aaaaaa"))
@@ -387,7 +387,7 @@ def test_a_change_that_failed_half_way_is_finished_by_the_next(book: Book, monke
 
 def test_a_save_of_one_document_after_another_was_written_stands(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
     apply(book, Put(path="sessions/s.md", text="one\n"))
-    page = Path(book.documents.root, "sessions", "s.md")
+    page = Path(book.storage.root, "sessions", "s.md")
     write = book.documents.write
 
     def interrupted(path: str, text: str, *, expect: str | None) -> str:
@@ -414,7 +414,7 @@ def test_recovery_leaves_a_document_alone_that_a_person_wrote_since(
     with pytest.raises(Crash):
         apply(book, change)
     monkeypatch.undo()
-    page = Path(book.documents.root, "sessions", "s.md")
+    page = Path(book.storage.root, "sessions", "s.md")
     page.write_text("by hand\n", encoding="utf-8")
     again = reopened(book)
     assert page.read_text(encoding="utf-8") == "by hand\n"
@@ -449,7 +449,7 @@ def test_an_intention_that_can_never_be_carried_out_keeps_nobody_out(
     with pytest.raises(Crash):
         apply(book, Append(path="daily/x.md", line="kept"), Append(path="daily/y.md", line="kept"))
     monkeypatch.undo()
-    folder = Path(book.documents.root, "daily")
+    folder = Path(book.storage.root, "daily")
     folder.mkdir()
     (folder / "x.md").symlink_to(folder / "elsewhere.md")
     again = reopened(book)
@@ -467,7 +467,7 @@ def test_a_book_that_is_held_is_opened_all_the_same(book: Book, monkeypatch: pyt
 
     start = DirectoryDocuments.__init__
     monkeypatch.setattr(DirectoryDocuments, "__init__", lambda self, root: start(self, root, lock_timeout=0.01))
-    with book.documents.lock():
+    with book.storage.transaction():
         again = reopened(book)
         assert again.search(Query("zebra"), limit=5).hits
         assert len(again.journal.pending()) == 1

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 
 from memorybook.errors import Conflict, InvalidInput, MissingDocument, UnsafePath
@@ -157,29 +155,6 @@ class DocumentsConformance:
         with pytest.raises(UnsafePath):
             documents.remove(path)
         assert list(documents.list()) == []
-
-    def test_a_thread_may_take_the_lock_again_and_write_under_it(self, documents: Documents) -> None:
-        with documents.lock(), documents.lock():
-            documents.append("a.md", "1")
-        assert documents.read("a.md").text == "1\n"
-
-    def test_threads_exclude_each_other(self, documents: Documents) -> None:
-        def add(worker: int) -> None:
-            for number in range(10):
-                with documents.lock():
-                    text = documents.read("a.md")
-                    documents.write("a.md", f"{text.text}{worker}.{number}\n", expect=text.revision)
-                documents.append("b.md", f"{worker}.{number}")
-
-        documents.write("a.md", "", expect=None)
-        threads = [threading.Thread(target=add, args=(worker,)) for worker in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        expected = sorted(f"{worker}.{number}" for worker in range(4) for number in range(10))
-        assert sorted(documents.read("a.md").text.split()) == expected
-        assert sorted(documents.read("b.md").text.split()) == expected
 
     def test_closing_twice_does_nothing(self, documents: Documents) -> None:
         documents.close()

@@ -160,7 +160,6 @@ class Spoiled:
     """Documents of which one cannot be read, or is gone by the time it is read."""
 
     def __init__(self, documents: Documents, path: str, error: Exception) -> None:
-        self.root = documents.root
         self._documents, self._path, self._error = documents, path, error
 
     def list(self) -> Iterable[DocumentInfo]:

@@ -25,7 +25,6 @@ import pytest
 import memorybook
 from books import CONFIG, NOW, Reopen, files
 from memorybook.errors import Conflict, InvalidInput, NotFound
-from memorybook.exchange.peer_folders import book_id
 from memorybook.memory import Memory
 from memorybook.model import Add, Entry
 from memorybook.storage.sqlite import Connection, Store, _copy_pages, _copy_rows, connect
@@ -222,7 +221,7 @@ def test_a_backup_is_replaced_and_anything_else_is_not(full: Memory, archive: st
 
 
 def test_a_book_that_is_there_gives_way_only_when_asked_and_is_kept(full: Memory, archive: str) -> None:
-    node = book_id(full.root, make=True)
+    node = full.book.storage.identity(make=True)
     full.backup(archive)
     full.append("said after the backup")
     Path(full.root).chmod(0o750)
@@ -241,10 +240,12 @@ def test_a_book_that_is_there_gives_way_only_when_asked_and_is_kept(full: Memory
     ]  # fmt: skip
     copy = full.restore(archive, into=f"{full.root} copy").root
     assert stat.S_IMODE(os.stat(copy).st_mode) == 0o700
-    assert (book_id(full.root, make=False), book_id(copy, make=False)) == (node, ""), "it goes on to hand out"
+    with opened(copy) as other:
+        assert other.book.storage.identity(make=False) == "", "it is another book"
+    assert full.book.storage.identity(make=False) == node, "it goes on to hand out"
     shutil.rmtree(full.root)
     full.restore(archive)
-    assert book_id(full.root, make=False) == node
+    assert full.book.storage.identity(make=False) == node
 
 
 def test_turns_kept_elsewhere_are_backed_up_and_not_restored_to_where_nobody_looks(

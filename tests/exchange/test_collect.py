@@ -637,7 +637,7 @@ def test_two_runs_of_one_book_wait_for_each_other(machine: Machine, monkeypatch:
     desk, laptop = machine("desk"), machine("laptop")
     put(laptop.root, told("s1", "First."))
     monkeypatch.setattr(collect, "PATIENCE", 0.1)
-    with desk.context.alone(KIND), pytest.raises(BookLocked):
+    with desk.book.storage.lease(KIND), pytest.raises(BookLocked):
         desk.sync_summaries(laptop.root)
     monkeypatch.setattr(collect, "PATIENCE", 20.0)
     runs = [threading.Thread(target=desk.sync_summaries, args=(laptop.root,)) for _ in range(3)]

@@ -138,7 +138,7 @@ def test_a_session_of_another_book_loses_what_was_forgotten_here(memory: Memory,
 def test_purging_writes_the_books_own_file_anew(memory: Memory) -> None:
     memory.process_session_end([*TEA, *MORE], "tea")
     memory.export()
-    own = Path(memory.root, PLACE)
+    own = Path(memory.root, ".memorybook", PLACE)
     assert "green tea" in own.read_text(encoding="utf-8")
     assert memory.purge(source="turn:t1").remains == ()
     assert "green tea" not in own.read_text(encoding="utf-8")
@@ -229,7 +229,7 @@ def test_an_agents_session_is_exported_when_it_is_over(tmp_path: Path) -> None:
         session.add({"role": "user", "content": "The museum opens at ten."})
         session.new()
         with session.memory() as memory:
-            [shown] = load(Path(memory.root, PLACE))
+            [shown] = load(Path(memory.root, ".memorybook", PLACE))
     assert shown["channel"] == "telegram"
     assert shown["ended"] is not None
 
@@ -239,7 +239,7 @@ def test_export_on_exit_writes_what_a_program_brought(reopen: Reopen, tmp_path: 
     memory = reopen(**settings)
     memory.process_session_end(TEA, "tea")
     memory.close()
-    own = Path(memory.root, PLACE)
+    own = Path(memory.root, ".memorybook", PLACE)
     assert said(own) == {"tea": ["t1", "t2"]}
     own.unlink()
     with reopen(**settings) as other:

@@ -22,11 +22,11 @@ from memorybook.config.settings import Config
 from memorybook.context import Context
 from memorybook.hooks import event, session_context
 from memorybook.memory import Memory
-from memorybook.prompt import session_start_cache
 from memorybook.prompt.block import WORDING
 from memorybook.prompt.recall import candidates
 from memorybook.search.types import Answer
 from memorybook.sessions import event_queue
+from memorybook.storage import session_start_cache
 from memorybook.text.tokens import count_tokens
 
 Tell = Callable[..., str]

@@ -705,7 +705,7 @@ def test_while_another_process_remembers_a_session_it_waits_and_others_go_on(
     opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory = opened([answer(candidate(WORK))])
-    with memory.context.alone("memorize") as ours, impatient(monkeypatch):
+    with memory.book.storage.lease("memorize") as ours, impatient(monkeypatch):
         assert ours
         found = memory.process_session_end(said(WORK), "s1")
         assert memory.retry_parked() == ()

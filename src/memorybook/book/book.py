@@ -32,13 +32,13 @@ from memorybook.text.tokens import language_of, says_something
 if TYPE_CHECKING:
     from typing import TypeVar
 
-    from memorybook.book.embedding import Claim, Embedding
+    from memorybook.book.embedding import Embedding
     from memorybook.book.transaction import Draft, Outcome, Pages, Result
     from memorybook.book.undo import Reversal
     from memorybook.formats.document import Document
     from memorybook.formats.memory_md import MemoryDocument
     from memorybook.model import Change, Discarded, Entry, Operation, Patch
-    from memorybook.protocols import Documents, Index, Journal, Progress, Transcripts
+    from memorybook.protocols import Index, Progress, Storage, Transcripts
     from memorybook.search.search import Reranker
     from memorybook.search.types import Candidates
 
@@ -95,7 +95,7 @@ class _Planned(NamedTuple):
 
 
 class Book:
-    """An open book over its parts; safe to share between threads.
+    """An open book over what keeps it; safe to share between threads.
 
     `fallback` makes the index that answers when `index` cannot; `zone` says which day a note belongs to; `weights` are
     shares of the (vector, words) legs, (0, 0) the embedder's own; `rerank` has a say in the order of the best hits;
@@ -105,10 +105,8 @@ class Book:
 
     def __init__(
         self,
+        storage: Storage,
         *,
-        documents: Documents,
-        transcripts: Transcripts,
-        journal: Journal,
         index: Index,
         fallback: Callable[[], Index],
         clock: Callable[[], datetime],
@@ -117,11 +115,11 @@ class Book:
         weights: tuple[float, float] = (0.0, 0.0),
         rerank: Reranker | None = None,
         degraded: Sequence[str] = (),
-        claim: Claim | None = None,
     ) -> None:
-        self.documents = documents
-        self.transcripts = transcripts
-        self.journal = journal
+        self.storage = storage
+        self.documents = storage.documents
+        self.transcripts = storage.transcripts
+        self.journal = storage.journal
         self.index = index
         self._make_fallback = fallback
         self._fallback: Index | None = None
@@ -131,7 +129,6 @@ class Book:
         self._weights = weights
         self._rerank = rerank
         self._degraded = tuple(degraded)
-        self._claim = claim
         self._embedding: Embedding | None = None
         self._searches: list[None] = []
         self.background = False
@@ -248,7 +245,7 @@ class Book:
             min_score,
             found.cut,
             candidates.backend,
-            self.documents.root,
+            self.storage.root,
             state,
             knows=found.knows,
         )
@@ -512,7 +509,7 @@ class Book:
     def _carry_out(self, work: Callable[[Draft], list[_Planned]]) -> list[_Planned]:
         """Work into what is on disk now, journal and write; anew if a person saves in between or an id is taken."""
         for left in reversed(range(ATTEMPTS)):
-            with self.documents.lock():
+            with self.storage.transaction():
                 self._settle_all()
                 draft = self.draft()
                 draft.unanswered = self._unanswered(draft.now)
@@ -582,7 +579,7 @@ class Book:
             self._journal_fails = f"it is not known what was interrupted, or how often entries were used: {error}"
             return
         if pending:
-            with suppress(Unavailable, Conflict), self.documents.lock():
+            with suppress(Unavailable, Conflict), self.storage.transaction():
                 self._settle_all()
 
     def _settle_all(self) -> None:
@@ -629,7 +626,9 @@ class Book:
         if self._embedding is None:
             from memorybook.book.embedding import Embedding
 
-            self._embedding = Embedding(self.index, claim=self._claim, busy=lambda: bool(self._searches))
+            self._embedding = Embedding(
+                self.index, claim=lambda: self.storage.lease("embedding"), busy=lambda: bool(self._searches)
+            )
         return self._embedding
 
     def _wake(self, report: SyncReport) -> None:
@@ -668,7 +667,7 @@ class Book:
 
     def close(self) -> None:
         """Release files and connections; closing twice does nothing."""
-        for part in (self._embedding, self._fallback, self.index, self.transcripts, self.journal, self.documents):
+        for part in (self._embedding, self._fallback, self.index, self.storage):
             if part is not None:
                 part.close()
         self._embedding = None

@@ -389,7 +389,7 @@ def _place(memory: Memory) -> Iterator[str]:
         yield "1"
         return
     for number in count(1):
-        with memory.context.alone(f"{CHANNEL}-{number}") as ours:
+        with memory.book.storage.lease(f"{CHANNEL}-{number}") as ours:
             if ours:
                 yield str(number)
                 return

@@ -85,9 +85,9 @@ def _run(
 def _books(call: Call, config: Config, workspace: str | None) -> tuple[Any, str]:
     """Say what is served, and where the owner's token is."""
     from memorybook.config.project import book_root
-    from memorybook.context import MACHINE
     from memorybook.http.api_tokens import Tokens, owner_token
     from memorybook.http.books import Books
+    from memorybook.storage.directory import STATE
 
     o, here = call.options, working_directory()
     if workspace is not None:
@@ -97,7 +97,7 @@ def _books(call: Call, config: Config, workspace: str | None) -> tuple[Any, str]
         kept = os.path.join(root, "tenants.json")
     else:
         root = book_root(config, cwd=here, book=o.book, project=o.project)
-        kept = os.path.join(root, MACHINE, "tokens.json")
+        kept = os.path.join(root, STATE, "tokens.json")
     folder = os.environ.get("XDG_STATE_HOME", "")
     # The XDG specification says that a relative path is to be ignored.
     home = os.path.join(os.path.expanduser("~"), ".local", "state")

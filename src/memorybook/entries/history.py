@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields, replace
 from datetime import date
-from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,7 +21,6 @@ from memorybook.entries.review import line
 from memorybook.errors import Conflict, InvalidInput, MemoryBookError, MissingDocument, NotFound, Unavailable
 from memorybook.forget.tombstones import not_forgotten
 from memorybook.formats import memory_md
-from memorybook.formats.document import IGNORED, gitignore_of
 from memorybook.formats.memory_md import without_header
 from memorybook.model import Applied, Entry, Operation, Put, Turn
 from memorybook.results import Activity, Ground, Happened, History, Undone, Why
@@ -431,26 +428,20 @@ def init(context: Context) -> dict[str, Any]:
     """See `Memory.init`; the hint is for who keeps the book under git."""
     documents = context.book.documents
     created = []
-    with documents.lock():
+    with context.book.storage.transaction():
         try:
             documents.read(MEMORY)
         except MissingDocument:
             documents.write(MEMORY, memory_md.template(), expect=None)
             created.append(MEMORY)
-    hint, root = "", Path(documents.root)
-    if any(os.path.lexists(folder / ".git") for folder in (root, *root.parents)):
-        ignored = gitignore_of(documents.root)
-        if ignored is None or IGNORED.strip() in ignored.split():
-            hint = "machine state and the back-up copy are kept out of git"
-        else:
-            hint = "machine state ignores itself; to keep the back-up copy out of git too, add '*.md.bak' to .gitignore"
-    return {"root": documents.root, "created": created, "hint": hint}
+    storage = context.book.storage
+    return {"root": storage.root, "created": created, "hint": storage.hint()}
 
 
 def status(context: Context, *, failures: Collection[str] = ()) -> dict[str, Any]:
     """See `Memory.status`; `failures` are those of finished tasks."""
     book, config = context.book, context.config
-    exists = os.path.isdir(context.root)
+    exists = book.storage.exists()
     shown: dict[str, Any] = {
         "root": context.root,
         "exists": exists,
@@ -508,17 +499,9 @@ def _count(context: Context, shown: dict[str, Any]) -> None:
 
 def watch(context: Context, on_change: Callable[[dict[str, Any]], None], *, stop: threading.Event | None) -> None:
     """See `Memory.watch`."""
-    from watchfiles import DefaultFilter, watch
-
     init(context)
     context.book.background = True
     on_change(context.book.refresh().json())
 
-    class Markdown(DefaultFilter):
-        """Only documents: machine state changes with every search."""
-
-        def __call__(self, change: Any, path: str) -> bool:
-            return path.endswith(".md") and super().__call__(change, path)
-
-    for _ in watch(context.root, watch_filter=Markdown(), stop_event=stop, raise_interrupt=True):
+    for _ in context.book.storage.notices(stop):
         on_change(context.book.refresh().json())

@@ -285,7 +285,7 @@ def revise(context: Context, id: str, instruction: str) -> Revised:
     if waits := _waiting(context, change):
         refused = f"a person said this: the new wording waits in review ({', '.join(waits.proposals)})"
         return Revised(waits, entry.text, refused, None, mask.count, usage)
-    with book.documents.lock():  # the model took its time
+    with book.storage.transaction():  # the model took its time
         standing = _entry(context, id)
         if standing is None:
             raise locale.error(NotFound, "problems.no_entry", name=repr(id))

@@ -13,21 +13,18 @@ import re
 import tarfile
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
+from contextlib import ExitStack, contextmanager
 from gzip import BadGzipFile
 from hashlib import file_digest, sha256
 from io import BytesIO
-from itertools import count
 from socket import gethostname
 from stat import S_IMODE
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound, Unavailable, UnsafePath
-from memorybook.exchange.export import alone_in, put_in_place, remove, sync
-from memorybook.exchange.peer_folders import book_id
-from memorybook.formats.document import IGNORED, MAX_BYTES, gitignore_of
-from memorybook.storage.directory import refusals
+from memorybook.errors import InvalidInput, NotFound, Unavailable
+from memorybook.formats.document import MAX_BYTES
+from memorybook.storage.book_copy import DATABASES, JOURNAL, RIGHTS
+from memorybook.storage.output_file import put_in_place, remove
 from memorybook.storage.safe_open import flaw
 
 if TYPE_CHECKING:
@@ -38,21 +35,13 @@ FORMAT = "memorybook backup"
 VERSION = 1
 MANIFEST = "backup.json"
 
-_STATE = ".memorybook"
-_JOURNAL = f"{_STATE}/journal.sqlite"
-_TRANSCRIPTS = f"{_STATE}/transcripts.sqlite"
-_DATABASES = (_JOURNAL, _TRANSCRIPTS)
 _INSIDE = "book/"
 _LONGEST = 64 << 20  # of a manifest
 _CHUNK = 1 << 20
-_SHOWN = 100
-_RIGHTS = 0o666
-"""Permissions that a document is backed up with: nobody runs it."""
 
 _TIGHTEST = 1100
 """Bytes of which gzip makes one at best."""
 
-_OURS = (".md.bak", ".mb-tmp", ".mb-swap")
 _BROKEN = (tarfile.TarError, BadGzipFile, EOFError, zlib.error, ValueError, KeyError, TypeError, OverflowError)
 
 
@@ -121,7 +110,7 @@ class Restored(NamedTuple):
 
 def backup(context: Context, path: str, *, progress: Progress | None = None) -> Backup:
     """See `Memory.backup`."""
-    root = context.root
+    storage = context.book.storage
     if absent := context.absent:
         raise NotFound(absent)
     with put_in_place(path) as new, ExitStack() as closing:
@@ -130,16 +119,17 @@ def backup(context: Context, path: str, *, progress: Progress | None = None) -> 
         os.mkdir(parts, 0o700)
         closing.callback(remove, parts)
         check_place(path)
-        files = _cut(context, parts)
+        files = [_file(parts, file) for file in storage.copy(parts)]
         created = context.book.now().isoformat().replace("+00:00", "Z")
-        told = {"format": FORMAT, "version": VERSION, "created": created, "node": book_id(root, make=False)}
-        _pack(new, parts, files, {**told, "place": _place(root)}, progress)
+        told = {"format": FORMAT, "version": VERSION, "created": created, "node": storage.identity(make=False)}
+        _pack(new, parts, files, {**told, "place": _place(storage.root)}, progress)
+    known = {*(file.path for file in files), os.path.relpath(os.path.realpath(path), storage.root)}
     return Backup(
         path,
         sum(file.path.endswith(".md") for file in files),
         sum(file.bytes for file in files),
         os.path.getsize(path),
-        tuple(_strangers(root, {*(file.path for file in files), os.path.relpath(path, root)})),
+        tuple(storage.strangers(known)),
     )
 
 
@@ -149,30 +139,11 @@ def check_place(path: str) -> None:
         _manifest_of(path)
 
 
-def _cut(context: Context, parts: str) -> list[File]:
-    """Copy the book as it is at one moment; its writers wait for the documents, nobody waits for the databases."""
-    book = context.book
-    files: list[File] = []
-    databases = ((_JOURNAL, book.journal), (_TRANSCRIPTS, book.transcripts))  # marks, then turns
-    with ExitStack() as copies, book.documents.lock():  # left before the databases are copied
-        for info in sorted(book.documents.list()):
-            with suppress(MissingDocument, UnsafePath, FileNotFoundError):  # a person takes it away right now
-                data = book.documents.read(info.path).text.encode("utf-8", "surrogateescape")
-                status = os.stat(os.path.join(context.root, info.path))
-                with open(os.path.join(parts, str(len(files))), "wb") as file:
-                    file.write(data)
-                rights = status.st_mode & _RIGHTS | 0o600
-                files.append(File(info.path, len(data), sha256(data).hexdigest(), status.st_mtime_ns, rights))
-        found = [
-            path
-            for path, database in databases
-            if copies.enter_context(database.copying(os.path.join(parts, os.path.basename(path))))
-        ]
-    for path in found:
-        with open(os.path.join(parts, os.path.basename(path)), "rb") as file:
-            status, digest = os.fstat(file.fileno()), file_digest(file, "sha256").hexdigest()
-        files.append(File(path, status.st_size, digest, status.st_mtime_ns, 0o600))
-    return files
+def _file(folder: str, path: str) -> File:
+    with open(os.path.join(folder, path), "rb") as file:
+        status, digest = os.fstat(file.fileno()), file_digest(file, "sha256").hexdigest()
+    mode = 0o600 if path in DATABASES else S_IMODE(status.st_mode)
+    return File(path, status.st_size, digest, status.st_mtime_ns, mode)
 
 
 def _place(root: str) -> str:
@@ -186,9 +157,8 @@ def _pack(new: str, parts: str, files: Sequence[File], told: dict[str, Any], pro
         listed = [file._asdict() for file in files]
         shown = json.dumps({**told, "files": listed}, ensure_ascii=False, indent=1).encode()
         tar.addfile(_member(MANIFEST, len(shown), 0, 0o600), BytesIO(shown))
-        for number, file in enumerate(files):
-            name = os.path.basename(file.path) if file.path in _DATABASES else str(number)
-            with open(os.path.join(parts, name), "rb") as data:
+        for file in files:
+            with open(os.path.join(parts, file.path), "rb") as data:
                 tar.addfile(_member(_INSIDE + file.path, file.bytes, file.mtime_ns, file.mode), data)
             done += file.bytes
             if progress is not None:
@@ -199,20 +169,6 @@ def _member(name: str, size: int, mtime_ns: int, mode: int) -> tarfile.TarInfo:
     member = tarfile.TarInfo(name)
     member.size, member.mode, member.mtime = size, mode, mtime_ns // 10**9
     return member
-
-
-def _strangers(root: str, known: set[str]) -> list[str]:
-    """Return files of the book's folder that are not in the archive; what memorybook leaves itself does not count."""
-    found = []
-    for folder, folders, names in os.walk(root):
-        folders[:] = sorted(name for name in folders if name not in (_STATE, ".git"))
-        for name in sorted(names):
-            path = os.path.relpath(os.path.join(folder, name), root)
-            if path == ".gitignore" and gitignore_of(root) == IGNORED:
-                continue
-            if path.replace(os.sep, "/") not in known and not name.endswith(_OURS):
-                found.append(path)
-    return found[:_SHOWN]
 
 
 # --- restoring -----------------------------------------------------------------------------------
@@ -228,42 +184,22 @@ def restore(context: Context, path: str, *, replace: bool = False, progress: Pro
         )
     files, node, place = _manifest_of(path)
     for file in files:
-        database = file.path in _DATABASES
-        if type(file.mode) is not int or file.mode & ~(0o600 if database else _RIGHTS):
+        database = file.path in DATABASES
+        if type(file.mode) is not int or file.mode & ~(0o600 if database else RIGHTS):
             raise InvalidInput(_damaged(path, f"{file.path} has permissions that no backup has"))
         if not 0 <= file.bytes <= (1 << 48 if database else MAX_BYTES):
             raise InvalidInput(_damaged(path, f"{file.path} has a size that no backup has"))
     if sum(file.bytes for file in files) > _TIGHTEST * os.path.getsize(path):
         raise InvalidInput(_damaged(path, "it says of itself that it holds more than it can"))
-    root = context.root
-    above, name = os.path.split(root)
-    with refusals(f"the book {root!r} cannot be restored"):
-        os.makedirs(above, exist_ok=True)
-        with alone_in(above):
-            if _is_taken(root) and not replace:
-                raise Conflict(f"{root!r} is not empty: restore into another folder, or let the book there be replaced")
-            new = os.path.join(above, f".{name}.mb-restore")
-            remove(new)
-            try:
-                _unpack(context, path, new, files, progress)
-                _settle(new, root, book_id(root, make=False) or (node if place == _place(root) else ""))
-                kept = ""
-                if _is_taken(root):
-                    context.book.documents.change_places(os.path.basename(new))
-                    before = f"{root}.before-{context.book.now():%Y%m%dT%H%M%SZ}"
-                    names = (f"{before}{f'-{n}' * bool(n)}" for n in count())
-                    kept = next(name for name in names if not os.path.lexists(name))
-                    os.rename(new, kept)
-                else:
-                    os.rename(new, root)
-                    sync(above)
-            finally:
-                remove(new)
-    return Restored(root, sum(file.path.endswith(".md") for file in files), sum(file.bytes for file in files), kept)
-
-
-def _is_taken(root: str) -> bool:
-    return os.path.lexists(root) and (not os.path.isdir(root) or bool(os.listdir(root)))
+    storage = context.book.storage
+    kept = storage.restore(
+        lambda folder: _unpack(context, path, folder, files, progress),
+        identity=node if place == _place(storage.root) else "",
+        replace=replace,
+        now=context.book.now(),
+    )
+    count = sum(file.path.endswith(".md") for file in files)
+    return Restored(context.root, count, sum(file.bytes for file in files), kept)
 
 
 # --- reading an archive --------------------------------------------------------------------------
@@ -282,7 +218,7 @@ def _manifest_of(path: str) -> Manifest:
             raise InvalidInput(f"{path!r} was made by a newer memorybook (format {told['version']}): update memorybook")
         files = tuple(File(**each) for each in told["files"])
         for file in files:
-            plain = isinstance(file.path, str) and (file.path in _DATABASES or not flaw(file.path))
+            plain = isinstance(file.path, str) and (file.path in DATABASES or not flaw(file.path))
             if not plain or not all(isinstance(number, int) for number in (file.bytes, file.mtime_ns)):
                 raise InvalidInput(f"the backup {path!r} has the path {file.path!r}, which is none of a book's")
         if len({file.path for file in files}) != len(files):
@@ -293,7 +229,6 @@ def _manifest_of(path: str) -> Manifest:
 
 def _unpack(context: Context, path: str, folder: str, files: Sequence[File], progress: Progress | None) -> None:
     """Write the files of an archive into a new folder, private so far, each with the bytes that it should have."""
-    os.mkdir(folder, 0o700)
     total, done = sum(file.bytes for file in files), 0
     with _archive(path) as tar:
         tar.next()
@@ -312,14 +247,14 @@ def _unpack(context: Context, path: str, folder: str, files: Sequence[File], pro
                     digest.update(chunk)
                     out.write(chunk)
                 out.flush()
-                os.fchmod(descriptor, 0o600 if file.path.startswith(_STATE) else file.mode | 0o600)
+                os.fchmod(descriptor, 0o600 if file.path in DATABASES else file.mode | 0o600)
                 os.utime(descriptor, ns=(file.mtime_ns, file.mtime_ns))
                 os.fsync(descriptor)
             if digest.hexdigest() != file.sha256:
                 raise InvalidInput(_damaged(path, f"{file.path} has other bytes than it should"))
-            if file.path in _DATABASES:
+            if file.path in DATABASES:
                 try:
-                    (context.book.journal if file.path == _JOURNAL else context.book.transcripts).check_copy(place)
+                    (context.book.journal if file.path == JOURNAL else context.book.transcripts).check_copy(place)
                 except Unavailable as error:
                     raise InvalidInput(_damaged(path, f"{file.path}: {error}")) from None
             done += file.bytes
@@ -327,22 +262,6 @@ def _unpack(context: Context, path: str, folder: str, files: Sequence[File], pro
                 progress(done, total)
         if tar.next() is not None:
             raise InvalidInput(_damaged(path, "there is more in it than it says"))
-
-
-def _settle(folder: str, root: str, node: str) -> None:
-    """Make what was unpacked fit to stand at `root`, with the rights of what stands there; durable on return."""
-    state = os.path.join(folder, _STATE)
-    os.makedirs(state, exist_ok=True)
-    for name, text in ((".gitignore", "*\n"), ("node", node)):
-        if text:
-            place = os.path.join(state, name)
-            with open(place, "w", encoding="ascii", opener=partial(os.open, mode=0o600)) as file:
-                file.write(text)
-            sync(place)
-    mode = S_IMODE(os.stat(root).st_mode) | 0o700 if os.path.isdir(root) else 0o700
-    for below, _, _ in os.walk(folder, topdown=False):
-        os.chmod(below, 0o700 if below == state else mode)
-        sync(below)
 
 
 @contextmanager

@@ -268,7 +268,7 @@ def sync_summaries(
     if node is not None and (not name or re.search(r"[/\\]", node)):
         raise InvalidInput(f"node {node!r} is no name: give one of letters and digits, such as 'laptop'")
     name = name or "node"
-    root = peer_folders.check_place(to, name, context.root) if to else ""
+    root = peer_folders.check_place(to, name, context.book.storage) if to else ""
     with _alone(context, dry_run):
         found, skipped = _nodes(context, sources, name)
         done = Collected(name, skipped=tuple(skipped), dry_run=dry_run)
@@ -276,7 +276,7 @@ def sync_summaries(
             done = _collect(context, done, found, group)
         if to:
             own = list(own_pages(context, sessions))
-            book, files = peer_folders.book_id(context.root, make=not dry_run), files_of(context, own, group)
+            book, files = context.book.storage.identity(make=not dry_run), files_of(context, own, group)
             done = done._replace(handed=peer_folders.hand_out(root, name, book, files, dry_run=dry_run))
             found_names = set[str]().union(*map(names_of, own))
             missing = [each for each in dict.fromkeys(sessions or ()) if each not in found_names]  # forgotten since
@@ -308,7 +308,7 @@ def _alone(context: Context, dry_run: bool) -> Iterator[None]:
     """Wait until no other process collects into this book. Raises BookLocked."""
     deadline = time.monotonic() + PATIENCE
     while not dry_run:
-        with context.alone(KIND) as ours:
+        with context.book.storage.lease(KIND) as ours:
             if ours:
                 yield
                 return
@@ -363,7 +363,7 @@ def _nodes_at(context: Context, source: str, own: str) -> tuple[list[Node], list
         if not given or len(nodes) > 1:
             raise InvalidInput(f"{source!r}: a name is for the folder of one machine, and has letters or digits")
         nodes = tuple(node._replace(name=given) for node in nodes)
-    mine = peer_folders.book_id(context.root, make=False)
+    mine = context.book.storage.identity(make=False)
     others = [node for node in nodes if not mine or node.book != mine]
     skipped = [(place, "nothing of a machine is in this folder")] if not nodes else []
     for node in [node for node in others if node.name == own]:

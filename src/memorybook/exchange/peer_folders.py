@@ -17,12 +17,13 @@ from unicodedata import normalize
 from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound, Unavailable
 from memorybook.formats import session_md
 from memorybook.model import Entry, SessionSummary
-from memorybook.storage.safe_open import discard, is_safe_name, load, load_if_any, open_folder, own_folder
+from memorybook.storage.safe_open import discard, is_safe_name, load, load_if_any, open_folder
 from memorybook.storage.target import write_plain
 from memorybook.text.tokens import text_digest
 
 if TYPE_CHECKING:
     from memorybook.book.book import Book
+    from memorybook.protocols import Storage
 
 MARKER = "NODE.md"
 """Says of a hand-out which node's it is, and by which book it was made."""
@@ -222,34 +223,20 @@ def _read(folder: int, name: str, most: int) -> Read:
 # --- handing out ---------------------------------------------------------------------------------
 
 
-def book_id(root: str, *, make: bool) -> str:
-    """Return what tells this book from others of its name; made at random if it has none yet, else ""."""
-    state = os.path.join(root, _STATE)
-    with suppress(OSError), open(os.path.join(state, "node"), encoding="ascii") as file:
-        return file.read(32)
-    if not make:
-        return ""
-    made = os.urandom(16).hex()
-    own_folder(state)
-    with _folder(root, _STATE) as folder:
-        write_plain(folder, "node", made.encode(), 0o600)
-    return made
-
-
-def check_place(place: str, node: str, book: str) -> str:
-    """Return the real path of a folder into which the book at `book` may hand out as that node.
+def check_place(place: str, node: str, storage: Storage) -> str:
+    """Return the real path of a folder into which a book may hand out as that node.
 
     Raises NotFound, InvalidInput for what is no such folder, Conflict as `hand_out`.
     """
     root = os.path.realpath(os.path.expanduser(place))
     if not os.path.isdir(root):
         raise NotFound(f"there is no folder {place!r} to hand out into: make or mount it")
-    if os.path.commonpath([root, os.path.realpath(book)]) == os.path.realpath(book):
+    if os.path.commonpath([root, storage.root]) == storage.root:
         raise InvalidInput(f"{place!r} is in this book: hand out into a folder of its own")
     if any(os.path.lexists(os.path.join(root, name)) for name in (MARKER, SESSIONS, MEMORY, _STATE)):
         raise InvalidInput(f"{place!r} is a book or what somebody handed out: give a folder that machines share")
     with _explain_failures(root):
-        _standing(os.path.join(root, node), book_id(book, make=False))
+        _standing(os.path.join(root, node), storage.identity(make=False))
     return root
 
 
@@ -259,7 +246,7 @@ def hand_out(root: str, node: str, book: str, files: Mapping[str, str], *, dry_r
     Args:
         root: See `check_place`.
         node: Of this machine.
-        book: See `book_id`.
+        book: Its `Storage.identity`.
         files: Text by path: `sessions/NAME.md`, `MEMORY.md`.
         dry_run: Only count.
 

@@ -19,7 +19,6 @@ from memorybook.forget.units import Found, Topic, merge_found
 from memorybook.formats import session_md
 from memorybook.formats.messages_json import CAME_IN
 from memorybook.model import Change, Drop, EditTurns, Entry, RemoveTurns, Session, Turn
-from memorybook.prompt import session_start_cache
 from memorybook.results import Receipt
 from memorybook.search.search import RELEVANT
 from memorybook.search.types import Hit, Query
@@ -143,7 +142,7 @@ def carry_out(context: Context, meant: Targets, receipt: Receipt, *, kind: str) 
     )
     operation = result.operation.id if result.operation else None
     try:
-        session_start_cache.drop(book.documents.root)
+        book.storage.drop_prepared()
         renew(context)
         book.index.sync(book.documents, book.transcripts)
     except Unavailable as error:
@@ -351,11 +350,9 @@ def _remains(context: Context, meant: Targets) -> tuple[str, ...]:
     gone = {entry.id for entry in meant.entries} - meant.found.left.keys()
     kept += [f"{BEFORE}: {text}" for text in replaced_by(context, gone)]
     if meant.entries or meant.notes or meant.turns:
-        kept.append("index.sqlite may keep single words, in no order, until `memorybook rebuild` makes it anew")
+        kept.append("the index may keep single words, in no order, until `memorybook rebuild` makes it anew")
     if meant:
-        kept.append("journal.sqlite keeps what stood there before, until `memorybook purge`")
-    if meant.entries or meant.notes or meant.documents:
-        kept.append("versions/ keeps the last versions for merging with an editor")
-    if meant.entries:
-        kept.append("MEMORY.md.bak is the document as it was before the last write")
+        kept.append("the journal keeps what stood there before, until `memorybook purge`")
+    touched = ["MEMORY.md"] * bool(meant.entries) + ["notes"] * bool(meant.notes or meant.documents)
+    kept += context.book.documents.remains(touched)
     return tuple(kept)

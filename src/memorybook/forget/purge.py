@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -23,7 +22,6 @@ from memorybook.forget.units import is_word, values_of, words_of
 from memorybook.forget.word_sets import Substrings, any_of
 from memorybook.formats import changes_json, memory_md, session_md
 from memorybook.model import Applied, Entry, Operation
-from memorybook.prompt import session_start_cache
 from memorybook.results import Receipt
 from memorybook.sessions.memorize import drop_empty, forgotten_in_queue
 from memorybook.sessions.summarize import title_of
@@ -306,7 +304,7 @@ def _erase(context: Context, receipt: Receipt, texts: set[str], targets: set[str
     counts = book.journal.purge(targets, holds, operations, lambda asked: not telling.isdisjoint(words_of(asked)))
     drop_empty(context)
     versions = book.documents.forget_versions()
-    session_start_cache.drop(book.documents.root)
+    book.storage.drop_prepared()
     renew(context)
     book.rebuild()
     remains = []
@@ -318,7 +316,7 @@ def _erase(context: Context, receipt: Receipt, texts: set[str], targets: set[str
         book.journal.unpark(PARKED)
     if book.transcripts.server:
         remains.append(f"the server {book.transcripts.server} may keep deleted turns in its own files and backups")
-    left, searched = _find_leftovers(book.documents.root, texts)
+    left, searched = _find_leftovers(context, texts)
     remains += [f"it {_LEFTOVER} {path}" for path in left]
     return receipt._replace(
         journal=sum(counts.values()), versions=versions, remains=tuple(remains), searched=searched, limits=LIMITS
@@ -344,8 +342,8 @@ def _vacuumed(book: Book) -> bool:
 # --- looking for what is left --------------------------------------------------------------------
 
 
-def _find_leftovers(root: str, texts: Iterable[str]) -> tuple[list[str], int]:
-    """Return the files of the book that still hold a text, in UTF-8, UTF-16 or JSON, and how many were searched."""
+def _find_leftovers(context: Context, texts: Iterable[str]) -> tuple[Sequence[str], int]:
+    """Return where the book still holds a text, in UTF-8, UTF-16 or JSON, and how many places were searched."""
     said = {
         part
         for text in texts
@@ -353,14 +351,9 @@ def _find_leftovers(root: str, texts: Iterable[str]) -> tuple[list[str], int]:
         if _is_long(part) and len(part.encode("utf-8", "replace")) >= 8
     }
     wanted = {form for part in said for form in _forms(part)}
-    files = sorted(_files(root))
     if not wanted:
         return [], 0
-    pattern = re.compile(any_of(wanted))
-    overlap = max(map(len, wanted))
-    found = [os.path.relpath(path, root) for path in files if _file_contains(path, pattern, overlap)]
-    truth = [path for path in found if not os.path.basename(path).startswith("index.")]
-    return truth or found, len(files)  # the index holds what stands elsewhere
+    return context.book.storage.leftovers(re.compile(any_of(wanted)).search, max(map(len, wanted)))
 
 
 def _forms(text: str) -> Iterator[bytes]:
@@ -369,21 +362,3 @@ def _forms(text: str) -> Iterator[bytes]:
     yield text.encode("utf-16-be", "surrogatepass")
     yield json.dumps(text)[1:-1].encode()
     yield json.dumps(text, ensure_ascii=False)[1:-1].encode("utf-8", "surrogatepass")
-
-
-def _files(root: str) -> Iterator[str]:
-    for folder, _, names in os.walk(root):
-        yield from (os.path.join(folder, name) for name in names)
-
-
-def _file_contains(path: str, pattern: re.Pattern[bytes], overlap: int) -> bool:
-    try:
-        with open(path, "rb") as file:
-            tail = b""
-            while chunk := file.read(_CHUNK):
-                if pattern.search(tail + chunk):
-                    return True
-                tail = (tail + chunk)[-overlap:]
-    except OSError:  # it is gone by now, or is no file
-        return False
-    return False

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from memorybook._light import TYPE_CHECKING, Any, suppress
 from memorybook.errors import MemoryBookError
-from memorybook.prompt import session_start_cache
+from memorybook.storage import session_start_cache
 
 if TYPE_CHECKING:
     from memorybook._light import Mapping

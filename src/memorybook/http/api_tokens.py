@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
 from memorybook.errors import ConfigError, Conflict, InvalidInput, NotFound, Unavailable
-from memorybook.exchange.export import put_in_place
+from memorybook.storage.output_file import put_in_place
 
 ActsAs = Literal["agent", "user"]
 

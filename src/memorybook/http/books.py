@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from memorybook.agent.session import Workspace
 from memorybook.config.project import tenant_key
-from memorybook.context import MACHINE
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound, Unavailable
 from memorybook.http.api_tokens import Caller, Tokens, no_tenant
 from memorybook.http.http_messages import Refusal, too_many_at_a_time
@@ -317,12 +316,10 @@ class Books:
             else:
                 self.tokens.tenants()  # raises for a file that would let nobody in
                 books = [self.root]
-                folder = os.path.join(self.root, MACHINE)
                 with self.opened("", person=False) as memory:
                     memory.book.journal.pending()
-                    if not os.path.isdir(folder):
-                        with memory.book.documents.lock():  # makes it
-                            pass
+                    memory.book.documents.prepare()
+                    folder = memory.book.storage.machine
             with tempfile.TemporaryFile(dir=folder) as probe:
                 probe.write(_PROBE)
                 probe.flush()

@@ -281,7 +281,7 @@ def _unchanged(id: str, expect: str | None, do: Callable[[Memory], T]) -> Callab
         if expect is None:
             return do(memory)
         _entry(memory, id)  # makes no lock for what is not there
-        with memory.book.documents.lock():
+        with memory.book.storage.transaction():
             now = _entry(memory, id)
             revision = messages.entry_revision(now.entry)
             if expect != revision:

@@ -279,7 +279,7 @@ class Snapshot:
 
 def snapshot(book: Book) -> Snapshot:
     """Return the snapshot of the book's MEMORY.md, cached until the document or the day changes."""
-    document, today, root = book.memory(), book.now().date(), book.documents.root
+    document, today, root = book.memory(), book.now().date(), book.storage.root
     known = _kept.get(root)
     if known is None or known.document is not document or known.today != today:
         if len(_kept) >= _MOST:

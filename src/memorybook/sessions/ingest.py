@@ -88,10 +88,10 @@ class _Event(NamedTuple):
 
 def ingest(context: Context, *, limit: int | None = None) -> Ingested:
     """See `Memory.ingest`."""
-    machine = _machine(context)
+    machine = context.book.storage.machine
     if not context.config.enabled or not event_queue.names(machine):
         return Ingested()
-    with context.alone("spool") as ours:
+    with context.book.storage.lease("spool") as ours:
         return _ingested(context, limit) if ours else Ingested()
 
 
@@ -101,7 +101,7 @@ def close_idle(context: Context, *, limit: int | None = None) -> tuple[Memorized
     limit = limit and max(0, limit - len(told))
     if limit == 0 or not left_open(context, limit=1):
         return told
-    with context.alone("closing") as ours:
+    with context.book.storage.lease("closing") as ours:
         for uuid in left_open(context, limit=limit) if ours else ():
             heard = context.book.transcripts.told(uuid).session.updated
             told = (*told, process_session_end(context, (), uuid))
@@ -109,12 +109,8 @@ def close_idle(context: Context, *, limit: int | None = None) -> tuple[Memorized
         return told
 
 
-def _machine(context: Context) -> str:
-    return os.path.join(context.root, ".memorybook")
-
-
 def _ingested(context: Context, limit: int | None) -> Ingested:
-    done, machine = Ingested(), _machine(context)
+    done, machine = Ingested(), context.book.storage.machine
     groups: dict[tuple[str, str], list[_Event]] = {}
     for name in event_queue.names(machine):
         event = _Event(name, event_queue.read(machine, name) or {})
@@ -148,13 +144,13 @@ def _set_aside(context: Context, events: Sequence[_Event], reason: str) -> str:
     reason = mask.text(" ".join(reason.split()))
     for event in events if events[-1].host not in TRANSCRIBING else events[-1:]:
         clean = {name: mask.text(text) for name, text in event.fields.items()}
-        event_queue.put(_machine(context), {**clean, "why": reason}, name=event.name, part=event_queue.ASIDE)
+        event_queue.put(context.book.storage.machine, {**clean, "why": reason}, name=event.name, part=event_queue.ASIDE)
     return reason
 
 
 def set_aside(context: Context) -> list[str]:
     """Say why events were set aside or wait, how many and where, for the status of a book."""
-    machine = _machine(context)
+    machine = context.book.storage.machine
     unsettled = event_queue.names(machine, part=event_queue.UNSETTLED)
     read = [
         event_queue.read(machine, name, part=event_queue.ASIDE) or {}

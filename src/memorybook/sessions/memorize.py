@@ -46,7 +46,6 @@ from memorybook.forget.tombstones import (
 )
 from memorybook.formats import changes_json, session_md
 from memorybook.model import Append, Change, Discarded, Note, Session, SessionSummary, Turn
-from memorybook.prompt import session_start_cache
 from memorybook.results import Left, Memorized
 from memorybook.sessions.dialogue import stretches
 from memorybook.sessions.summary import BROUGHT, Page, last_page, made, mirror, page_change, refresh
@@ -179,7 +178,7 @@ def process_stored(context: Context, stored: Stored, how: How) -> Memorized:
     try:
         reason = refresh(context, found.session, over=True)
         if not found.queued:
-            with context.alone(KIND) as ours:
+            with context.book.storage.lease(KIND) as ours:
                 if ours:
                     _work_off(context, AT_ONCE, how)
     except Unavailable as error:  # what was said is remembered all the same
@@ -212,7 +211,7 @@ def memorize_stored(context: Context, stored: Stored, how: How) -> Memorized:
         return Memorized(session=stored.session.uuid, discarded=left, redacted=stored.redacted)
     patience = time.monotonic() + 2 * context.config.llm.timeout
     while True:
-        with context.alone(KIND) as ours:
+        with context.book.storage.lease(KIND) as ours:
             if ours:
                 return _memorize(context, stored, how)
             if time.monotonic() > patience:
@@ -616,7 +615,7 @@ def _settled(context: Context, work: Work, plan: Plan, submitted: Submitted, ste
     step()
     session = work.stored.session
     if plan.orders.said:
-        session_start_cache.drop(context.book.documents.root)
+        context.book.storage.drop_prepared()
         export.renew(context)
     waiting = propose(context, plan.proposed, session=session.uuid)
     result = submitted.result
@@ -658,7 +657,7 @@ def retry_parked(context: Context, *, limit: int | None = None, due: bool = True
     Returns:
         What became of each; nothing if another process works the queue off at this moment.
     """
-    with context.alone(KIND) as ours:
+    with context.book.storage.lease(KIND) as ours:
         return tuple(_work_off(context, limit, How(), due=due)) if ours else ()
 
 

@@ -23,7 +23,6 @@ from memorybook.forget.incoming import without_forgotten_turns
 from memorybook.forget.order_text import ASKED, is_unresolved, leaves_out
 from memorybook.forget.tombstones import FORGOTTEN, ORDER, as_journaled, discard_unquoted, not_forgotten
 from memorybook.model import Discarded, Note, Turn
-from memorybook.prompt import session_start_cache
 from memorybook.results import Flushed
 from memorybook.search.types import Query
 from memorybook.sessions.memorize import Work, planned
@@ -106,7 +105,7 @@ def obey(context: Context, session: Session, turn: Turn) -> Obeyed | None:
         [result] = context.book.apply_each([group], actor="user", door=context.door, kind=ORDER)
         submitted = Submitted(result)
     if plan.orders.said:
-        session_start_cache.drop(context.book.documents.root)
+        context.book.storage.drop_prepared()
         renew(context)
     waiting = propose(context, plan.proposed, session=session.uuid)
     outcomes = [one for one in submitted.result.outcomes if one.applied is not None]

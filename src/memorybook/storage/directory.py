@@ -23,7 +23,7 @@ from errno import ENOSPC
 from math import inf
 from struct import Struct
 
-from memorybook._light import TYPE_CHECKING, Callable, Iterator, Sequence, contextmanager, once, suppress
+from memorybook._light import TYPE_CHECKING, Callable, Collection, Iterator, Sequence, contextmanager, once, suppress
 from memorybook.errors import BookLocked, Conflict, InvalidInput, MissingDocument, Unavailable, UnsafePath
 from memorybook.formats.document import Document, DocumentInfo, Loss
 from memorybook.storage import safe_open
@@ -203,6 +203,12 @@ class DirectoryDocuments:
             import shutil
 
             shutil.rmtree(self._versions_of(path), ignore_errors=True)
+
+    def remains(self, paths: Collection[str]) -> Sequence[str]:
+        """Say that versions of these documents are kept, and a back-up copy of MEMORY.md."""
+        versions = ["versions/ keeps the last versions for merging with an editor"] if paths else []
+        backup = ["MEMORY.md.bak is the document as it was before the last write"] if "MEMORY.md" in paths else []
+        return versions + backup
 
     def forget_versions(self) -> int:
         """Remove all versions and the backup; return how many there were. Raises BookLocked."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -125,7 +124,7 @@ def _frame(memory: Memory, reader: Reader, request: Request, view: str) -> dict[
 
 def _is_empty(memory: Memory) -> bool:
     """Return whether nothing was ever written into the book."""
-    if not os.path.isdir(memory.root):
+    if not memory.book.storage.exists():
         return True
     counts = memory.book.transcripts.counts()
     return not counts.get("sessions") and len(memory.documents()) <= 1 and not memory.entries(limit=1).total
