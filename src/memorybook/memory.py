@@ -1302,7 +1302,7 @@ def open(
 
     storage = open_storage(config, root)
     hybrid = config.backend == "sqlite_hybrid" and config.fts_enabled and config.vector_enabled
-    embedder = (embedder or _embedder(config, storage.machine)) if hybrid else None
+    embedder = (embedder or _embedder(config, storage.machine or None)) if hybrid else None
     index, degraded = _index(config, storage, embedder)
     opened = Book(
         storage,
@@ -1351,7 +1351,7 @@ def _index(config: Config, storage: Storage, embedder: Embedder | None) -> tuple
     return storage.open_index(embedder), []
 
 
-def _embedder(config: Config, machine: str) -> Embedder:
+def _embedder(config: Config, machine: str | None) -> Embedder:
     remote = config.embeddings
     if remote.model.startswith("local/"):
         from memorybook.inference.local import LocalEmbedder

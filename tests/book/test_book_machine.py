@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 import memorybook
 from memorybook.book import transaction
-from memorybook.config.settings import Config
+from memorybook.config.settings import Config, StorageSettings
 from memorybook.entries.history import undo
 from memorybook.errors import Conflict
 from memorybook.forget.purge import purge
@@ -42,11 +43,7 @@ ERASING = ["journal.purge", "documents.forget_versions", "index.rebuild", "journ
 
 FORMAT: Any = memory_md
 PAGES: Any = transaction
-FOLDERS = ["daily", "sessions", "archive"]
-
-
-def bare(documents: dict[str, bytes]) -> dict[str, bytes]:
-    return {path: data for path, data in documents.items() if not path.endswith(".bak")}
+FOLDERS = ["daily/", "sessions/", "archive/"]
 
 
 class Crash(BaseException):
@@ -55,6 +52,8 @@ class Crash(BaseException):
 
 class Book(RuleBasedStateMachine):
     """A real book beside what it ought to hold."""
+
+    config = CONFIG
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,7 +80,7 @@ class Book(RuleBasedStateMachine):
         return f"made{self.made:03}"
 
     def opened(self) -> memorybook.Memory:
-        return memorybook.open(str(self.root), config=CONFIG, clock=self.clock)
+        return memorybook.open(str(self.root), config=self.config, clock=self.clock)
 
     def clock(self) -> datetime:
         """A minute later at every look: a person's editor tells its copies of the page apart by their times."""
@@ -108,7 +107,7 @@ class Book(RuleBasedStateMachine):
 
     def titled(self, number: int) -> str | None:
         """One that stands in MEMORY.md under a title; an undo may have taken back that a person's got one."""
-        page = self.hot.read_text(encoding="utf-8")
+        page = self.page
         ids = sorted(id for id in self.live if f"### [{id}]" in page)
         return ids[number % len(ids)] if ids else None
 
@@ -117,13 +116,24 @@ class Book(RuleBasedStateMachine):
         """Ids of the entries that are still held true."""
         return sorted(self.live.keys() - self.superseded)
 
+    def pages(self, *folders: str) -> dict[str, str]:
+        """The documents in these folders by path, as they are now."""
+        found = [path for folder in folders for path in sorted(self.root.glob(f"{folder}*.md"))]
+        return {str(path.relative_to(self.root)): path.read_bytes().decode() for path in found}
+
     @property
-    def hot(self) -> Path:
-        return self.root / "MEMORY.md"
+    def page(self) -> str:
+        """MEMORY.md."""
+        return self.pages("MEMORY")["MEMORY.md"]
 
     def edit(self, change: Callable[[str], str]) -> None:
         """A person opens MEMORY.md, changes it and saves."""
-        self.hot.write_text(change(self.hot.read_text(encoding="utf-8")), encoding="utf-8")
+        (self.root / "MEMORY.md").write_text(change(self.page), encoding="utf-8")
+
+    def holds(self, text: str) -> list[str]:
+        """Where it stands in what is kept of the book."""
+        files = [path for path in self.root.rglob("*") if path.is_file()]
+        return [str(path) for path in files if text.encode() in path.read_bytes()]
 
     def block(self, text: str, id: str) -> str:
         found = re.search(rf"(?ms)^### \[{id}\].*?(?=^##|\Z)", text)
@@ -133,14 +143,13 @@ class Book(RuleBasedStateMachine):
     def truth(self) -> dict[str, str]:
         """What the documents say, read here anew: each id with its text."""
         found: list[tuple[str, str]] = []
-        for path in [self.hot, *sorted(self.root.glob("archive/*.md"))]:
-            if path.exists():
-                self.memory.book.documents.read(str(path.relative_to(self.root)))
-                text = path.read_text(encoding="utf-8")
-                document = memory_md.parse(text, modified=datetime.fromtimestamp(path.stat().st_mtime, UTC))
-                assert document.warnings == ()
-                assert document.render(now=datetime.now(UTC)) == text
-                found += [(entry.id, entry.text) for entry in document.entries]
+        for path in self.pages("MEMORY", "archive/"):
+            modified = self.memory.book.documents.read(path).modified
+            text = self.pages(path.removesuffix(".md"))[path]
+            document = memory_md.parse(text, modified=datetime.fromtimestamp(modified, UTC))
+            assert document.warnings == ()
+            assert document.render(now=datetime.now(UTC)) == text
+            found += [(entry.id, entry.text) for entry in document.entries]
         assert len(found) == len(dict(found)), "an id stands twice"
         return dict(found)
 
@@ -241,8 +250,7 @@ class Book(RuleBasedStateMachine):
         for each in self.saying(text):
             del self.live[each]
             self.superseded.discard(each)
-        files = [path for path in self.root.rglob("*") if path.is_file()]
-        assert [path for path in files if text.encode() in path.read_bytes()] == []
+        assert self.holds(text) == []
 
     @precondition(lambda self: self.live)
     @rule(place=st.sampled_from([*CRASHES, *ERASING]), after=st.booleans(), number=st.integers(0, 99))
@@ -272,10 +280,9 @@ class Book(RuleBasedStateMachine):
 
     # --- undo ----------------------------------------------------------------------------------
 
-    def documents(self) -> dict[str, bytes]:
+    def documents(self) -> dict[str, str]:
         self.truth()  # a person's save is merged by whoever reads first
-        paths = [*self.root.glob("*.md"), *(path for folder in FOLDERS for path in self.root.glob(f"{folder}/*.md"))]
-        return {str(path.relative_to(self.root)): path.read_bytes() for path in paths}
+        return self.pages("", *FOLDERS)
 
     def act(self, name: str, number: int) -> bool:
         """Do something as one operation; False if there is nothing to do it to."""
@@ -323,12 +330,12 @@ class Book(RuleBasedStateMachine):
             return
         after = self.documents()
         undone = undo(self.memory.context, self.newest())
-        assert bare(self.documents()) == bare(before)
+        assert self.documents() == before
         if twice:
             redone = undo(self.memory.context, undone.operation or "")
-            assert bare(self.documents()) == bare(after)
+            assert self.documents() == after
             undo(self.memory.context, redone.operation or "")
-            assert bare(self.documents()) == bare(before)
+            assert self.documents() == before
 
     @rule(number=st.integers(0, 99))
     def undo_something(self, number: int) -> None:
@@ -355,7 +362,7 @@ class Book(RuleBasedStateMachine):
         """What the book holds by now, after checking that lines come and go only as the journal tells."""
         self.live = self.truth()
         self.superseded = {each.id for each in self.memory.book.entries() if each.superseded_by}
-        daily = "".join(path.read_text(encoding="utf-8") for path in self.root.glob("daily/*.md"))
+        daily = "".join(self.pages("daily/").values())
         moved = "".join(f"{change.before}{change.after}" for change in told)
         prose = self.memory.book.memory().prose
         notes, items = re.findall(r"statement\d+ is", daily), re.findall(r"(?m)^- (statement\d+ is)", prose)
@@ -376,7 +383,7 @@ class Book(RuleBasedStateMachine):
         self.reopen()
         if done not in self.memory.book.journal.undone():
             undo(self.memory.context, done)
-        assert bare(self.documents()) == bare(before)
+        assert self.documents() == before
 
     @rule()
     def import_a_chat(self) -> None:
@@ -421,7 +428,7 @@ class Book(RuleBasedStateMachine):
         id = self.titled(number)
         if id is None:
             return
-        block = self.block(self.hot.read_text(encoding="utf-8"), id)
+        block = self.block(self.page, id)
 
         def moved(page: str) -> str:
             rest = page.replace(block, "").rstrip("\n")
@@ -436,7 +443,7 @@ class Book(RuleBasedStateMachine):
         self.edit(lambda page: page.replace("## TODO\n", f"## TODO\n- {text}\n"))
         self.items.append(text)
 
-    @precondition(lambda self: "## Active Memories" in self.hot.read_text(encoding="utf-8"))
+    @precondition(lambda self: "## Active Memories" in self.page)
     @rule()
     def write_an_entry_without_an_id(self) -> None:
         text, known = self.statement("my own entry"), set(self.truth())
@@ -544,7 +551,7 @@ class Book(RuleBasedStateMachine):
 
     @invariant()
     def every_note_and_item_stands_once(self) -> None:
-        daily = "".join(path.read_text(encoding="utf-8") for path in self.root.glob("daily/*.md"))
+        daily = "".join(self.pages("daily/").values())
         statements = re.findall(r"statement\d+ is", daily)
         assert sorted(statements) == sorted(text.split(" about")[0] for text in self.notes)
         prose = self.memory.book.memory().prose
@@ -557,9 +564,30 @@ class Book(RuleBasedStateMachine):
         assert self.memory.book.index.sync(self.memory.book.documents, self.memory.book.transcripts).warnings == ()
 
 
-Book.TestCase.settings = settings(
+class BookInMemory(Book):
+    """The same in memory, where a person edits by other means."""
+
+    config = CONFIG._replace(storage=StorageSettings("memory"))
+
+    def pages(self, *folders: str) -> dict[str, str]:
+        documents = self.memory.book.documents
+        paths = sorted(info.path for info in documents.list())
+        chosen = [path for path in paths if any(fnmatchcase(path, f"{folder}*.md") for folder in folders)]
+        return {path: documents.read(path).text for path in chosen if path.count("/") < 2}
+
+    def edit(self, change: Callable[[str], str]) -> None:
+        read = self.memory.book.documents.read("MEMORY.md")
+        self.memory.book.documents.write("MEMORY.md", change(read.text), expect=read.revision)
+
+    def holds(self, text: str) -> list[str]:
+        assert not self.root.exists()
+        return [*self.memory.book.storage.leftovers(re.compile(re.escape(text.encode())).search, 0)[0]]
+
+
+Book.TestCase.settings = BookInMemory.TestCase.settings = settings(
     max_examples=settings().max_examples // 2,
     stateful_step_count=20,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 TestBook = Book.TestCase
+TestBookInMemory = BookInMemory.TestCase

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from memorybook.errors import EmbedderFailed, UnsafePath
 from memorybook.formats.document import Document, DocumentInfo
 from memorybook.model import Session, Turn
-from memorybook.protocols import Documents, Embedder, Index
+from memorybook.protocols import Documents, Embedder, Index, Transcripts
 from memorybook.search.types import Candidate, Candidates, Passage, Query, SyncReport
 from memorybook.storage.directory import DirectoryDocuments
 from memorybook.storage.index.index_schema import FEW
@@ -74,14 +74,22 @@ class Book(NamedTuple):
     """The truth of a small book and where it lies."""
 
     root: Path
-    documents: DirectoryDocuments
-    transcripts: SqliteTranscripts
+    documents: Documents
+    transcripts: Transcripts
 
     def write(self, path: str, text: str) -> None:
         """Write a document as an editor does, whatever is there."""
         file = self.root / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(text.encode("utf-8", "surrogateescape"))
+
+    def remove(self, path: str) -> None:
+        """Delete a document as a file manager does."""
+        (self.root / path).unlink()
+
+    def rename(self, path: str, to: str) -> None:
+        """Rename one so."""
+        os.rename(self.root / path, self.root / to)
 
     def say(self, *texts: str, session: str = "u1", name: str = "S1", speaker: str = "Alice") -> None:
         """Add turns to a session, one a minute."""
@@ -278,8 +286,8 @@ class IndexConformance:
         book.write("a.md", "pears are ripe\n")
         book.write("b.md", "plums are ripe\n")
         assert len(book.texts(index, "ripe")) == 2
-        (book.root / "a.md").unlink()
-        os.rename(book.root / "b.md", book.root / "c.md")
+        book.remove("a.md")
+        book.rename("b.md", "c.md")
         found = book.search(index, "ripe")
         assert {c.passage.path for c in found.items} == {"c.md"}
         assert book.sync(index).removed == 0
@@ -294,7 +302,7 @@ class IndexConformance:
         book.sync(index)
         assert len(embedder.texts) == embedded
         assert holding(book.search(index, "pears"), "pears").passage.end_line == 6
-        os.rename(book.root / "notes.md", book.root / "other.md")
+        book.rename("notes.md", "other.md")
         embedded = len(embedder.texts)
         book.sync(index)
         assert len(embedder.texts) == embedded
@@ -313,7 +321,7 @@ class IndexConformance:
         book.write("b.md", "pears are ripe\n")
         found = book.search(index, "pears")
         assert [round(c.cosine or 0, 3) for c in found.items] == [round(found.items[0].cosine or 0, 3)] * 2
-        (book.root / "a.md").unlink()
+        book.remove("a.md")
         assert {c.passage.path for c in book.search(index, "pears").items} == {"b.md"}
 
     def test_removed_turns_and_sessions_are_gone(self, make: Make, book: Book) -> None:

@@ -27,7 +27,7 @@ from books import CONFIG, NOW, Reopen, files
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.memory import Memory
 from memorybook.model import Add, Entry
-from memorybook.storage.sqlite import Connection, Store, _copy_pages, _copy_rows, connect
+from memorybook.storage.sqlite import Connection, Store, _copy_pages, connect, copy_rows
 from memorybook.storage.transcript_rows import MIGRATIONS
 
 TALK = [{"id": "t1", "role": "user", "content": "I prefer green tea, never coffee."}]
@@ -264,8 +264,10 @@ def test_turns_kept_elsewhere_are_backed_up_and_not_restored_to_where_nobody_loo
 
 def test_rows_of_a_server_are_copied_one_by_one(full: Memory, tmp_path: Path) -> None:
     store = Store(os.path.join(full.root, ".memorybook", "transcripts.sqlite"), MIGRATIONS)
-    _copy_rows(store, str(tmp_path / "rows.sqlite"))
-    store.close()
+    rows = Store(str(tmp_path / "rows.sqlite"), MIGRATIONS)
+    copy_rows(store, rows)
+    for each in (store, rows):
+        each.close()
     with opened(full.root, transcripts=CONFIG.transcripts._replace(db_path=str(tmp_path / "rows.sqlite"))) as other:
         mine = full.book.transcripts
         assert other.book.transcripts.sessions() == mine.sessions()

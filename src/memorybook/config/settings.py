@@ -108,6 +108,12 @@ class TranscriptSettings(NamedTuple):
         return _shown(self, self._fields)
 
 
+class StorageSettings(NamedTuple):
+    """Where books are kept: `kind` is `files`, or `memory`, in this process and gone with it."""
+
+    kind: str = "files"
+
+
 class RecallSettings(NamedTuple):
     """When an agent's turn looks things up by itself, and how much it takes.
 
@@ -200,7 +206,7 @@ class Config(NamedTuple):
         max_memories, inject_min_score: Of retrieve-and-inject.
         idle_timeout: Seconds until a session counts as ended; 0 is never.
         index_history_jsonl: Always False.
-        llm, embeddings, transcripts, recall, redaction, tidy, server: See their classes.
+        llm, embeddings, transcripts, storage, recall, redaction, tidy, server: See their classes.
         sources: Setting -> where it was set; what is not in it has its default.
         warnings: What was left out and why, one sentence each.
     """
@@ -235,6 +241,7 @@ class Config(NamedTuple):
     llm: LLMSettings = LLMSettings()
     embeddings: EmbeddingSettings = EmbeddingSettings()
     transcripts: TranscriptSettings = TranscriptSettings()
+    storage: StorageSettings = StorageSettings()
     recall: RecallSettings = RecallSettings()
     redaction: RedactionSettings = RedactionSettings()
     tidy: TidySettings = TidySettings()

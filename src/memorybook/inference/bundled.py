@@ -30,8 +30,8 @@ class BundledEmbedder:
 
     local = True
 
-    def __init__(self, cache_dir: str) -> None:
-        self._mark = os.path.join(cache_dir, "multilingual")
+    def __init__(self, cache_dir: str | None) -> None:
+        self._mark = os.path.join(cache_dir, "multilingual") if cache_dir else ""
         self._static = StaticEmbedder(cache_dir)
         self._multilingual: MultilingualEmbedder | None = None
 

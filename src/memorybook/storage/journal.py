@@ -226,14 +226,14 @@ def new_operation_id(time: datetime) -> str:
 
 
 class SqliteJournal(Tables):
-    """`Journal` in one SQLite file, created by the first write.
+    """`Journal` in one SQLite file, created by the first write, or in a `Store` of these tables.
 
     Every method may raise Unavailable (locked by another process for 30 s, unreadable, newer) or Damaged; a damaged
     file is kept as it is. `prepare` is as in `Store`.
     """
 
-    def __init__(self, path: str, *, prepare: Callable[[], None] | None = None) -> None:
-        super().__init__(Store(path, MIGRATIONS, prepare=prepare))
+    def __init__(self, path: str | Store, *, prepare: Callable[[], None] | None = None) -> None:
+        super().__init__(Store(path, MIGRATIONS, prepare=prepare) if isinstance(path, str) else path)
 
     def begin(
         self,

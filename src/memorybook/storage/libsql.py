@@ -113,13 +113,13 @@ class LibsqlConnection(Connection):
     """`Connection` through the package `libsql`; `path` is a file, or the address of a server with its token."""
 
     def __init__(self, path: str, token: str, *, remote: bool, timeout: float) -> None:
-        self.remote = remote
+        self.fileless = remote
         self._token = token
         super().__init__(path, durable=True, timeout=timeout)
 
     def _open(self) -> apsw.Connection:
         with translated(self):
-            raw = _Raw(self.path, self._token, self.timeout_milliseconds, remote=self.remote)
+            raw = _Raw(self.path, self._token, self.timeout_milliseconds, remote=self.fileless)
             return cast("apsw.Connection", raw)
 
 

@@ -118,11 +118,11 @@ CAREFUL = "PRAGMA foreign_keys=ON; PRAGMA trusted_schema=OFF; PRAGMA cell_size_c
 class Connection:
     """A database file, made by `connect`; usable from any thread and on both sides of a fork.
 
-    `remote` means a server's, whose files nobody reaches from here; `sealed` that commits are counted (`Seal`); `lock`
-    is held during every call, and by a transaction to its end.
+    `fileless` means that no file of it is reached from here: it is a server's, or in memory; `sealed` that commits are
+    counted (`Seal`); `lock` is held during every call, and by a transaction to its end.
     """
 
-    remote = False
+    fileless = False
     sealed = False
 
     def __init__(
@@ -436,7 +436,7 @@ class Store:
         connection = self._connect()
         try:
             migrate(connection, self.migrations)
-            if not connection.remote and connection.first("SELECT 1 FROM sqlite_schema WHERE name='seal'"):
+            if not connection.fileless and connection.first("SELECT 1 FROM sqlite_schema WHERE name='seal'"):
                 with suppress(Unavailable):  # one that is only read
                     rename_if_behind(connection, self.path)
                 connection.sealed = True
@@ -582,11 +582,11 @@ def _after_fork_in_parent() -> None:
 
 def _after_fork_in_child() -> None:
     _forking.clear()
-    _each(Connection._lose)
+    _each(lambda connection: connection._lose())
 
 
 os.register_at_fork(
-    before=lambda: _each(Connection._before_fork),
+    before=lambda: _each(lambda connection: connection._before_fork()),
     after_in_parent=_after_fork_in_parent,
     after_in_child=_after_fork_in_child,
 )
@@ -620,9 +620,13 @@ class Tables:
         """
         store = self._store
         found = store.existing()
-        if found is None or found.remote:
+        if found is None or found.fileless:
             if found is not None:
-                _copy_rows(store, path)
+                copied = Store(path, store.migrations)
+                try:
+                    copy_rows(store, copied)
+                finally:
+                    copied.close()
             yield found is not None
             return
         source = connect(store.path, durable=True, readonly=True)
@@ -664,7 +668,7 @@ class Tables:
         after that, or the last connection closes. Of a server's files nothing is known. Raises Unavailable, Damaged.
         """
         connection = self._store.existing()
-        if connection is None or connection.remote:
+        if connection is None or connection.fileless:
             return True
         with connection.lock:
             checkpoint(connection)
@@ -689,12 +693,11 @@ def _copy_pages(source: Connection, path: str) -> None:
         target.close()
 
 
-def _copy_rows(store: Store, path: str) -> None:
-    """Copy the tables of a server's database, row by row."""
-    copied = Store(path, store.migrations)
+def copy_rows(store: Store, other: Store) -> None:
+    """Let the tables of the other hold what these hold, row by row."""
     source = store.snapshot()
     try:
-        target = copied.created()
+        target = other.created()
         with immediate(target):
             for (table,) in target.execute("SELECT name FROM sqlite_schema WHERE type='table'"):
                 names = [str(row[1]) for row in target.execute(f"PRAGMA table_info({table})")]
@@ -704,7 +707,6 @@ def _copy_rows(store: Store, path: str) -> None:
                 target.executemany(f"INSERT INTO {table} ({columns}) VALUES ({marks})", rows)
     finally:
         source.close()
-        copied.close()
 
 
 def checkpoint(connection: Connection) -> bool:
@@ -712,7 +714,7 @@ def checkpoint(connection: Connection) -> bool:
 
     Returns False if a reader elsewhere still needs the log; the last connection to close does it then.
     """
-    if connection.remote:
+    if connection.fileless:
         return True
     with connection.lock:
         raw = connection.raw

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from memorybook._light import TYPE_CHECKING, Callable, Iterator, contextmanager, suppress
-from memorybook.errors import Unavailable
+from memorybook.errors import ConfigError, Unavailable
 from memorybook.storage.directory import STATE, DirectoryDocuments
 from memorybook.storage.journal import SqliteJournal
 from memorybook.storage.safe_open import claimed
@@ -26,6 +26,14 @@ _SHOWN = 100
 
 def open_storage(config: Config, root: str) -> Storage:
     """Return the storage of the book at `root`; nothing is made before something is written. Raises ConfigError."""
+    if config.storage.kind == "memory":
+        kept = config.transcripts
+        places = {"db_path": config.db_path, "transcripts.db_path": kept.db_path, "transcripts.url": kept.url}
+        if name := next((name for name, place in places.items() if place), ""):
+            raise ConfigError(f'{name} keeps a part of the book elsewhere than storage.kind "memory": leave one out')
+        from memorybook.storage.in_memory import MemoryStorage
+
+        return MemoryStorage(root)
     return FileStorage(root, config)
 
 

@@ -1,0 +1,154 @@
+"""A book in memory: every contract of a book in files, and what is its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import memorybook
+from books import CONFIG, NOW
+from conformance import index
+from conformance.documents import DocumentsConformance
+from conformance.index import IndexConformance, Make
+from conformance.journal import JournalConformance
+from conformance.storage import Open, StorageConformance, filled
+from conformance.transcripts import TranscriptsConformance
+from memorybook.config.settings import Config, StorageSettings, TranscriptSettings
+from memorybook.errors import ConfigError, InvalidInput, Unavailable
+from memorybook.protocols import Documents, Embedder, Journal, Storage, Transcripts
+from memorybook.storage.stores import open_storage
+
+IN_MEMORY = CONFIG._replace(storage=StorageSettings("memory"))
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Open:
+    return lambda: open_storage(IN_MEMORY, str(tmp_path / "book"))
+
+
+@pytest.fixture
+def storage(opened: Open) -> Storage:
+    return opened()
+
+
+class TestMemoryStorage(StorageConformance):
+    @pytest.fixture
+    def opened(self, opened: Open) -> Open:
+        return opened
+
+
+class TestMemoryDocuments(DocumentsConformance):
+    @pytest.fixture
+    def documents(self, storage: Storage) -> Documents:
+        return storage.documents
+
+
+class TestMemoryJournal(JournalConformance):
+    @pytest.fixture
+    def journal(self, storage: Storage) -> Journal:
+        return storage.journal
+
+
+class TestMemoryTranscripts(TranscriptsConformance):
+    @pytest.fixture
+    def transcripts(self, storage: Storage) -> Transcripts:
+        return storage.transcripts
+
+
+class Book(index.Book):
+    """Written by whoever else has it open, as there are no files."""
+
+    def write(self, path: str, text: str) -> None:
+        expect = self.documents.read(path).revision if path in {info.path for info in self.documents.list()} else None
+        self.documents.write(path, text, expect=expect)
+
+    def remove(self, path: str) -> None:
+        self.documents.remove(path)
+
+    def rename(self, path: str, to: str) -> None:
+        self.write(to, self.documents.read(path).text)
+        self.remove(path)
+
+
+class TestIndexOfMemory(IndexConformance):
+    test_an_edit_that_keeps_size_and_time_of_writing_is_seen = None  # type: ignore[assignment]  # of files
+
+    @pytest.fixture
+    def book(self, storage: Storage, tmp_path: Path) -> Iterator[index.Book]:
+        opened = Book(tmp_path, storage.documents, storage.transcripts)
+        yield opened
+        opened.close()
+
+    @pytest.fixture
+    def make(self, storage: Storage) -> Make:
+        def make(embedder: Embedder | None) -> memorybook.protocols.Index:
+            return storage.open_index(embedder)
+
+        return make
+
+
+def test_nothing_of_it_is_ever_on_disk(tmp_path: Path) -> None:
+    root = tmp_path / "book"
+    with memorybook.open(str(root), config=IN_MEMORY, clock=lambda: NOW) as memory:
+        id = memory.remember("The user likes oolong tea").known.entry.id
+        memory.process_session_end([{"role": "user", "content": "We release on Friday, please remember."}], "plan")
+        assert "oolong" in memory.search("oolong").hits[0].snippet
+        assert memory.forget(id).entries
+        assert memory.purge(query="oolong").searched
+        assert memory.status()["exists"]
+    with memorybook.open(str(root), config=IN_MEMORY, clock=lambda: NOW) as memory:
+        assert [session.name for session in memory.book.transcripts.sessions()] == ["plan"]
+        with pytest.raises(InvalidInput, match="no folder of its own"):
+            memory.export()
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_backup_of_it_is_one_of_files(tmp_path: Path) -> None:
+    archive = str(tmp_path / "book.tar.gz")
+    with memorybook.open("in memory", config=IN_MEMORY) as memory:
+        memory.remember("The user likes oolong tea")
+        memory.process_session_end([{"role": "user", "content": "We release on Friday, please remember."}], "plan")
+        there = memory.documents()
+        texts = {info.path: memory.document(info.path).text for info in there}
+        memory.backup(archive)
+    with memorybook.open(str(tmp_path / "files"), config=CONFIG) as memory:
+        memory.restore(archive)
+        assert {info.path: memory.document(info.path).text for info in memory.documents()} == texts
+        assert memory.search("release").hits
+        assert memory.book.journal.operations()
+        memory.append("written into files")
+        memory.backup(archive)
+    with memorybook.open("again in memory", config=IN_MEMORY) as memory:
+        memory.restore(archive)
+        assert memory.search("written into files").hits
+        assert [session.name for session in memory.book.transcripts.sessions()] == ["plan"]
+
+
+def test_a_closed_one_answers_no_more(opened: Open) -> None:
+    storage = opened()
+    filled(storage)
+    storage.close()
+    with pytest.raises(Unavailable, match="open it again"):
+        storage.transcripts.turns("s1")
+    assert opened().transcripts.turns("s1")
+
+
+def test_a_forked_child_has_a_copy_of_its_own(storage: Storage) -> None:
+    filled(storage)
+    child = os.fork()
+    if not child:
+        try:
+            fine = storage.transcripts.remove("s1") == 1 and not storage.transcripts.turns("s1")
+        finally:
+            os._exit(0 if fine else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert storage.transcripts.turns("s1")
+
+
+@pytest.mark.parametrize("setting", [{"db_path": "/x"}, {"transcripts": TranscriptSettings(url="http://x")}])
+def test_no_part_of_it_is_elsewhere(setting: dict[str, object]) -> None:
+    with pytest.raises(ConfigError, match=r"storage\.kind"):
+        open_storage(Config(storage=StorageSettings("memory"))._replace(**setting), "/nowhere")  # type: ignore[arg-type]
