@@ -51,9 +51,12 @@ class Documents(Protocol):
     """
 
     def list(self) -> Iterable[DocumentInfo]:
-        """Return every `.md` document in the book, in no order. Links and machine state are passed over.
+        """Return every `.md` document in the book, in no order. Links and machine state are passed over."""
 
-        The same tuple as the last time says that nothing changed.
+    def revision(self) -> int | None:
+        """Return a number that equals an earlier one of this object only if no document changed since. Cheap.
+
+        None if only a listing tells that. What changes between the two is in the listing, and in the next revision.
         """
 
     def read(self, path: str) -> Document:

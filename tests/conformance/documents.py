@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from memorybook.errors import Conflict, InvalidInput, MissingDocument, UnsafePath
@@ -128,6 +130,23 @@ class DocumentsConformance:
         documents.write("a.md", "2", expect=revision)
         after = next(iter(documents.list())).stamp
         assert before != after or not before
+
+    def test_equal_revisions_mean_that_nothing_changed(self, documents: Documents) -> None:
+        text = documents.write("a.md", "1", expect=None)
+        for _ in range(3_000):  # who lists often may be told of changes
+            list(documents.list())
+            if (before := documents.revision()) is not None:
+                break
+        changes: list[Callable[[], object]] = [
+            lambda: documents.write("a.md", "2", expect=text),
+            lambda: documents.append("b/c.md", "3"),
+            lambda: documents.remove("a.md"),
+        ]
+        for change in changes:
+            change()
+            now = documents.revision()
+            assert now is None or now != before
+            before = now
 
     def test_a_removed_document_is_gone(self, documents: Documents) -> None:
         documents.write("a.md", "1", expect=None)

@@ -174,6 +174,10 @@ class Spoiled:
         """As it is."""
         return self._documents.list()
 
+    def revision(self) -> int | None:
+        """As it is."""
+        return self._documents.revision()
+
     def read(self, path: str) -> Document:
         """Raises for the spoiled one."""
         if path == self._path:

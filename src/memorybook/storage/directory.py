@@ -20,6 +20,7 @@ import sys
 import time
 from _thread import allocate_lock
 from errno import ENOSPC
+from itertools import count
 from math import inf
 from struct import Struct
 
@@ -91,6 +92,13 @@ class DirectoryDocuments:
             walk.all(self.root)
             self._listed, self._lost = walk.listed, self._lost + time.perf_counter() - started
             return tuple(walk.found)
+
+    def revision(self) -> int | None:
+        """Return a number that grows with what the kernel tells; None in a process that does not list often."""
+        if self._watched is None or self._watched.process != os.getpid():
+            return None
+        with refusals(f"the book {self.root!r} cannot be read"):
+            return self._watched.revision()
 
     def unread(self) -> Sequence[str]:
         """Return what looks like a document, or a folder of some, and is none, with the reason, a sentence each."""
@@ -468,6 +476,8 @@ _FILE_CHANGED = _MODIFY | _ATTRIB | _CLOSE_WRITE | _MOVED_FROM | _MOVED_TO | _CR
 _OVERFLOW = 0x4000
 _ONLY_FOLDERS = 0x1000000
 
+_REVISIONS = count(1)  # of all books, so that none comes again when a book is watched anew
+
 _EVENT = Struct("iIII")
 _LARGEST = _EVENT.size + 256
 _BUFFER = 65_536
@@ -592,6 +602,7 @@ class Watched:
         self._listed = listed
         self._documents: dict[str, DocumentInfo] = {}
         self._found: tuple[DocumentInfo, ...] = ()
+        self._revision = 0
         self._racy: set[tuple[str, str]] = set()
         self._unread: list[str] = []
         self._until = 0.0
@@ -601,8 +612,13 @@ class Watched:
         self.list()
         return sorted(self._unread)
 
+    def revision(self) -> int:
+        """Return the number of what was found changed last. Raises OSError."""
+        self.list()
+        return self._revision
+
     def list(self) -> tuple[DocumentInfo, ...]:
-        """Return every document; the same object as before if nothing changed. Raises OSError.
+        """Return every document. Raises OSError.
 
         What the kernel does not tell of (hard links, mounts) is noticed within a minute.
         """
@@ -633,6 +649,7 @@ class Watched:
         self._racy = walk.racy
         if changed:
             self._found = tuple(self._documents.values())
+            self._revision = next(_REVISIONS)
         return walk.plain
 
     def _look_everywhere(self) -> float:
@@ -644,6 +661,7 @@ class Watched:
         self._listed, self._racy, self._unread = walk.listed, walk.racy, walk.unread
         self._documents = {info.path: info for info in walk.found}
         self._found = tuple(walk.found)
+        self._revision = next(_REVISIONS)
         return time.monotonic() + TRUSTED if walk.plain and self._queue is not None else 0.0
 
     def _enter(self, folder: int, above: str) -> None:

@@ -84,6 +84,10 @@ class MemoryDocuments:
         with self._book.changed:
             return [DocumentInfo(path, len(one[0]), *one[1:]) for path, one in self._book.documents.items()]
 
+    def revision(self) -> int:
+        """Return how often a document was written or removed."""
+        return self._book.revision
+
     def read(self, path: str) -> Document:
         """Return the document. Raises MissingDocument, UnsafePath."""
         data, _, modified = self._held(path)

@@ -529,19 +529,22 @@ class Table:
         self._version: tuple[object, int] | None = None
         self._rows: set[tuple[Value, int, str]] = set()
         self._agreed: set[DocumentInfo] = set()
-        self._listed: tuple[DocumentInfo, ...] | None = None
+        self._seen: tuple[Documents, int | None] | None = None
 
     def compare(
-        self, db: Connection, listed: tuple[DocumentInfo, ...]
-    ) -> tuple[list[tuple[DocumentInfo, Known | None]], list[tuple[str, Known]]]:
-        """Return documents that may have changed and those that are gone, each with its row."""
+        self, db: Connection, documents: Documents
+    ) -> tuple[int, list[tuple[DocumentInfo, Known | None]], list[tuple[str, Known]]]:
+        """Return how many documents there are, those that may have changed and those that are gone, with their rows."""
+        revision = documents.revision()  # before the listing, which may know more
+        with db.lock:
+            if revision is not None and self._seen == (documents, revision) and db.version() == self._version:
+                return len(self._agreed), [], []
+        listed = tuple(documents.list())
         with db.lock:
             version = db.version()
             if version != self._version:
                 self._rows = set(db.execute("SELECT path, size, stamp FROM documents"))
-                self._version, self._agreed, self._listed = version, set(), None
-            elif listed is self._listed:
-                return [], []
+                self._version, self._agreed = version, set()
             # an empty stamp vouches for nothing
             others = (info for info in listed if info not in self._agreed)
             suspects = [info for info in others if not info.stamp or not self._has(info)]
@@ -553,8 +556,8 @@ class Table:
                 stored = {readable(path): path for path, *_ in self._rows}
                 gone = [(path, known) for path in stored.keys() - paths if (known := _known(db, path))]
             self._agreed = set(listed).difference(suspects)
-            self._listed = None if changed or gone else listed
-        return changed, gone
+            self._seen = None if changed or gone else (documents, revision)
+        return len(listed), changed, gone
 
     def _has(self, info: DocumentInfo) -> bool:
         """Return whether there is such a row; SQLite holds a path that UTF-8 cannot say as bytes."""
@@ -617,12 +620,11 @@ def is_whole(db: Connection) -> bool:
 
 
 def _difference(db: Connection, table: Table, documents: Documents, transcripts: Transcripts) -> Difference:
-    listed = tuple(documents.list())
-    changed, gone = table.compare(db, listed)
+    checked, changed, gone = table.compare(db, documents)
     row = db.first("SELECT value FROM meta WHERE name='turns'")
     before = row[0] if row is not None else None
     now, degraded = schema.revision_of(transcripts, before)
-    return Difference(len(listed), changed, gone, (before, now), degraded)
+    return Difference(checked, changed, gone, (before, now), degraded)
 
 
 def _known(db: Connection, path: str) -> Known | None:
