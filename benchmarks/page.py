@@ -98,19 +98,15 @@ def opened(browser: Any, url: str, logins: Logins, **more: Any) -> Any:
 def visited(browser: Any, url: str, logins: Logins, place: str) -> tuple[float, int]:
     """Return the milliseconds until a view is usable, and the bytes that it loads."""
     context = opened(browser, url, logins)
-    page, loaded = context.new_page(), list[int]()
-
-    def size(got: Any) -> None:
-        if not got.url.endswith("/live"):
-            loaded.append(len(got.body()))
-
-    page.on("response", size)
+    page, loaded = context.new_page(), list[Any]()
+    page.on("response", loaded.append)
     page.goto(url + place, wait_until="load")
     timing = page.evaluate(
         "() => new Promise(done => requestAnimationFrame(() => done(performance.now())))"
     )  # since the navigation began
+    size = sum(len(each.body()) for each in loaded if each.ok and not each.url.endswith("/live"))
     context.close()
-    return float(timing), sum(loaded)
+    return float(timing), size
 
 
 def measured(folder: Path, entries: int, sessions: int, rounds: int) -> dict[str, Any]:
@@ -120,7 +116,8 @@ def measured(folder: Path, entries: int, sessions: int, rounds: int) -> dict[str
     big, none = large(folder / "large" / "book", entries=entries, sessions=sessions), folder / "empty" / "book"
     none.parent.mkdir()
     places = [view.path for view in VIEWS if "{" not in view.path]
-    places += ["/?q=river+stone", "/search?q=river+stone", "/memories?q=4711", "/memories?page=100", "/history"]
+    places += ["/?q=river+stone", "/search?q=river+stone", "/memories?q=4711", "/memories?page=100"]
+    places += ["/conversations?page=16", "/forget?query=river"]
     with sync_playwright() as playwright, served(big) as one, served(none) as other:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         shown: dict[str, Any] = {}

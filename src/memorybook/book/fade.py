@@ -12,7 +12,7 @@ in between. Days are whole UTC dates. Nothing here hides an entry: the bounds sa
 
 from __future__ import annotations
 
-from memorybook._light import TYPE_CHECKING
+from memorybook._light import TYPE_CHECKING, Callable, Memo
 from memorybook.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -67,20 +67,29 @@ def falls_below(entry: Entry, bound: float, today: date, *, within: int = 1_500)
     None if it is that weak already, is pinned, or keeps its strength for `within` days.
     """
     from datetime import timedelta
-    from math import log
 
     if entry.pinned or bound <= 0 or strength(entry, today) < bound:
         return None
-    more = max(
-        1, int(log(bound / entry.score) / log(_KEPT_PER_DAY))
-    )  # days of fading, or one off: floats are not exact
-    while more > 1 and entry.score * _KEPT_PER_DAY ** (more - 1) < bound:
-        more -= 1
-    while entry.score * _KEPT_PER_DAY**more >= bound:
-        more += 1
+    more = _days_to_fade((entry.score, bound))
     already = max(0, (entry.scored - entry.last_activated).days - GRACE_DAYS)
     day = entry.last_activated + timedelta(days=GRACE_DAYS + already + more)
     return day if (day - today).days <= within else None
+
+
+def _days_below(scores: tuple[float, float]) -> int:
+    """Return after how many days of fading a score is below a bound, at least 1."""
+    from math import log
+
+    score, bound = scores
+    more = max(1, int(log(bound / score) / log(_KEPT_PER_DAY)))  # or one off: floats are not exact
+    while more > 1 and score * _KEPT_PER_DAY ** (more - 1) < bound:
+        more -= 1
+    while score * _KEPT_PER_DAY**more >= bound:
+        more += 1
+    return more
+
+
+_days_to_fade: Callable[[tuple[float, float]], int] = Memo(_days_below, 1_000).__getitem__
 
 
 def next_step(entry: Entry, today: date) -> tuple[str, date | None]:

@@ -129,7 +129,7 @@ def folder_of(group: str) -> str:
 def known(book: Book, entries: Iterable[Entry], day: date | None = None) -> list[Known]:
     """Return entries with their strength on a day, by default today, and their access counts."""
     entries = list(entries)
-    counts = book.access_counts(entry.id for entry in entries)
+    counts, day = book.access_counts(entry.id for entry in entries), day or book.now().date()
     return [Known(entry, book.strength(entry, day), counts.get(entry.id, 0)) for entry in entries]
 
 

@@ -561,6 +561,8 @@ class Finder:
 
     def _made_of(self, cut: Mapping[tuple[int, int], _Said], named: Collection[str]) -> Callable[[str, str], bool]:
         """Return a test (text, source) of whether a statement was made from the cut clauses; `named` led to them."""
+        if not cut:
+            return lambda text, source: False
         names = {value for value in named if not value[0].isdigit()}
         by_turn = _words_by_place(cut)
         held = WordSets(by_turn.values())

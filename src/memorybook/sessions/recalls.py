@@ -55,13 +55,15 @@ ELSEWHEN = ": all days were searched"
 """How the reason ends where nothing about a question was said on the days that it names."""
 
 
-def sessions(context: Context, *, limit: int | None, since: str | date | None, until: str | date | None) -> Talks:
-    """See `Memory.sessions`."""
+def sessions(
+    context: Context, *, limit: int | None, since: str | date | None, until: str | date | None, skip: int = 0
+) -> Talks:
+    """See `Memory.sessions`; without the newest `skip`."""
     most = given.count_of(limit)
     days = session_list.days_given(context, since, until)
     if not context.config.enabled:
         return Talks(disabled=True)
-    found = list(islice(session_list.newest(context, days), None if most is None else most + 1))
+    found = list(islice(session_list.newest(context, days), skip, None if most is None else skip + most + 1))
     return Talks(
         tuple(session_list.found(context, one) for one in found[:most]), most is not None and len(found) > most
     )

@@ -13,12 +13,15 @@ import pytest
 
 import memorybook
 from memorybook.config.settings import Config
+from memorybook.context import Context
 from memorybook.entries.match import Proposed
 from memorybook.entries.review import propose
 from memorybook.http.page.rendering import Ask
 from memorybook.http.page.views import conversation, conversations, forgetting, proposals
 from memorybook.memory import Memory
-from memorybook.model import Archive, Update
+from memorybook.model import Archive, Session, Update
+from memorybook.sessions import session_list
+from memorybook.sessions.recall_block import FoundSession
 from serving import OWNER, TLS, serving
 
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
@@ -122,6 +125,25 @@ def test_beside_a_turn_stands_what_came_of_it(book: Memory) -> None:
     came = {turn: [known.entry.text for known in some] for turn, some in shown["came"].items()}
     assert any("Leith" in text for text in came["t0é0"])
     assert [day for day, _ in shown["turns"]] == ["2026-03-01", "", ""]
+
+
+def test_a_later_page_reads_its_own_conversations_alone(book: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    every = [one.uuid for one in conversations.read(book, ask()).sessions]
+    described = list[str]()
+    found = session_list.found
+
+    def counted(on: Context, one: Session) -> FoundSession:
+        described.append(one.uuid)
+        return found(on, one)
+
+    monkeypatch.setattr(session_list, "found", counted)
+    monkeypatch.setattr(conversations, "PER_PAGE", 1)
+    pages = [conversations.read(book, ask(page=str(number))) for number in range(1, len(every) + 1)]
+    assert [[one.uuid for one in page.sessions] for page in pages] == [[uuid] for uuid in every]
+    assert [page.more for page in pages] == [True] * (len(every) - 1) + [False]
+    assert list(dict.fromkeys(described)) == every
+    assert len(described) <= 2 * len(every)  # once in the list, once for who spoke
+    assert conversations.read(book, ask(page="9")).sessions == ()
 
 
 def test_long_conversations_have_pages_and_a_turn_opens_its_own(book: Memory) -> None:

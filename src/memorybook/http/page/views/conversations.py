@@ -10,6 +10,7 @@ from memorybook import locale
 from memorybook.errors import Conflict, MemoryBookError, NotFound
 from memorybook.http.page.rendering import Ask
 from memorybook.memory import Memory
+from memorybook.sessions import recalls
 from memorybook.sessions.recall_block import FoundSession, Recollection
 
 PER_PAGE = 60
@@ -41,8 +42,9 @@ def read(memory: Memory, ask: Ask) -> Found:
     else:
         page = ask.number("page", 1, 100_000)
         since, until = ask.text("since") or None, ask.text("until") or None
-        talks = memory.sessions(limit=page * PER_PAGE, since=since, until=until)
-        sessions, more = talks.sessions[(page - 1) * PER_PAGE :], talks.more
+        skip = (page - 1) * PER_PAGE
+        talks = recalls.sessions(memory.context, limit=PER_PAGE, since=since, until=until, skip=skip)
+        sessions, more = talks.sessions, talks.more
     return Found(sessions, more, recalled, {one.uuid: _speakers(memory, one.uuid) for one in sessions}, error)
 
 

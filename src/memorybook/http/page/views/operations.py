@@ -58,6 +58,7 @@ def show(found: Found, ask: Ask) -> dict[str, Any]:
     most = WHOLE if alone else CHANGES
     length = WHOLE if alone and len(operations[0].changes) <= CHANGES else LINES
     said_in = [each for each in operations if each.session == id.removeprefix("session:")]
+    patch = as_one(said_in) if len(said_in) > 1 else []
     kinds, rows = locale.table("answers", ask.lang), []
     for happened, each in zip(found.history.operations, operations, strict=True):
         of_it = [change for change in each.changes if change.target == id] or each.changes
@@ -67,7 +68,8 @@ def show(found: Found, ask: Ask) -> dict[str, Any]:
         "operations": rows,
         "alone": alone,
         "id": id,
-        "patch": [_shown(change, LINES, ask) for change in as_one(said_in)] if len(said_in) > 1 else [],
+        "patch": [_shown(change, LINES, ask) for change in patch[:60]],
+        "patched": len(patch),
         "oldest": operations[-1].id if found.history.more else None,
         "undone": found.undone,
         "would": [_shown(change, LINES, ask) for change in found.undone.changes[:60]] if found.undone else [],
