@@ -37,6 +37,7 @@ from memorybook.http.api_tokens import Tokens
 from memorybook.http.app import build_app
 from memorybook.http.books import Books
 from memorybook.http.page.page_routes import VIEWS
+from memorybook.http.server_state import MemoryState
 from memorybook.model import Session, Turn
 
 NOUNS = "river stone cloud window paper garden bridge market engine harbour copper silver pocket candle".split()
@@ -73,8 +74,8 @@ def served(root: Path, backend: Literal["sqlite_fts", "sqlite_hybrid"] = "sqlite
     """Serve a book in a thread; yields its address and the logins."""
     settings = ServerSettings(port=0, rate=0.0)
     config = Config(backend=backend, server=settings)
-    books = Books(config, str(root), many=False, tokens=Tokens(str(root.parent / "tokens.json"), "x" * 16))
-    logins, listening = Logins(), uvicorn_server.listen(settings)
+    books = Books(config, str(root), many=False, tokens=Tokens(MemoryState(), "x" * 16))
+    logins, listening = Logins(books.tokens.state), uvicorn_server.listen(settings)
     server = uvicorn_server.server_of(build_app(books, logins), settings)
     thread = threading.Thread(target=lambda: server.run(sockets=[listening]))
     thread.start()

@@ -21,6 +21,7 @@ from memorybook.http.api_tokens import Tokens
 from memorybook.http.app import build_app
 from memorybook.http.books import Books
 from memorybook.http.rest_api import API
+from memorybook.http.server_state import FileState
 
 OWNER = "the-owner-of-all-of-it"
 
@@ -55,7 +56,8 @@ def books_at(root: Path, *, many: bool = False, llm: Callable[[Any], Any] | None
     """What a server of the book, or with `many` of the workspace, at `root` serves."""
     server = ServerSettings(**{"port": 0, "rate": 0.0, **settings})
     config = Config(backend="sqlite_fts", timezone="UTC", server=server)
-    return Books(config, str(root), many=many, tokens=Tokens(str(root / "tokens.json"), OWNER), llm=llm)
+    tokens = Tokens(FileState(str(root / "tokens.json")), OWNER)
+    return Books(config, str(root), many=many, tokens=tokens, llm=llm)
 
 
 @contextmanager
@@ -63,7 +65,8 @@ def serving(
     root: Path, *, many: bool = False, llm: Callable[[Any], Any] | None = None, **settings: Any
 ) -> Iterator[Served]:
     """A server of the book, or with `many` of the workspace, at `root`."""
-    books, logins = books_at(root, many=many, llm=llm, **settings), Logins()
+    books = books_at(root, many=many, llm=llm, **settings)
+    logins = Logins(books.tokens.state)
     server = books.config.server
     app, listening = build_app(books, logins), uvicorn_server.listen(server)
     runs = uvicorn_server.server_of(app, server)

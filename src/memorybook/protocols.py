@@ -175,6 +175,12 @@ class Storage(Protocol):
     def notices(self, stop: threading.Event | None) -> Iterator[None]:
         """Yield soon after documents were changed, by whomever, until `stop` is set."""
 
+    def writable(self) -> bool:
+        """Return whether documents could be written; True if there is no book yet. Cheap: nothing is tried."""
+
+    def erase(self) -> None:
+        """Remove the book with all that is kept of it here. Raises OSError, Unavailable."""
+
     def hint(self) -> str:
         """Return what people should know who keep the book here, a sentence; "" for nothing."""
 

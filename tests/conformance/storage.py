@@ -6,6 +6,7 @@ import os
 import re
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -175,6 +176,19 @@ class StorageConformance:
         storage.transcripts.remove("s1")
         storage.transcripts.vacuum()
         assert not storage.leftovers(seek, 5)[0]
+
+    def test_a_book_that_is_erased_is_as_if_it_never_was(self, opened: Open) -> None:
+        filled(storage := opened())
+        assert storage.writable()
+        storage.close()
+        with closing(opened()) as other:
+            other.erase()
+            assert not other.exists()
+        again = opened()
+        assert told(again) == ({}, [], [])
+        assert again.writable()
+        filled(again)
+        assert again.exists()
 
     def test_changes_are_noticed(self, opened: Open) -> None:
         filled(storage := opened())

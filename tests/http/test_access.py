@@ -21,6 +21,7 @@ from memorybook.http.access import PUBLIC, Logins, names_of
 from memorybook.http.api_tokens import Tokens, owner_token
 from memorybook.http.page.page_routes import VIEWS
 from memorybook.http.rest_api import API
+from memorybook.http.server_state import FileState, MemoryState
 from serving import OWNER, Served
 
 SECRET = "Her safe is behind the third painting."
@@ -172,11 +173,11 @@ def test_a_browser_comes_in_by_a_link_that_is_good_once(book: Served) -> None:
 
 def test_links_and_logins_end() -> None:
     now = 1000.0
-    logins = Logins(clock=lambda: now)
+    logins = Logins(MemoryState(clock=lambda: now))
     link, other = logins.link(), logins.link()
     cookie = logins.redeem(link)
     assert cookie is not None
-    assert logins.caller(cookie) is api_tokens.OWNER
+    assert logins.caller(cookie) == api_tokens.OWNER
     now += 1000
     assert logins.redeem(other) is None
     now += 31 * 86400
@@ -355,7 +356,7 @@ def test_a_book_in_use_is_closed_and_not_removed(many: Served, monkeypatch: pyte
 
 def test_servers_that_share_a_workspace_lose_no_token_of_each_other(tmp_path: Path) -> None:
     kept = str(tmp_path / "tenants.json")
-    one, other = Tokens(kept, OWNER), Tokens(kept, OWNER)
+    one, other = Tokens(FileState(kept), OWNER), Tokens(FileState(kept), OWNER)
     gone = [one.issue("ann")["id"] for _ in range(20)]
     made: list[str] = []
     noise = threading.Thread(target=lambda: made.extend(other.issue("ann")["id"] for _ in range(20)))
@@ -379,7 +380,7 @@ def test_a_file_of_something_else_lets_nobody_in_and_is_left_as_it_is(tmp_path: 
     place = tmp_path / "tokens.json"
     place.write_text(kept)
     place.chmod(0o600)
-    tokens = Tokens(str(place), OWNER)
+    tokens = Tokens(FileState(str(place)), OWNER)
     with pytest.raises(Unavailable):
         tokens.caller("mb_0123456789ab_x")
     with pytest.raises(Unavailable):
@@ -389,7 +390,7 @@ def test_a_file_of_something_else_lets_nobody_in_and_is_left_as_it_is(tmp_path: 
 
 def test_a_file_that_others_may_change_lets_nobody_in(tmp_path: Path) -> None:
     place = tmp_path / "tokens.json"
-    tokens = Tokens(str(place), OWNER)
+    tokens = Tokens(FileState(str(place)), OWNER)
     token = tokens.issue("ann")["token"]
     assert tokens.caller(token)
     place.chmod(0o666)

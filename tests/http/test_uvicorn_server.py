@@ -28,6 +28,7 @@ from memorybook.cli import main
 from memorybook.config.settings import Config, ServerSettings
 from memorybook.http.http_messages import Refusal
 from memorybook.http.middleware import Limits, Metrics, Tracing
+from memorybook.http.server_state import MemoryState
 from memorybook.memory import Memory
 from serving import OWNER, TLS, Served, books_at, serving
 
@@ -364,7 +365,7 @@ def test_a_probe_is_answered_however_much_is_asked() -> None:
         await asyncio.Event().wait()
 
     async def asked() -> None:
-        limits = Limits(app, ServerSettings(max_requests=1))
+        limits = Limits(app, ServerSettings(max_requests=1), MemoryState())
         for path in ("/api/v1/entries", "/api/v1/entries", "/livez", "/healthz", "/readyz"):
             tasks.append(asyncio.create_task(limits(request(path), nothing, unsent)))
         await asyncio.sleep(0.01)
@@ -388,7 +389,7 @@ def test_a_body_that_comes_in_drops_must_be_there_in_time() -> None:
         for _ in range(20):
             await receive()
 
-    limits = Limits(app, ServerSettings(timeout=0.1))
+    limits = Limits(app, ServerSettings(timeout=0.1), MemoryState())
     with pytest.raises(Refusal, match="did not come within"):
         asyncio.run(limits(request("/mcp"), drop, unsent))
 

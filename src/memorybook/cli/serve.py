@@ -60,7 +60,7 @@ def _run(
     uvicorn_server.check_reach(settings, insecure=insecure)
     books, token = _books(call, config, workspace)
     listening = uvicorn_server.listen(settings)
-    logins = Logins()
+    logins = Logins(books.tokens.state)
     url = uvicorn_server.url_of(listening, settings)
 
     login = f"{url}/?token={logins.link()}"
@@ -87,17 +87,15 @@ def _books(call: Call, config: Config, workspace: str | None) -> tuple[Any, str]
     from memorybook.config.project import book_root
     from memorybook.http.api_tokens import Tokens, owner_token
     from memorybook.http.books import Books
-    from memorybook.storage.directory import STATE
+    from memorybook.http.server_state import open_state
 
     o, here = call.options, working_directory()
     if workspace is not None:
         if o.book or o.project:
             raise InvalidInput("--workspace serves the books of tenants: leave --book and --project out")
         root = book_root(config, cwd=here, book=workspace)
-        kept = os.path.join(root, "tenants.json")
     else:
         root = book_root(config, cwd=here, book=o.book, project=o.project)
-        kept = os.path.join(root, STATE, "tokens.json")
     folder = os.environ.get("XDG_STATE_HOME", "")
     # The XDG specification says that a relative path is to be ignored.
     home = os.path.join(os.path.expanduser("~"), ".local", "state")
@@ -105,5 +103,6 @@ def _books(call: Call, config: Config, workspace: str | None) -> tuple[Any, str]
     owner = os.environ.get("MEMORYBOOK_TOKEN", "").strip()  # files that it is read from end with a newline
     if owner and len(owner) < 16:
         raise InvalidInput("MEMORYBOOK_TOKEN is too short: give at least 16 characters")
-    tokens = Tokens(kept, owner or owner_token(place))
-    return Books(config, root, many=workspace is not None, tokens=tokens), "MEMORYBOOK_TOKEN" if owner else place
+    many = workspace is not None
+    tokens = Tokens(open_state(config, root, many=many), owner or owner_token(place))
+    return Books(config, root, many=many, tokens=tokens), "MEMORYBOOK_TOKEN" if owner else place

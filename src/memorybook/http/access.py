@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hmac
 import re
 import secrets
-import threading
-import time
 from collections.abc import Awaitable, Callable, Iterable
 from urllib.parse import parse_qsl, quote, urlencode
 
@@ -15,8 +12,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from memorybook.http.api_tokens import OWNER, Caller
+from memorybook.http.api_tokens import OWNER, Caller, digest
 from memorybook.http.http_messages import Refusal, refuse
+from memorybook.http.server_state import ServerState
 
 PUBLIC = frozenset({"/livez", "/healthz", "/readyz"})
 """Public paths."""
@@ -29,48 +27,34 @@ _LOGIN_LASTS = 30 * 86400.0
 
 
 class Logins:
-    """One-time login links and the browser sessions they open, in memory only. Safe to share between threads.
+    """One-time login links and the browser sessions they open; only digests are stored, for their time.
 
     Args:
-        clock: Seconds, growing.
+        state: Keeps them.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._links: dict[str, tuple[float, Caller]] = {}
-        self._logins: dict[str, tuple[float, Caller]] = {}
+    def __init__(self, state: ServerState) -> None:
+        self._state = state
 
     def link(self, caller: Caller = OWNER) -> str:
         """Issue the token of a link, valid once within 15 minutes, for a browser that acts as this caller."""
         token = secrets.token_urlsafe(32)
-        with self._lock:
-            self._links = {known: one for known, one in self._links.items() if one[0] > self._clock()}
-            self._links[token] = (self._clock() + _LINK_LASTS, caller)
+        self._state.put("link", digest(token), [*caller], seconds=_LINK_LASTS)
         return token
 
     def redeem(self, token: str) -> str | None:
         """Exchange the token of a link for a cookie; None if it is invalid or used."""
-        with self._lock:
-            found = next((self._links.pop(known) for known in list(self._links) if _same(known, token)), None)
-            if found is None or found[0] <= self._clock():
-                return None
-            cookie = secrets.token_urlsafe(32)
-            self._logins = {known: one for known, one in self._logins.items() if one[0] > self._clock()}
-            self._logins[cookie] = (self._clock() + _LOGIN_LASTS, found[1])
+        caller = self._state.take("link", digest(token))
+        if caller is None:
+            return None
+        cookie = secrets.token_urlsafe(32)
+        self._state.put("login", digest(cookie), caller, seconds=_LOGIN_LASTS)
         return cookie
 
     def caller(self, cookie: str) -> Caller | None:
         """Return whose browser has the cookie; None if it is invalid."""
-        with self._lock:
-            valid = (
-                one for known, (ends, one) in self._logins.items() if _same(known, cookie) and ends > self._clock()
-            )
-            return next(valid, None)
-
-
-def _same(known: str, given: str) -> bool:
-    return hmac.compare_digest(known.encode(), given.encode("utf-8", "replace"))
+        caller = self._state.get("login", digest(cookie))
+        return None if caller is None else Caller(*caller)
 
 
 _EVERYWHERE = ("0.0.0.0", "::", "")  # noqa: S104 - which is no name

@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 import os
 import re
 import secrets
 import stat
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
 from memorybook.errors import ConfigError, Conflict, InvalidInput, NotFound, Unavailable
+from memorybook.http.server_state import ServerState
 from memorybook.storage.output_file import put_in_place
 
 ActsAs = Literal["agent", "user"]
 
 _TENANT = re.compile(r"[A-Za-z0-9_@+-][A-Za-z0-9._@+-]{0,99}")
-
-
-_FIELDS = {"tenants": ("created",), "tokens": ("sha256", "tenant", "acts_as", "label", "created")}
-"""Parts of the file, and what each of their entries has."""
 
 
 class Caller(NamedTuple):
@@ -79,41 +73,40 @@ def _read(path: str) -> str:
 
 
 class Tokens:
-    """The tenants and issued tokens of a server, in one file. Safe to share between threads.
+    """The tenants and issued tokens of a server. Safe to share between threads.
 
     Args:
-        path: The file; made when something is written. Other servers may read and change it, too.
+        state: Keeps them, for other servers too.
         owner: The owner's token.
         now: The time now.
     """
 
-    def __init__(self, path: str, owner: str, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
-        self._path = path
+    def __init__(
+        self, state: ServerState, owner: str, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
+        self.state = state
         self._owner = owner.encode()
         self._now = now
-        self._lock = threading.Lock()
-        self._stamp: tuple[int, ...] = ()
-        self._kept: dict[str, Any] = {}
 
     def caller(self, token: str) -> Caller | None:
         """Return whose token it is; None if it is unknown."""
         if hmac.compare_digest(token.encode("utf-8", "replace"), self._owner):
             return OWNER
         id = token[3:15] if token.startswith("mb_") else ""
-        known = self._now_kept()["tokens"].get(id)
-        if known is None or not hmac.compare_digest(_digest(token), known["sha256"]):
+        known = self.state.register()["tokens"].get(id)
+        if known is None or not hmac.compare_digest(digest(token), known["sha256"]):
             return None
         return Caller(id, known["tenant"], known["acts_as"] == "user")
 
     def revoked(self, caller: Caller) -> bool:
         """Return whether the token of a caller is no longer valid; the owner's always is."""
-        return not caller.owner and caller.token not in self._now_kept()["tokens"]
+        return not caller.owner and caller.token not in self.state.register()["tokens"]
 
     # --- tenants ---------------------------------------------------------------------------------
 
     def tenants(self) -> Mapping[str, Mapping[str, Any]]:
         """Return the tenants by name, with the time each was created."""
-        return dict(self._now_kept()["tenants"])
+        return dict(self.state.register()["tenants"])
 
     def add_tenant(self, name: str) -> dict[str, Any]:
         """Add a tenant. Raises InvalidInput, Conflict if the name is taken."""
@@ -121,7 +114,7 @@ class Tokens:
             raise InvalidInput(
                 f"tenant {name[:120]!r} is no name: use up to 100 letters, digits, '_', '-', '.', '@', '+'"
             )
-        with self._changing() as kept:
+        with self.state.changing() as kept:
             if name in kept["tenants"]:
                 raise Conflict(f"there is a tenant {name!r} already")
             made = kept["tenants"][name] = {"created": self._moment()}
@@ -129,7 +122,7 @@ class Tokens:
 
     def drop_tenant(self, name: str) -> None:
         """Close a tenant and revoke its tokens. Raises NotFound."""
-        with self._changing() as kept:
+        with self.state.changing() as kept:
             if kept["tenants"].pop(name, None) is None:
                 raise no_tenant(name)
             kept["tokens"] = {id: token for id, token in kept["tokens"].items() if token["tenant"] != name}
@@ -138,7 +131,7 @@ class Tokens:
 
     def listed(self, tenant: str) -> list[dict[str, Any]]:
         """List the tokens of a tenant, without their secrets."""
-        tokens = self._now_kept()["tokens"].items()
+        tokens = self.state.register()["tokens"].items()
         return [_listed(id, token) for id, token in tokens if token["tenant"] == tenant]
 
     def issue(self, tenant: str, *, acts_as: ActsAs = "agent", label: str = "") -> dict[str, Any]:
@@ -149,9 +142,9 @@ class Tokens:
             raise InvalidInput("the label of a token is one line of up to 200 characters")
         id = secrets.token_hex(6)
         text = f"mb_{id}_{secrets.token_urlsafe(32)}"
-        with self._changing() as kept:
+        with self.state.changing() as kept:
             made = kept["tokens"][id] = {
-                "sha256": _digest(text),
+                "sha256": digest(text),
                 "tenant": tenant,
                 "acts_as": acts_as,
                 "label": label,
@@ -161,49 +154,13 @@ class Tokens:
 
     def revoke(self, tenant: str, id: str) -> None:
         """Revoke a token. Raises NotFound."""
-        with self._changing() as kept:
+        with self.state.changing() as kept:
             if kept["tokens"].get(id, {}).get("tenant") != tenant:
                 raise NotFound(f"there is no token {id[:80]!r}")
             del kept["tokens"][id]
 
-    # --- the file --------------------------------------------------------------------------------
-
     def _moment(self) -> str:
         return self._now().astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-
-    def _now_kept(self) -> Mapping[str, Any]:
-        with self._lock:
-            return self._read_anew()
-
-    @contextmanager
-    def _changing(self) -> Iterator[dict[str, Any]]:
-        """Change a copy of the file's content, which is saved at the end; other servers are locked out."""
-        with self._lock, put_in_place(self._path, make=True) as new, open(new, "w", encoding="utf-8") as file:
-            self._stamp = ()  # a file that took its place within the tick of the clock may look the same
-            kept = {part: dict(values) for part, values in self._read_anew().items()}
-            yield kept
-            file.write(json.dumps(kept, indent=1) + "\n")
-
-    def _read_anew(self) -> Mapping[str, Any]:
-        """Return the content of the file, reread if it changed. Read-only."""
-        try:
-            found = os.stat(self._path)
-            stamp: tuple[int, ...] = (found.st_ino, found.st_mtime_ns, found.st_size, found.st_mode)
-            if stamp != self._stamp:
-                if found.st_mode & 0o077:
-                    raise Unavailable("others may read or change the tokens that were given out: chmod 600 their file")
-                with open(self._path, encoding="utf-8") as file:
-                    kept = json.load(file)
-                for part, needed in _FIELDS.items():
-                    told = kept[part].values()
-                    if not all(isinstance(each[name], str) for each in told for name in needed):
-                        raise ValueError("half a token")
-                self._kept, self._stamp = kept, stamp
-        except FileNotFoundError:
-            self._stamp, self._kept = (), {"tenants": {}, "tokens": {}}
-        except (OSError, ValueError, LookupError, TypeError, AttributeError):  # or it is something else
-            raise Unavailable("the tokens that were given out cannot be read") from None
-        return self._kept
 
 
 def no_tenant(name: str) -> NotFound:
@@ -215,5 +172,6 @@ def _listed(id: str, token: Mapping[str, Any]) -> dict[str, Any]:
     return {"id": id, **{name: token[name] for name in ("acts_as", "label", "created")}}
 
 
-def _digest(token: str) -> str:
+def digest(token: str) -> str:
+    """Return what is stored of a token, link or cookie."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()

@@ -129,7 +129,7 @@ def build_app(books: Books, logins: Logins) -> FastAPI:
     app.add_exception_handler(RequestValidationError, _invalid)
     settings = books.config.server
     app.add_middleware(Heads)
-    app.add_middleware(Limits, settings=settings)
+    app.add_middleware(Limits, settings=settings, state=books.tokens.state)
     app.add_middleware(
         Access,
         hosts=names_of(settings.host, settings.hosts),

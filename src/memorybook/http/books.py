@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
 import os
-import shutil
-import tempfile
 import threading
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from memorybook.agent.session import Workspace
@@ -22,11 +19,12 @@ from memorybook.errors import InvalidInput, MemoryBookError, NotFound, Unavailab
 from memorybook.http.api_tokens import Caller, Tokens, no_tenant
 from memorybook.http.http_messages import Refusal, too_many_at_a_time
 from memorybook.memory import Memory
+from memorybook.storage.stores import open_storage
 
 if TYPE_CHECKING:
     from memorybook.agent.session import AgentSession
     from memorybook.config.settings import Config
-    from memorybook.protocols import LLM, Function
+    from memorybook.protocols import LLM, Function, Storage
 
 T = TypeVar("T")
 Door = Literal["http", "mcp"]
@@ -39,8 +37,6 @@ _AT_ONCE = 3
 _PATIENCE = 10.0
 _READY_FOR = 2.0
 _READY_WITHIN = 5.0
-_WRITTEN = ("daily", "sessions", "archive")
-_PROBE = b"ready?\n" * 600
 
 _log = logging.getLogger("memorybook.server")
 
@@ -57,7 +53,13 @@ class Books:
     """
 
     def __init__(
-        self, config: Config, root: str, *, many: bool, tokens: Tokens, llm: LLM | Function | None = None
+        self,
+        config: Config,
+        root: str,
+        *,
+        many: bool,
+        tokens: Tokens,
+        llm: LLM | Function | None = None,
     ) -> None:
         self.config = config
         self.root = root
@@ -202,20 +204,20 @@ class Books:
             NotFound: There is no such tenant.
             Unavailable: Its book is in use all the while, or cannot be removed; it is closed all the same.
         """
-        place = os.path.join(self._workspace.root, tenant_key(CHANNEL, tenant))
         with self._lock:
             if tenant in self._closing:
                 raise Unavailable(f"tenant {tenant!r} is being closed already")
             self._closing.add(tenant)
         try:
-            try:
-                self.tokens.drop_tenant(tenant)
-            except NotFound:
-                if not (self.many and erase and os.path.isdir(place)):
-                    raise
-            self._shut(tenant)
-            if erase and os.path.isdir(place):
-                shutil.rmtree(place)
+            with closing(self._storage(tenant)) as storage:
+                try:
+                    self.tokens.drop_tenant(tenant)
+                except NotFound:
+                    if not (self.many and erase and storage.exists()):
+                        raise
+                self._shut(tenant)
+                if erase and storage.exists():
+                    storage.erase()
         except OSError as error:
             raise Unavailable(f"the book of {tenant!r} cannot be removed: {error.strerror}") from None
         finally:
@@ -309,30 +311,23 @@ class Books:
 
     def _writes(self) -> bool:
         try:
-            if self.many:
-                os.makedirs(self._workspace.root, mode=0o700, exist_ok=True)
-                folder = self._workspace.root
-                books = [os.path.join(folder, tenant_key(CHANNEL, name)) for name in self.tokens.tenants()]
-            else:
-                self.tokens.tenants()  # raises for a file that would let nobody in
-                books = [self.root]
+            if not self.many:
                 with self.opened("", person=False) as memory:
                     memory.book.journal.pending()
                     memory.book.documents.prepare()
-                    folder = memory.book.storage.machine
-            with tempfile.TemporaryFile(dir=folder) as probe:
-                probe.write(_PROBE)
-                probe.flush()
-                os.fsync(probe.fileno())
-            if books and not any(map(_may_write, books)):  # the trouble of one is not that of all
-                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+            self.tokens.state.check()
+            tenants = list(self.tokens.tenants()) if self.many else [""]
+            if tenants and not any(map(self._may_write, tenants)):  # the trouble of one is not that of all
+                raise Unavailable("no book can be written: check the rights of their folders")
         except (OSError, MemoryBookError) as error:
             _log.warning("not ready: %s", error)
             return False
         return True
 
+    def _may_write(self, tenant: str) -> bool:
+        with closing(self._storage(tenant)) as storage:
+            return storage.writable()
 
-def _may_write(book: str) -> bool:
-    """Return whether documents could be written into a book; True if it does not exist yet."""
-    folders = (os.path.join(book, name) for name in ("", *_WRITTEN))
-    return all(os.access(folder, os.W_OK | os.X_OK) for folder in folders if os.path.exists(folder))
+    def _storage(self, tenant: str) -> Storage:
+        place = os.path.join(self._workspace.root, tenant_key(CHANNEL, tenant)) if self.many else self.root
+        return open_storage(self.config, place)

@@ -8,7 +8,6 @@ import math
 import re
 import secrets
 import time
-from collections.abc import Callable
 from urllib.parse import unquote
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -18,36 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from memorybook.config.settings import ServerSettings
 from memorybook.http.access import PUBLIC
 from memorybook.http.http_messages import Refusal, refuse, response, too_many_at_a_time
-
-_KNOWN = 10_000
-"""Tokens whose rate is remembered."""
-
-
-class Rates:
-    """Token buckets, one per API token; each holds two seconds' worth of requests.
-
-    Args:
-        rate: Requests a second; 0 is no limit.
-        clock: Seconds, growing.
-    """
-
-    def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._rate = rate
-        self._clock = clock
-        self._size = max(1.0, 2 * rate)
-        self._left: dict[str, tuple[float, float]] = {}
-
-    def wait(self, token: str) -> float:
-        """Take one request; returns the seconds to wait, 0 if it is allowed."""
-        if not self._rate:
-            return 0.0
-        now = self._clock()
-        left, since = self._left.pop(token, (self._size, now))
-        left = min(self._size, left + (now - since) * self._rate)
-        if len(self._left) >= _KNOWN:
-            self._left.pop(next(iter(self._left)))
-        self._left[token] = (left - 1, now) if left >= 1 else (left, now)
-        return 0.0 if left >= 1 else (1 - left) / self._rate
+from memorybook.http.server_state import ServerState
 
 
 class Heads:
@@ -71,10 +41,10 @@ class Heads:
 class Limits:
     """Refuse requests that are too large, too frequent or too many at a time."""
 
-    def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
+    def __init__(self, app: ASGIApp, settings: ServerSettings, state: ServerState) -> None:
         self.app = app
         self.settings = settings
-        self._rates = Rates(settings.rate)
+        self._state = state
         self._now = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -99,7 +69,7 @@ class Limits:
         except UnicodeDecodeError:
             raise Refusal(400, "invalid_input", "the address is not UTF-8") from None
         caller = scope.get("caller")
-        wait = self._rates.wait(caller.token) if caller is not None else 0.0
+        wait = self._state.wait(caller.token, self.settings.rate) if caller is not None else 0.0
         if wait:
             after = {"Retry-After": str(math.ceil(wait))}
             raise Refusal(429, "too_many", f"this token may make {self.settings.rate:g} requests a second", after)

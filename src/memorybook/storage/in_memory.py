@@ -330,6 +330,15 @@ class MemoryStorage:
             if changed:
                 yield
 
+    def writable(self) -> bool:
+        """Return True."""
+        return True
+
+    def erase(self) -> None:
+        """Begin anew."""
+        self._book.take(_Book())
+        self._book.made = False
+
     def hint(self) -> str:
         """Say how long it lasts."""
         return "this book is kept in memory, and gone with the process"

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _CHUNK = 1 << 20
 _OURS = (".md.bak", ".mb-tmp", ".mb-swap")
 _SHOWN = 100
+_WRITTEN = ("daily", "sessions", "archive")
 
 
 def open_storage(config: Config, root: str) -> Storage:
@@ -145,6 +146,17 @@ class FileStorage:
 
         for _ in watch(self.root, watch_filter=Markdown(), stop_event=stop, raise_interrupt=True):
             yield
+
+    def writable(self) -> bool:
+        """Return whether the folders that documents are written into give that right."""
+        folders = (os.path.join(self.root, name) for name in ("", *_WRITTEN))
+        return all(os.access(folder, os.W_OK | os.X_OK) for folder in folders if os.path.exists(folder))
+
+    def erase(self) -> None:
+        """Remove the folder. Raises OSError."""
+        import shutil
+
+        shutil.rmtree(self.root)
 
     def hint(self) -> str:
         """Say what is kept out of git, where the folder is in a repository."""
