@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any, NamedTuple
 
 from memorybook import locale
@@ -69,8 +69,8 @@ def _recalled(memory: Memory, ask: Ask) -> Recollection | None:
 
 def _speakers(memory: Memory, uuid: str) -> list[str]:
     with suppress(MemoryBookError):
-        turns = memory.recall_session(uuid, limit=LOOKED_AT, max_tokens=1).turns
-        return list(dict.fromkeys(turn.speaker for turn in turns if turn.speaker))
+        turns = memory.book.told(lambda kept: list(islice(kept.each_turn(uuid), LOOKED_AT)))
+        return list(dict.fromkeys(name for turn in turns if (name := turn.speaker or turn.role)))
     return []
 
 

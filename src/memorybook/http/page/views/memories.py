@@ -49,20 +49,24 @@ def show(listed: Listed, ask: Ask) -> dict[str, Any]:
 
 def _filtered(found: Iterable[Known], ask: Ask, state: str) -> list[Known]:
     words = ask.text("q").casefold().split()
-    since, until = ask.text("since"), ask.text("until") or "9999"
+    names = ("since", "until", "category", "trust", "session", "group", "tag", "pinned")
+    since, until, category, trust, session, group, tag, pinned = map(ask.text, names)
 
     def fits(entry: Entry) -> bool:
-        held = f"{entry.text} {' '.join(entry.tags)} {entry.group or ''} {entry.id}".casefold()
         return (
-            all(word in held for word in words)
-            and state in ("", entry.state)
-            and ask.text("category") in ("", entry.category)
-            and ask.text("trust") in ("", entry.trust or "")
-            and ask.text("session") in ("", entry.session or "")
-            and (entry.group or "").startswith(ask.text("group"))
-            and (not ask.text("tag") or ask.text("tag") in entry.tags)
-            and (not ask.text("pinned") or entry.pinned)
-            and since <= str(entry.said_on or entry.created or "")[:10] <= until
+            state in ("", entry.state)
+            and category in ("", entry.category)
+            and trust in ("", entry.trust or "")
+            and session in ("", entry.session or "")
+            and (entry.group or "").startswith(group)
+            and (not tag or tag in entry.tags)
+            and (not pinned or entry.pinned)
+            and (not (since or until) or since <= str(entry.said_on or entry.created or "")[:10] <= (until or "9999"))
+            and (not words or holds(entry))
         )
+
+    def holds(entry: Entry) -> bool:
+        held = f"{entry.text} {' '.join(entry.tags)} {entry.group or ''} {entry.id}".casefold()
+        return all(word in held for word in words)
 
     return [known for known in found if fits(known.entry)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -17,6 +17,14 @@ from memorybook.text.tokens import count_tokens
 GROUPS = 24
 SIGHTS = ("used", "never", "costly", "same")
 """What can be listed: the most used, the never used, those that cost most for a use, those of the same words."""
+
+
+ORDERS: dict[str, Callable[[Row], float]] = {
+    "used": lambda row: -row.uses,
+    "never": lambda row: -row.tokens,
+    "costly": lambda row: -row.tokens / (1 + row.uses),
+    "same": lambda row: 0,
+}
 
 
 class Row(NamedTuple):
@@ -46,15 +54,15 @@ def show(found: Found, ask: Ask) -> dict[str, Any]:
     for row in rows:
         same[" ".join(row.known.entry.text.casefold().split()).rstrip(".。")].append(row)
     sights = {
-        "used": sorted((row for row in rows if row.uses), key=lambda row: -row.uses),
-        "never": sorted((row for row in rows if not row.uses), key=lambda row: -row.tokens),
-        "costly": sorted(rows, key=lambda row: -row.tokens / (1 + row.uses)),
+        "used": [row for row in rows if row.uses],
+        "never": [row for row in rows if not row.uses],
+        "costly": rows,
         "same": [row for alike in same.values() if len(alike) > 1 for row in alike],
     }
     sight = ask.text("show") if ask.text("show") in SIGHTS else "used"
     tokens = sum(row.tokens for row in rows)
     return {
-        **ask.cut(sights[sight]),
+        **ask.cut(sorted(sights[sight], key=ORDERS[sight])),
         "entries": len(rows),
         "tokens": tokens,
         "idle": sum(row.tokens for row in sights["never"]) / (tokens or 1),
