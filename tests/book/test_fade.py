@@ -75,6 +75,12 @@ def test_what_becomes_of_an_entry_next() -> None:
     assert fade.next_step(due, after(3)) == ("expire", after(4))
 
 
+def test_the_last_day_of_all_breaks_nothing() -> None:
+    last = date.max
+    assert fade.next_step(replace(entry(0.6), expires=last), DAY) == ("prompt", after(26))
+    assert fade.next_step(replace(entry(0.6), scored=last, last_activated=last), DAY) == ("prompt", None)
+
+
 def test_tidying_keeps_all_but_the_score_and_its_day() -> None:
     tidied = fade.tidied(entry(0.5), after(10))
     assert replace(tidied, score=0.5, scored=DAY) == entry(0.5)

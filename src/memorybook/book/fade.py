@@ -72,8 +72,8 @@ def falls_below(entry: Entry, bound: float, today: date, *, within: int = 1_500)
         return None
     more = _days_to_fade((entry.score, bound))
     already = max(0, (entry.scored - entry.last_activated).days - GRACE_DAYS)
-    day = entry.last_activated + timedelta(days=GRACE_DAYS + already + more)
-    return day if (day - today).days <= within else None
+    left = (entry.last_activated - today).days + GRACE_DAYS + already + more
+    return today + timedelta(days=left) if left <= within else None
 
 
 def _days_below(scores: tuple[float, float]) -> int:
@@ -110,9 +110,9 @@ def next_step(entry: Entry, today: date) -> tuple[str, date | None]:
     else:
         step, bound = "archive", ARCHIVE_BELOW
     day = falls_below(entry, bound, today) if now >= bound else today
-    lapses = entry.expires + timedelta(days=1) if entry.expires is not None and not entry.archived else None
-    if lapses is not None and day is not None and lapses <= day:
-        step, day = "expire", lapses
+    expires = None if entry.archived else entry.expires
+    if expires is not None and day is not None and expires < day:
+        step, day = "expire", expires + timedelta(days=1)
     return step, None if day is None or day <= today else day
 
 
