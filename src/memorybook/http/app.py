@@ -168,10 +168,11 @@ async def _unknown(request: Request, error: Exception) -> Response:
     if error.status_code == 405:
         allowed = ", ".join(_allowed(request.app, request.url.path))
         told = f"{request.method} is not one of the methods of this place: {allowed}"
-        return await handle(request, Refusal(405, "method_not_allowed", told, {"Allow": allowed}))
-    code = "not_found" if error.status_code == 404 else "invalid_input"
-    told = "there is no such place" if error.status_code == 404 else str(error.detail)
-    refusal = Refusal(error.status_code, code, told, error.headers)
+        refusal = Refusal(405, "method_not_allowed", told, {"Allow": allowed})
+    elif error.status_code == 404:
+        refusal = Refusal(404, "not_found", "there is no such place", error.headers)
+    else:
+        refusal = Refusal(error.status_code, "invalid_input", str(error.detail), error.headers)
     if request.app.state.page is not None and wants_page(request.scope):
         return cast("Response", await request.app.state.page(request, refusal))
     return await handle(request, refusal)
@@ -184,7 +185,9 @@ def _allowed(app: FastAPI, path: str) -> list[str]:
         pattern = re.sub(r"\\{(path|session|which)\\}", ".+", re.escape(place))
         if re.fullmatch(re.sub(r"\\{\w+\\}", "[^/]+", pattern), path):
             found |= {method.upper() for method in methods}
-    return sorted(found | ({"HEAD"} if "GET" in found else set())) or ["POST"]  # of MCP, which is described elsewhere
+    if not found:  # MCP and the page are described elsewhere
+        found = {"POST"} if path == PATH or path.startswith("/act/") else {"GET"}
+    return sorted(found | ({"HEAD"} if "GET" in found else set()))
 
 
 async def _invalid(request: Request, error: Exception) -> Response:
