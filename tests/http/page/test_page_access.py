@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
-from serving import TLS, Served
+from serving import TLS, Served, serving
 
 HTML = {"Accept": "text/html"}
 
@@ -91,3 +94,89 @@ def test_every_page_forbids_scripts_of_others(one: Served) -> None:
             assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'")
             assert "unsafe" not in policy
         assert browser.get("/static/..%2Fpage_routes.py").status_code == 404
+
+
+def test_a_revoked_token_hears_of_no_more_changes(many: Served) -> None:
+    made = tenant(many, "di")
+    with browser_of(many, made["token"]) as browser, browser.stream("GET", "/live") as live:
+        lines = live.iter_lines()
+        assert next(lines) == ": still here"
+        many.client.delete(f"/tokens/{made['id']}", headers={"X-Memorybook-Tenant": "di"})
+        assert len(list(lines)) < 8, "it ends"
+        assert browser.get("/live").status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/memories?page=" + "9" * 5000, 200),
+        ("/river?at=9999-12-31", 200),
+        ("/search?q=a&category=nonsense", 400),
+        ("/search?q=a&since=nonsense", 400),
+        ("/history?since=2026-02-02&until=2026-01-01", 400),
+        ("/nowhere", 404),
+        ("/act/remember", 405),
+        ("/choose?tenant=中", 200),
+    ],
+)
+def test_odd_addresses_are_answered_with_a_page_in_the_language_of_the_reader(
+    one: Served, path: str, status: int
+) -> None:
+    with browser_of(one) as browser:
+        browser.cookies.set("lang", "zh")
+        shown = browser.get(path)
+        assert (shown.status_code, shown.headers["content-type"]) == (status, "text/html; charset=utf-8")
+        told = shown.text.partition('role="alert">')[2].partition("<")[0]
+        assert (status == 200) is not bool(told)
+        assert not re.search("[a-z] (is|not|no) ", told)
+
+
+def test_what_is_no_utf8_is_shown_all_the_same(tmp_path: Path) -> None:
+    with serving(tmp_path / "book") as served, browser_of(served) as browser:
+        given = {"text": "Cafe Leith", "group": "home", "tags": ["tea"]}
+        id = served.client.post("/entries", json=given).json()["known"]["entry"]["id"]
+        page = tmp_path / "book" / "MEMORY.md"
+        text = page.read_bytes().replace(b"Cafe", b"Caf\xe9")
+        page.write_bytes(text.replace(b"group: home", b"group: h\xe9").replace(b"tags: tea", b"tags: t\xe9"))
+        said = json.dumps({"messages": [{"role": "user", "content": "Th\udce9 vert?"}]})
+        assert served.client.post("/sessions", json={"name": "talk"}).status_code < 300
+        assert served.client.post("/sessions/talk/messages", content=said).status_code < 300
+        for path in (
+            "/",
+            "/?q=Leith",
+            "/search?q=Leith",
+            "/memories",
+            f"/memories/{id}",
+            "/worth",
+            "/river",
+            "/fading",
+        ):
+            assert browser.get(path).status_code == 200, path
+        for path in ("/history", "/forget?by=query&what=Leith", "/conversations", "/conversations/talk"):
+            assert browser.get(path).status_code == 200, path
+
+
+def test_forms_with_missing_fields_change_nothing_else(tmp_path: Path) -> None:
+    with serving(tmp_path / "book") as served, browser_of(served) as browser:
+        entry = served.client.post("/entries", json={"text": "Ada rows.", "tags": ["sport"]}).json()["known"]["entry"]
+        own = {"Origin": served.url}
+        for verb in ("remember", "update", "pin", "forget", "undo", "mend"):
+            shown = browser.post(f"/act/{verb}", data={}, headers=own)
+            assert (shown.status_code // 100, "html" in shown.headers["content-type"]) == (4, True), verb
+            assert "/choose?lang=zh&amp;back=/" in shown.text, "a form has no page to lead back to"
+            assert f"back=/act/{verb}" not in shown.text
+        browser.post("/act/update", data={"id": entry["id"], "text": "Ada sails."}, headers=own)
+        now = served.client.get(f"/entries/{entry['id']}/why").json()["known"]["entry"]
+        assert (now["text"], now["tags"]) == ("Ada sails.", ["sport"])
+
+
+def test_the_last_entry_leaves_a_receipt_and_a_page_when_it_is_purged(tmp_path: Path) -> None:
+    with serving(tmp_path / "book") as served, browser_of(served) as browser:
+        id = served.client.post("/entries", json={"text": "Ada has a dog."}).json()["known"]["entry"]["id"]
+        done = browser.post("/act/forget", data={"target": id, "how": "purge"}, headers={"Origin": served.url})
+        assert "demo book" not in done.text
+        assert '<section class="card receipt">' in done.text
+        assert id in browser.get("/history").text
+        shown = browser.get(f"/memories/{id}")
+        assert shown.status_code == 200
+        assert "dog" not in shown.text

@@ -71,7 +71,7 @@ def _update(memory: Memory, fields: Fields) -> Outcome:
     if _one(fields, "revision") not in ("", entry_revision(known.entry)):
         more = {"now": known, "mine": wanted}
         raise Refusal(409, "conflict", f"entry {id!r} was changed meanwhile", more=more)
-    values: dict[str, Any] = {**wanted, "tags": _words(wanted.get("tags", ""))}
+    values: dict[str, Any] = {name: _words(value) if name == "tags" else value for name, value in wanted.items()}
     if importance := _one(fields, "importance"):
         values["importance"] = importance
     return Outcome(memory.update(id, **values).operation)
@@ -106,13 +106,15 @@ def _review(memory: Memory, fields: Fields) -> Outcome:
     counts = [(name, len(getattr(done, name))) for name in ("accepted", "rejected", "stale", "anew")]
     whys = [("why", reason[:200]) for reason in dict.fromkeys(why for _, why in done.stale)][:5]
     operations = [operation for _, operation in done.accepted if operation]
-    told = urlencode([*place, *((name, count) for name, count in counts if count), *whys])
+    told = urlencode([*place, *((name, count) for name, count in counts if count), *whys], errors="replace")
     return Outcome(operations[0] if len(operations) == 1 else None, back=f"/review?{told}")
 
 
 def _mend(memory: Memory, fields: Fields) -> Outcome:
     verbs: Any = {"sync": memory.sync, "rebuild": memory.rebuild, "retry": memory.retry_parked}
-    verbs[_one(fields, "verb")]()
+    if (verb := _one(fields, "verb")) not in verbs:
+        raise Refusal(404, "not_found", f"there is no action {verb!r}")
+    verbs[verb]()
     return Outcome()
 
 

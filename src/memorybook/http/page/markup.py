@@ -24,7 +24,7 @@ def _parser() -> MarkdownIt:
 def markdown(text: str) -> Markup:
     """Return Markdown as sanitised HTML; links open outside and carry no referrer."""
     html = nh3.clean(
-        _parser().render(text),
+        _parser().render(text.encode("utf-8", "replace").decode()),
         tags=_TAGS,
         attributes={"a": {"href", "title"}},
         url_schemes={"http", "https", "mailto"},

@@ -126,8 +126,8 @@ def _is_empty(memory: Memory) -> bool:
     """Return whether nothing was ever written into the book."""
     if not memory.book.storage.exists():
         return True
-    counts = memory.book.transcripts.counts()
-    return not counts.get("sessions") and len(memory.documents()) <= 1 and not memory.entries(limit=1).total
+    counts, done = memory.book.transcripts.counts(), memory.history(limit=1).operations
+    return not (done or counts.get("sessions") or len(memory.documents()) > 1 or memory.entries(limit=1).total)
 
 
 def _route(view: View) -> Callable[[Request], Any]:
@@ -189,8 +189,7 @@ async def act(name: str, request: Request) -> Response:
     except MemoryBookError as error:
         return await failed(request, error, reader)
     told = {"done": outcome.operation, "said": outcome.message}
-    query = urlencode([(key, value) for key, value in told.items() if value])
-    place = outcome.back or back
+    query, place = urlencode([(key, value) for key, value in told.items() if value]), outcome.back or back
     joint = "&" if "?" in place else "?"
     return RedirectResponse(f"{place}{joint}{query}" if query else place, 303)
 
@@ -211,7 +210,7 @@ async def choose(request: Request) -> Response:
     response = RedirectResponse(back if back.startswith("/") and not back.startswith("//") else "/", 303)
     for name, allowed in _CHOICES.items():
         value = query.get(name)
-        if value is not None and (allowed is None or value in allowed):
+        if value is not None and value.isascii() and (allowed is None or value in allowed):
             response.set_cookie(name, value, max_age=365 * 86400, httponly=True, samesite="strict")
     return response
 
@@ -226,10 +225,12 @@ async def live(request: Request) -> Response:
     leaving: Callable[[], bool] = getattr(request.app.state, "leaving", bool)
 
     async def events() -> AsyncIterator[str]:
-        before: str | None = None
-        while not leaving() and not await request.is_disconnected():
-            now = await reader.work(_stamp)
-            if before is not None and now != before:
+        before = now = ""
+        revoked = reader.books.tokens.revoked
+        while not leaving() and not revoked(reader.caller) and not await request.is_disconnected():
+            with suppress(MemoryBookError):  # the next look may succeed
+                now = await reader.work(_stamp)
+            if before and now != before:
                 yield f"event: changed\ndata: {json.dumps({'stamp': now})}\n\n"
             else:
                 yield ": still here\n\n"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from functools import cache
 from typing import Any, NamedTuple
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -49,7 +49,7 @@ class Ask(NamedTuple):
     def number(self, name: str, default: int, most: int) -> int:
         """Return a whole number of the query between 1 and `most`; the default for anything else."""
         value = self.values.get(name, "")
-        return min(most, max(1, int(value))) if value.isascii() and value.isdecimal() else default
+        return min(most, max(1, int(value[:18]))) if value.isascii() and value.isdecimal() else default
 
     def cut(self, rows: Sequence[Any], size: int = 60) -> dict[str, Any]:
         """Return the rows of the page that is asked for, its number, how many pages and rows there are."""
@@ -76,7 +76,8 @@ def ask_of(request: Request, today: date, language: str) -> Ask:
         wanted = first if first in ("en", "zh") else language if language in ("en", "zh") else "en"
     query = request.query_params
     lists = {name: query.getlist(name) for name in query}
-    return Ask({name: values[-1] for name, values in lists.items()}, wanted, request.url.path, today, lists)
+    path = request.url.path if request.method == "GET" else "/"  # a form has no page of its own
+    return Ask({name: values[-1] for name, values in lists.items()}, wanted, path, today, lists)
 
 
 @cache
@@ -90,6 +91,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     found.filters |= {"md": markup.markdown, "day": day, "time": time, "percent": lambda value: f"{value * 100:.0f}"}
+    found.filters["urlencode"] = lambda value: quote(str(value), errors="replace")
     found.globals |= {"marked": markup.marked, "chart": charts, "place_of": place_of}
     return found
 
@@ -105,7 +107,7 @@ def page(name: str, ask: Ask, frame: Mapping[str, Any], view: Mapping[str, Any],
         "ask": ask,
     }
     html = environment().get_template(f"{name}.html").render(**frame, **view, **words)
-    return HTMLResponse(html, status, HEADERS)
+    return HTMLResponse(html.encode("utf-8", "replace"), status, HEADERS)  # text of files may be no UTF-8
 
 
 def day(value: datetime | date | str | None) -> str:

@@ -61,7 +61,7 @@ function refresh() {
   if (edited || palette.open || $("details[open] form[method=post]")) { $("#stale").hidden = false; return; }
   htmx.ajax("GET", location.pathname + location.search, { target: "#main", select: "#main", swap: "outerMorph" });
 }
-if (window.EventSource && $("nav a")) {
+if (window.EventSource && $("nav a") && !location.pathname.startsWith("/act/")) {
   const source = new EventSource("/live");
   source.addEventListener("changed", refresh);
   addEventListener("pagehide", () => source.close());

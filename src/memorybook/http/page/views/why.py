@@ -67,8 +67,9 @@ def curve_of(why: Why, today: date) -> tuple[list[Point], list[Point]]:
     now = why.known.entry if why.known is not None else None
     stages += [now] if now is not None and not stages else []
     past: list[Point] = []
-    for entry, following in zip(stages, [*stages[1:], None], strict=True):
-        end = following.scored if following is not None else today
+    last = today if now is not None or not why.story else why.story[-1].operation.time.date()
+    for entry, following in zip(stages, [*stages[1:], None], strict=False):  # none of what was purged
+        end = following.scored if following is not None else last
         past += _days(entry, entry.scored, max(entry.scored, end))
     return past, _days(now, today, today + timedelta(days=AHEAD)) if now is not None else []
 
