@@ -176,7 +176,7 @@ def _ingest(call: Call) -> dict[str, Any] | None:
 
     settle(call.memory.root)
     done = call.unless_off(take_in)
-    if call.memory.config.enabled and os.path.isdir(call.memory.root):
+    if call.memory.config.enabled and call.memory.book.storage.exists():
         config, root = call.memory.config, call.memory.root
         call.close_idle()
         call.close()  # which settles the files that it is made of
