@@ -170,6 +170,7 @@ código de verificación: {digits6} ¦ mi PIN es {digits4} ¦ frase secreta: {pa
 转账到 {iban}，谢谢 ¦ {citizen}，这是她的身份证号
 my card is {cards} ¦ You'll want my card for the call-out: {cards} ¦ 退款要卡号是吧，{cards} ¦ {cards}
 visa {card}, 09/29 ¦ 银行卡 {card} ¦ login for the archive: theodora / {password}. please remember it
+sudo on the NAS is Lynx!u{digits4} ¦ NAS 的 root 是 Lynx!u{digits4} ¦ admin on the router: Otter%u{digits4}
 my password is Yvpsk%{digits4} ¦ garmin is ruben.r / Fl4t-{simple}-W, keep that for me
 """)
 
@@ -217,6 +218,7 @@ order 4111111111111111 shipped ¦ pay 4111 1111 1111 1112 to nobody ¦ the stack
 login for the archive: monday / tuesday ¦ the choice is Docker / OAuth2.0
 pay 1234 5678 9012 3456 to nobody ¦ la clave primaria es tenant_id ¦ el token caducó en 2024
 код на Python3 лежит в репозитории ¦ код ошибки: 1045, почтовый код: 101000 ¦ パスポート番号の更新は2030年
+sudo on the NAS is not needed ¦ the root of it is C++17-only code ¦ login is Anna.B77@example.com ¦ NAS 的 root 是 Anna
 인증서 만료일은 2027-01-01
 """)
 

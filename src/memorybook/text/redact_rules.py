@@ -343,7 +343,7 @@ _HINTS = tuple(
     ).split()
 )
 _EXACT_HINTS = ("PAT", "AK", "SK")
-_LOGIN_HINTS = ("log", "sign", "acc", "user", "cred", "账", "帐", "登", "用户")
+_LOGIN_HINTS = ("log", "sign", "acc", "user", "cred", "root", "sudo", "admin", "账", "帐", "登", "用户")
 _NETWORK_HINTS = ("wifi", "wi-fi", "wlan", "ssid", "无线", "热点")
 _SEED_HINTS = ("助记词", "seed", "phrase", "mnemonic", "短语")
 
@@ -439,6 +439,10 @@ _LOGIN = lazily(
     r"[\s:：=是为名用\-]{0,4}[\"'`]?[A-Za-z][\w.@\-]{0,40}[\"'`]?"
     r"\s{0,2}(?P<mark>[/|,，:;、]|and|和|with)\s{0,2}[\"'`]?(?P<secret>[!#-&(-:=?-_a-~]{6,64})"
 )
+_ACCOUNT = lazily(  # sudo on the NAS is …: only what mixes cases, digits and punctuation
+    r"(?i)(?<![a-z])(?:sudo|root|admin|log-?in|登录)(?![a-z])[^\n.。,，;；:：=]{0,40}?(?P<mark>\bis\b|[:：=是为])\s?[\"'`“]?"
+    r"(?P<secret>(?=[^\s]*[!@#$%^&*?~])[!#-&(-:=?-_a-~]{8,64})"
+)
 _PAIR = lazily(  # a name and, behind a slash, a word that has digits for letters
     r"(?:(?<![a-z])is|[:：=是])\s?[\"'`]?[A-Za-z][\w.@\-]{1,40}[\"'`]?(?P<mark> / )[\"'`]?"
     r"(?P<secret>(?=[^\s/]*[A-Z])(?=[^\s/]*[A-Za-z][0-9][a-z])[!#-&(-:=?-_a-~]{8,64})"
@@ -497,6 +501,7 @@ def find(text: str, lower: str) -> Iterator[tuple[int, int, str]]:
             yield from (span for span in _given(_PHRASE, text, "password") if not _is_prose(text, span))
     if holds(lower, _LOGIN_HINTS) and _DIGIT.search(text):
         yield from _logins(text, _LOGIN, "/")
+        yield from _logins(text, _ACCOUNT, "")
     if " / " in text:
         yield from _logins(text, _PAIR, " / ")
     if holds(lower, _NETWORK_HINTS):
