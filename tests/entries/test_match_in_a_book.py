@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -85,3 +86,19 @@ def test_a_change_of_job_leaves_one_current_and_one_replaced_and_why_tells_both(
         why = memory.why(new.id)
         assert [id for id, _ in why.supersedes] == [old.id]
         assert {ground.quote for ground in why.rests_on} == {"说用户在云启科技上班。", "说用户在云启科技上班！"}
+
+
+@pytest.mark.parametrize(
+    ("todo", "said"),
+    [
+        ("TODO: renew the workshop insurance by 30 June.", "I paid the workshop insurance this morning."),
+        ("待办：6月30日前续店铺保险。", "今天上午店铺保险已经续好了。"),
+    ],
+)
+def test_what_was_just_done_ends_its_todo_and_is_else_no_entry(todo: str, said: str, tmp_path: Path) -> None:
+    with opened(str(tmp_path)) as memory:
+        memory.process_session_end([{"role": "user", "content": said}], "alone")
+        assert not memory.entries().entries
+        memory.process_session_end([{"role": "user", "content": todo}], "before")
+        memory.process_session_end([{"role": "user", "content": said}], "after")
+        assert [each.entry.superseded_by is None for each in memory.entries().entries] == [True, False]

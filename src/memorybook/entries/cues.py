@@ -381,14 +381,15 @@ LEANING = (
     r"(?i:(?:and|but|so|also|then|or|plus|yes|no|yep)?[,\s]*(?:it(?!\s+turn)|that|this(?!\s+(?:year|month|week|"
     r"summer|winter|term))|these|those|they|he|she|"
     r"his|her|him|them|its|their|both|none|neither|same)(?:'\w+)?\b)|(?:但|而|也|都|就|还|可|"
-    r"所以)?(?:[这那它他她其](?!实|他|余|么)|一样|同样|照旧|也(?!门))|[二三四五六七八九十]+、|[再然最][后给]"
+    r"所以)?(?:[这那它他她其](?!实|他|余|么|我)|一样|同样|照旧|也(?!门))|[二三四五六七八九十]+、|[再然最][后给]"
 )
 """Beginnings of sentences that cannot be read without the one before."""
 
 _OWN = (
     r"(?i:(?:I|we|my|our|the|an?|no|nobody|please|always|never|don't|do\s+not|from|as\s+of|each|when(?:ever)?|if|"
     r"there)\b|"
-    r"(?:[\w'’-]+\s+){1,3}(?:is|are|was|were|has|have|had|can|can't|cannot|will|must|may|does|do|don't|doesn't|never|"
+    r"(?:[\w'’-]+\s+){1,4}(?:is|has|will|must)\b|"
+    r"(?:[\w'’-]+\s+){1,3}(?:are|was|were|have|had|can|can't|cannot|may|does|do|don't|doesn't|never|"
     r"always|\w\w+(?:s|ed))\b)"
 )
 

@@ -507,7 +507,7 @@ def match(
             gone = [one for one in known if one.id in changed] or outdated(candidate, known)
             if gone:
                 reason = changed.get(gone[0].id, "says what is so now")
-                if candidate.leans or any(one in leaning for one in gone):
+                if (candidate.leans and candidate.changes) or any(one in leaning for one in gone):
                     candidate = replace(candidate, content=with_previous(candidate.content, gone))
                 gone = [one for one in gone if one not in leaning]
                 ledger.replace(candidate, gone, reason, plain=bool(changed))

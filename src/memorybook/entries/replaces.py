@@ -28,7 +28,7 @@ from memorybook.entries.same import (
     words,
 )
 from memorybook.model import Entry
-from memorybook.text.days.grammar import every
+from memorybook.text.days.grammar import every, phrases
 from memorybook.text.days.readers import named
 from memorybook.text.sentences import compiled
 from memorybook.text.tokens import (
@@ -59,14 +59,14 @@ _MOST = 600
 
 def replaces(candidate: Candidate, entry: Entry) -> str | None:
     """Return why an entry is no longer true by what was said; None if rules cannot tell."""
+    if corrects(candidate.content, candidate.quote, entry.text):
+        return "corrects it"
     if not _is_firm(candidate.content):
         return None
-    if entry.category == "todo" and candidate.category != "todo" and _is_done(candidate.content, entry.text):
+    if candidate.category != "todo" and is_ahead(entry) and _is_done(candidate.content, entry.text):
         return "the todo is done"
     if any(_names_old(about, old, new, entry) for about, old, new in _changes_in(candidate.content)):
         return "says what it was changed from"
-    if corrects(candidate.content, candidate.quote, entry.text):
-        return "corrects it"
     known = claims(entry.text)
     if any(_conflict(new, old) for new in claims(candidate.content) for old in known):
         return "says otherwise of the same thing"
@@ -102,8 +102,8 @@ def rivals(entries: dict[str, Entry]) -> Callable[[Candidate], list[Entry]]:
 
 _LOOSE = (
     r"(?i)\b(?:might|maybe|perhaps|consider\w*|think(?:s|ing)? (?:about|of)|would like|wants?|plan(?:s|ned|ning)?"
-    r"|hop(?:es?|ing)|if|could|wish\w*|used to|was|were|had|before)\b"
-    r"|考虑|可能|也许|打算|想|计划|如果|要是|准备|希望|以前|曾经|之前|原来|当时"
+    r"|hop(?:es?|ing)|if|could|wish\w*|used to|was|were|had|before(?=\W*$|[,.;]))\b"
+    r"|考虑|可能|也许|打算|想|计划|如果|要是|准备|希望|曾经|(?<![点日号天周月年底初末午晚])[以之]前|原来|当时"
 )
 
 
@@ -115,7 +115,7 @@ def _is_firm(text: str) -> bool:
 
 # --- attributes that have one value --------------------------------------------------------------
 
-_WHO = r"(?P<who>[Tt]he [Uu]ser|[Uu]ser|I|[A-Z][\w-]+(?: [A-Z][\w-]+)?)"
+_WHO = r"(?P<who>[Tt]he [Uu]ser|[Uu]ser|I|We|[A-Z][\w-]+(?: [A-Z][\w-]+)?)"
 _WHOSE = r"(?P<who>[Tt]he [Uu]ser's|[Mm]y|[A-Z][\w-]+(?: [A-Z][\w-]+)?'s)"
 _SOON = r"(?: (?:now|currently))?"
 _VALUE = r"(?P<value>[^,.;:()\n]{1,50}?)"
@@ -165,6 +165,10 @@ _CLAIMS: tuple[tuple[str, str], ...] = (
 def claims(text: str) -> tuple[Claim, ...]:
     """Return what the beginning of a text firmly says of attributes that have one value."""
     text = " ".join(text[:_MOST].replace("’", "'").split())
+    if is_chinese(text):  # 我上周搬到…了: when it was stands before the verb
+        for one in reversed(phrases(text)):
+            if compiled(_NOW).match(text, one.end) and "了" in text[one.end :]:
+                text = text[: one.start] + text[one.end :]
     return tuple(_claims(text)) if _is_firm(text) else ()
 
 
@@ -246,7 +250,7 @@ def _is_value(attribute: str, value: str) -> bool:
 
 def _subject(who: str, speaker: str) -> str:
     bare = squeezed(who.removesuffix("'s"))
-    me = bare in ("i", "my", "user", "theuser", "用户", "我")
+    me = bare in ("i", "we", "my", "user", "theuser", "用户", "我", "我们")
     return (speaker or "user") if me else bare
 
 
@@ -317,21 +321,31 @@ _MOVING = frozenset(
 
 # --- todos ----------------------------------------------------------------------------------------
 
-_DONE = (
+DONE = (
     r"(?i)\b(?:done|finished|completed|submitted|shipped|delivered|paid|sent|handed in|called off|cancell?ed|dropped)\b"
     r"|已(?!经?有)|完成了|搞定|[做写交办买付发](?:完|好|掉|出去)?了|提交了|取消了|不做了"
 )
 
 
+def is_ahead(entry: Entry) -> bool:
+    """Return whether an entry says what is still to happen: a todo, what has a day to come, what is wanted."""
+    return entry.category == "todo" or bool(undated(entry.text)[1]) or compiled(_AHEAD).search(entry.text) is not None
+
+
+_AHEAD = (
+    r"(?i)\b(?:needs?|must|ha(?:ve|s) to|wants?|going to|will|\w+'ll|owes?)\b|[要得](?!是|不|么)|[想负]|打算|准备|计划"
+)
+
+
 def _is_done(said: str, todo: str) -> bool:
     """Return whether a text says that a todo is done or dropped."""
-    if compiled(_DONE).search(said) is None or denies(said):
+    if compiled(DONE).search(said) is None or denies(said):
         return False
     wanted = words(_without_dates(todo)) - _DOING
     return len(wanted) >= 2 and len(wanted & words(_without_dates(said))) >= 0.6 * len(wanted)
 
 
-_DOING = frozenset("need todo rememb remind plan by 记 待 办 记 得 提 醒 前 之 内 定 于".split())
+_DOING = frozenset("need todo rememb remind plan by befor 记 待 办 记 得 提 醒 前 之 内 定 于".split())
 
 
 def _without_dates(text: str) -> str:
@@ -388,7 +402,7 @@ def _read(text: str) -> _Read:
     denials, affirmed = tuple(_denials(text)), text
     while (denial := next(_denials(affirmed), None)) is not None:
         affirmed = f"{denial.before} {denial.after}"
-    shifted, now = (compiled(pattern).search(text) is not None for pattern in (_SHIFTED, _AGAIN))
+    shifted, now = (_is_firm(text) and compiled(pattern).search(text) is not None for pattern in (_SHIFTED, _AGAIN))
     return _Read(text, denials, affirmed, shifted, now)
 
 
@@ -545,7 +559,7 @@ CHANGED = (
     r"has)\s+left|"
     r"(?:'re|'m|are|am|is)\s+back\s+(?:on|to)|takes?\s+over|off\s+the\s+table|(?:goes|go)\s+(?:up|down)\s+to|"
     r"takes?\s+\S+\s+place|became|becomes|in\s+the\s+end|no\s+more)\b|^(?:and\s+)?new\b)|"
-    r"现在|如今|不再|以后|往后|作废|取消|推迟|提前|延期|只剩|改[成为到用走叫]?|换|搬|挪|(?:退|停|辞|转|卖|拆|升|降|"
+    r"现在|如今|不再|以后|往后|作废|取消|推迟|提前|延期|只剩|改[成为到用走叫]?|换|变了|搬|挪|(?:退|停|辞|转|卖|拆|升|降|"
     r"涨|加|减|追|收)[^，]{0,4}[了到成]"
 )
 """Phrases that say that something has changed."""
@@ -572,18 +586,32 @@ def outdated(candidate: Candidate, entries: Iterable[Entry]) -> list[Entry]:
     spread = Counter(word for point in points.values() for word in point)
     parts = compiled(r"[，,；;。.!！](?!\d)").split(content)
     marked = " ; ".join(part for part in parts if compiled(NOW_SO).search(part) is not None)
-    tries = [(subject_of(marked) | _counts(content), 0.3, known)] if marked else []
+    firmly = any(compiled(pattern).search(content) for pattern in (CHANGED, _NOW))
+    firmly |= any(denies(part) and undated(part)[0].endswith("了") for part in parts)
+    open_ = known if firmly else [one for one in known if one.category == "todo" or undated(one.text)[1]]
+    tries = [(subject_of(marked) | _counts(content), 0.3, open_)] if marked else []
+    if marked and not firmly:  # a bare 了: of how things are, only what its clause begins with has changed
+        tries.append((_topics(marked), 0.3, known))
     if not candidate.leans:
         measured = [one for one in known if differ[one.id] - {"", _NAME} and "#" not in "".join(differ[one.id])]
         tries.append((subject_of(content), 0.5 if chinese else 1.0, measured))
     if marked:
-        tries.append((subject_of(content), 1.0, known))
+        tries.append((subject_of(content), 1.0, open_))
     for point, least, among in tries:
         scores = {one.id: sum(1 / spread[word] for word in point & points[one.id]) for one in among}
         best = max(scores.values(), default=0.0)
         if best >= least:
             return [one for one in among if scores[one.id] >= 0.9 * best][:2]
     return []
+
+
+def _topics(clauses: str) -> frozenset[str]:
+    """Return the words that these clauses begin with, numbers and speakers aside."""
+    found: set[str] = set()
+    for clause in clauses.split(" ; "):
+        at = {word: place for word in subject_of(clause) if (place := clause.lower().find(word)) >= 0}
+        found.update(word for word, place in at.items() if place <= min(at.values()) + 1)
+    return frozenset(found)
 
 
 def with_previous(content: str, gone: Iterable[Entry]) -> str:
@@ -654,10 +682,14 @@ def _counts(text: str) -> frozenset[str]:
 
 
 def _may_speak_of(candidate: Candidate, entry: Entry) -> bool:
-    """Return whether both may be about the same person: nobody changes what another speaker says of themselves."""
+    """Return whether both may be about the same person: nobody changes what another speaker says of themselves.
+
+    Who is the user's supplier in one may be called by a name in the other.
+    """
     for one, said in ((candidate.content, entry.text), (entry.text, candidate.content)):
         other = compiled(_OTHER).match(one)
-        if other is not None and (other["who"] or other["whose"]).lower() not in said.lower():
+        whose = [*_names(one), (other["who"] or other["whose"]).lower()] if other is not None else []
+        if whose and not any(name in said.lower() for name in whose if len(name) > 2 or name > "\u3400"):
             return False
     return speaker_of(entry.text) == speaker_of(candidate.content) or not compiled(r"\b(?:I|my|me)\b|我").search(
         entry.text
@@ -686,7 +718,7 @@ def subject_of(text: str) -> frozenset[str]:
 _NO_TOPIC = (
     r"(?i)\b(?:the user|user|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|\d{1,2}(?:st|nd|rd|th)?|one|two|three|four|"
     r"five|six|seven|eight|nine|ten|"
-    r"days?|weeks?|months?|years?|times?|mornings?|afternoons?|evenings?|nights?|any|more|only|still|again|all|much|"
+    r"euros?|dollars?|pounds?|days?|weeks?|months?|years?|times?|mornings?|afternoons?|evenings?|nights?|any|more|only|still|again|all|much|"
     r"half|this|last|next|first|both|changes?|plans?|"
     r"work|works|goes|go|gets?|got|makes?|takes?|puts?|comes?|wants?|needs?|things?|people|please|correction|january|"
     r"february|march|april|may|june|"

@@ -36,6 +36,7 @@ from memorybook.entries.cues import (
 from memorybook.entries.read_reply import Audience, Candidate, Extraction, ForgetRequest, NoteCandidate, Skipped
 from memorybook.entries.replaces import (
     CHANGED,
+    DONE,
     NOW_SO,
     apply_correction,
     begins_with_value,
@@ -276,9 +277,11 @@ class _Reading:
         return self._new
 
     def _is_own(self, sentence: Sentence) -> bool:
-        """Return whether a sentence is its speaker's own; before words for somebody else only lasting orders are."""
+        """Return whether a sentence is its speaker's own; beside words for somebody else lasting orders and todos."""
         foreign = self._context.foreign
-        return foreign is None or (sentence.end <= foreign and compiled(STANDING).search(sentence.text) is not None)
+        if foreign is None or (sentence.end <= foreign and compiled(STANDING).search(sentence.text) is not None):
+            return True
+        return sentence.start < foreign and compiled(_TO_DO).match(sentence.text) is not None  # 待办：写信
 
     def _retorts(self, text: str) -> bool:
         """Return whether a sentence only takes up what somebody else just asked, supposed or joked."""
@@ -343,6 +346,8 @@ class _Reading:
         if listed and cue is None and states(listed, self._context.talk):
             cue = Cue("fact", "medium", text)
         if cue is None or (self._context.talk == "people" and cue.kind == "fact" and is_event(text)):
+            if compiled(DONE).search(text) and not is_not_meant(text):
+                self._add(sentence, text, leans=True, changes=False)  # it may be a todo that is done
             if is_event(text) and content_size(text) >= 5 and not compiled(_CHORE).match(text):
                 self._new += self._note(text)
             self._last = "" if hanging else text
@@ -404,9 +409,9 @@ class _Reading:
         )
         if alone and (shared := [one for one in wrong if subject_of(one.content) & subject_of(rest)]):
             listed.remove(shared[-1])
-        if alone or not rest:
+        if alone or not rest or not wrong:  # what was said longer ago is corrected where it is known
             return not rest
-        if wrong and screen(self._said) is None:
+        if screen(self._said) is None:
             meant = [one for one in wrong if has_value_like(one.content, rest)] or wrong[-1:]
             said = "".join(_without_date(one) + " " * (not is_chinese(one.content)) for one in meant).strip()
             ids = tuple(dict.fromkeys((*meant[0].turn_ids, self._context.turn.id)))
@@ -425,7 +430,16 @@ class _Reading:
 
     # --- what it makes
 
-    def _add(self, sentence: Sentence, text: str, *, order: bool = False, whole: str = "", leans: bool = False) -> None:
+    def _add(
+        self,
+        sentence: Sentence,
+        text: str,
+        *,
+        order: bool = False,
+        whole: str = "",
+        leans: bool = False,
+        changes: bool = True,
+    ) -> None:
         one = self._candidate(sentence, text, order=order, whole=whole or text)
         if one is None:
             return
@@ -433,13 +447,11 @@ class _Reading:
         if asked and (leans or not _is_worth(one)) and not self._new and sentence is self._first:
             content = f"问“{asked}”：{one.content}" if is_chinese(asked) else f'Asked "{asked}": {one.content}'
             one = replace(one, content=content)
-        self._new.append(replace(one, leans=leans))
+        self._new.append(replace(one, leans=leans, changes=changes))
 
     def _candidate(self, sentence: Sentence, text: str, *, order: bool, whole: str) -> Candidate | None:
         context = self._context
-        to_do = compiled(
-            r"(?i:to\s+(?=[a-z])|(?:todo|to-do)\b\W*|(?:please\s+)?remind\s+me\s+(?:to|that|about)\s+)|待办[：:]\s*"
-        ).match(text)
+        to_do = compiled(_TO_DO).match(text)
         bare = text[to_do.end() :] if to_do else text
         day = self._day(bare)
         category, importance = classify(text, context.talk, dated=day is not None)
@@ -476,6 +488,9 @@ class _Reading:
     def _by_itself(self, text: str) -> str:
         return text if self._context.name is None else stand_alone(text, self._context.name)
 
+
+_TO_DO = r"(?i:to\s+(?=[a-z])|(?:todo|to-do)\b\W*|(?:please\s+)?remind\s+me\s+(?:to|that|about)\s+)|待办[：:]\s*"
+"""The words before what is to be done."""
 
 _COMPLETE = r"(?i:(?:I|we|my|our|the|an?)\b)|(?=[A-Z])|(?:我|[^，,。]{1,8}(?:是|叫|在))"
 """Beginnings of corrections that can be read by themselves."""

@@ -218,7 +218,9 @@ def differs(one: str, other: str) -> str | None:
 
 def speaker_of(text: str) -> str:
     """Return whose words a text gives in front (`Ann: I prefer tea`); "" if it does not say, or for a user."""
-    found = compiled(r"([A-Z][\w.'-]{0,30}(?: [A-Z][\w.'-]{0,30})?|[\u3400-\u9fff]{2,6})[:：](?!//)").match(text)
+    found = compiled(
+        r"([A-Z][\w.'-]{0,30}(?: [A-Z][\w.'-]{0,30})?|[\u3400-\u9fff][\u3400-\u9fff\w]{1,5})[:：](?!//)"
+    ).match(text)
     return found[1] if found is not None and found[1] not in ("User", "用户") else ""
 
 
