@@ -175,6 +175,10 @@ def test_the_filter_narrows_while_one_types(browser: Browser, years: Served) -> 
         expect(page).to_have_url(
             f"{years.url}/memories?q=number+4711&category=&state=active&trust=&group=&tag=&since=&until=&sort=strength"
         )
+        page.go_back()
+        expect(page.locator("#q")).to_have_value("")
+        page.keyboard.press("Control+k")
+        expect(page.locator("#palette")).to_be_visible()
 
 
 def test_an_empty_book_shows_the_demo_until_one_starts(browser: Browser, tmp_path: Path) -> None:
