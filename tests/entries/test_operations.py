@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from books import Reopen, entry, files
+import memorybook
+from books import CONFIG, NOW, Reopen, entry, files
 from memorybook.book import fade
+from memorybook.config.settings import StorageSettings
 from memorybook.entries.history import undo
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.formats import changes_json, memory_md
@@ -33,6 +36,7 @@ from memorybook.model import (
     Turn,
     Update,
 )
+from memorybook.protocols import Documents
 
 DAY = datetime(2026, 2, 24, tzinfo=UTC).date()
 
@@ -54,8 +58,54 @@ def said(memory: Memory) -> list[Turn]:
     return list(memory.book.transcripts.turns(memory.book.transcripts.session("s1").uuid))
 
 
-def documents(memory: Memory) -> dict[str, bytes]:
-    return files(memory.root, "*.md")
+def documents(memory: Memory) -> dict[str, str]:
+    if memory.book.storage.machine:
+        return {path: data.decode() for path, data in files(memory.root, "*.md").items()}
+    return {info.path: memory.book.documents.read(info.path).text for info in sorted(memory.book.documents.list())}
+
+
+class Page(NamedTuple):
+    """A document that is no file, as a person sees it."""
+
+    documents: Documents
+    path: str
+
+    def exists(self) -> bool:
+        return self.path in {info.path for info in self.documents.list()}
+
+    def read_text(self, encoding: str) -> str:
+        return self.documents.read(self.path).text
+
+    def write_text(self, text: str, encoding: str) -> None:
+        expect = self.documents.read(self.path).revision if self.exists() else None
+        self.documents.write(self.path, text, expect=expect)
+
+
+def page_at(memory: Memory, path: str) -> Path | Page:
+    if not memory.book.storage.machine:
+        return Page(memory.book.documents, path)
+    file = Path(memory.root, path)
+    file.parent.mkdir(exist_ok=True)
+    return file
+
+
+@pytest.fixture(params=["files", "memory"])
+def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Reopen]:
+    opened: list[Memory] = []
+    config = CONFIG._replace(storage=StorageSettings(request.param))
+
+    def again() -> Memory:
+        opened.append(memorybook.open(str(tmp_path / "book"), config=config, clock=lambda: NOW))
+        return opened[-1]
+
+    yield again
+    for each in opened:
+        each.close()
+
+
+@pytest.fixture
+def memory(reopen: Reopen) -> Memory:
+    return reopen()
 
 
 def apply(memory: Memory, *changes: Change) -> str:
@@ -70,10 +120,9 @@ def filled(memory: Memory) -> dict[str, str]:
     ids = {name: memory.remember(f"The {name} is known").known.entry.id for name in ("tea", "heron", "old one")}
     memory.append("bought bread")
     apply(memory, Archive(id=ids["old one"]), Put(path="sessions/a.md", text="# a talk\n\nabout tea\n"))
-    page = Path(memory.root, "MEMORY.md")
+    page = page_at(memory, "MEMORY.md")
     page.write_text(page.read_text(encoding="utf-8").replace("## TODO\n", "## TODO\n- mine\n"), encoding="utf-8")
-    archive = Path(memory.root, "archive", "2026-01.md")
-    archive.parent.mkdir()
+    archive = page_at(memory, "archive/2026-01.md")
     archive.write_text(
         "# Archive 2026-01\n\n### [cold1] fact | 0.10 | 2026-01-10 | 2\nThe cold one.\n", encoding="utf-8"
     )
@@ -152,11 +201,12 @@ def test_what_others_did_since_stays(memory: Memory, tmp_path: Path, name: str) 
     memory.append("a later line")
     memory.append("a later item", section="TODO")
     later = memory.remember("A later entry").known.entry.id
-    page = Path(memory.root, "sessions", "a.md")
+    page = page_at(memory, "sessions/a.md")
     if page.exists():
-        page.write_bytes(page.read_bytes() + b"a person's line\n")
-    archive = Path(memory.root, "archive", "2026-01.md")
-    archive.write_bytes(archive.read_bytes() + b"\n### [cold2] fact | 0.10 | 2026-01-10 | 2\nColder.\n")
+        page.write_text(page.read_text(encoding="utf-8") + "a person's line\n", encoding="utf-8")
+    archive = page_at(memory, "archive/2026-01.md")
+    colder = "\n### [cold2] fact | 0.10 | 2026-01-10 | 2\nColder.\n"
+    archive.write_text(archive.read_text(encoding="utf-8") + colder, encoding="utf-8")
     if name in ("put", "drop a document"):
         if name == "put":
             with pytest.raises(Conflict, match=r"sessions/a\.md"):
@@ -170,11 +220,11 @@ def test_what_others_did_since_stays(memory: Memory, tmp_path: Path, name: str) 
     assert {id: fade.tidied(each, today) for id, each in found.items()} == {
         id: fade.tidied(each, today) for id, each in known.items()
     }
-    text = "".join(path.read_text(encoding="utf-8") for path in Path(memory.root).glob("daily/*.md"))
+    text = "".join(text for path, text in documents(memory).items() if path.startswith("daily/"))
     assert "a later line" in text
     assert "bought bread" in text
     assert "a line" not in text.replace("a later line", "")
-    assert "- a later item" in Path(memory.root, "MEMORY.md").read_text(encoding="utf-8")
+    assert "- a later item" in page_at(memory, "MEMORY.md").read_text(encoding="utf-8")
     if page.exists():
         assert page.read_text(encoding="utf-8") == "# a talk\n\nabout tea\na person's line\n"
 
@@ -237,7 +287,7 @@ def test_what_a_person_put_into_an_archive_meanwhile_is_not_doubled(memory: Memo
     ids = filled(memory)
     shown = next(memory_md.render_entry(each) for each in memory.book.entries() if each.id == ids["tea"])
     memory.forget(ids["tea"])
-    archive = Path(memory.root, "archive", "2026-01.md")
+    archive = page_at(memory, "archive/2026-01.md")
     archive.write_text(archive.read_text(encoding="utf-8") + f"\n{shown}\n", encoding="utf-8")
     before = documents(memory)
     with pytest.raises(Conflict, match="now there is"):
@@ -309,7 +359,7 @@ def test_of_very_many_sessions_each_is_taken_back_change_by_change(memory: Memor
     for operation in memory.book.journal.operations(limit=40):
         assert "MEMORY.md" in undo(memory.context, operation.id).adapted
     assert {each.id: each for each in memory.book.entries()} == known
-    assert [path.name for path in Path(memory.root, "sessions").glob("*.md")] == ["a.md"]
+    assert [path for path in documents(memory) if path.startswith("sessions/")] == ["sessions/a.md"]
 
 
 def test_operations_of_an_older_journal_are_undone_entry_by_entry(memory: Memory) -> None:
@@ -324,12 +374,12 @@ def test_operations_of_an_older_journal_are_undone_entry_by_entry(memory: Memory
     undoing = memory.book.journal._store.created()  # type: ignore[attr-defined]
     undoing.execute("DELETE FROM patches")
     undo(memory.context, dropped)
-    assert Path(memory.root, "daily", "2026-02-24.md").read_text(encoding="utf-8") == "- 2026-02-24T10:12:33Z a line\n"
+    assert page_at(memory, "daily/2026-02-24.md").read_text(encoding="utf-8") == "- 2026-02-24T10:12:33Z a line\n"
     for done in (updated, item, line):
         undo(memory.context, done)
     assert [known.entry.text for known in memory.entries().entries] == ["The tea is black"]
-    assert not Path(memory.root, "daily", "2026-02-24.md").exists()
-    assert "an item" not in Path(memory.root, "MEMORY.md").read_text(encoding="utf-8")
+    assert not page_at(memory, "daily/2026-02-24.md").exists()
+    assert "an item" not in page_at(memory, "MEMORY.md").read_text(encoding="utf-8")
 
 
 class Crash(BaseException):
@@ -386,7 +436,7 @@ def test_an_operation_that_changed_nothing_cannot_be_undone(memory: Memory) -> N
 def test_a_person_saving_at_that_moment_makes_it_look_again(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     memory.remember("The tea is black")
     done = last(memory)
-    page = Path(memory.root, "MEMORY.md")
+    page = page_at(memory, "MEMORY.md")
     real = memory.book.journal.begin
     saves = ["- saved meanwhile\n"]
 
@@ -407,14 +457,14 @@ def crowded(memory: Memory) -> None:
     old = [entry(f"old{n:03}", f"Old thing {n}", archived=True) for n in range(200)]
     apply(memory, *(Add(entry=each) for each in old), Add(entry=entry("hot", "A hot one")))
     apply(memory, Archive(id="hot"))
-    assert Path(memory.root, "archive", "2026-02.md").exists()
+    assert page_at(memory, "archive/2026-02.md").exists()
 
 
 def test_what_moved_on_to_an_archive_comes_back_with_the_undo(memory: Memory) -> None:
     crowded(memory)
     done = last(memory)
     assert set(undo(memory.context, done).exact) == {"MEMORY.md", "archive/2026-02.md"}
-    assert not Path(memory.root, "archive", "2026-02.md").exists()
+    assert not page_at(memory, "archive/2026-02.md").exists()
     assert len(memory.book.memory().entries) == 201
 
 
@@ -477,7 +527,7 @@ def test_an_entry_that_only_faded_since_is_taken_back(memory: Memory) -> None:
 def test_an_item_that_is_gone_is_not_taken_out_again(memory: Memory) -> None:
     memory.append("buy milk", section="TODO")
     done = last(memory)
-    page = Path(memory.root, "MEMORY.md")
+    page = page_at(memory, "MEMORY.md")
     page.write_text(page.read_text(encoding="utf-8").replace("buy milk", "buy oat milk"), encoding="utf-8")
     with pytest.raises(Conflict, match="the item under 'TODO'"):
         undo(memory.context, done)
@@ -549,9 +599,9 @@ def test_what_an_older_version_left_undone_is_finished(memory: Memory, reopen: R
     if name == "turns":
         assert [turn.text for turn in opened.book.transcripts.turns("s")] == ["hello"]
     elif name == "a page out":
-        assert not Path(opened.root, "sessions", "a.md").exists()
+        assert not page_at(opened, "sessions/a.md").exists()
     else:
-        page = Path(opened.root, path).read_text(encoding="utf-8")
+        page = page_at(opened, path).read_text(encoding="utf-8")
         assert (text.removeprefix("!") in page) is not text.startswith("!")
 
 
