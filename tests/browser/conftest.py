@@ -83,6 +83,11 @@ def small(root: Path) -> Path:
         memory.remember("Call the plumber about the tap", category="todo", tags=["home"], group="home/kitchen")
         memory.append("Three flats looked at; the one on Cadiz Street has the best light.")
         memory.recall("which port?")
+        agent = memory.seen_by(door="python", actor="agent")  # whose edits of a person's words wait for them
+        for known, text in zip(
+            entries[1:4], ("Answers may be long.", "The invoices live in MongoDB.", "改到周五。"), strict=True
+        ):
+            agent.update(known.entry.id, text=text)
     return root
 
 

@@ -149,6 +149,25 @@ def test_what_is_forgotten_is_gone_and_comes_back(browser: Browser, own: Served)
     assert entry(own, "plumber")["id"] == id
 
 
+def test_what_waits_is_decided_by_key_one_by_one_and_together(browser: Browser, own: Served) -> None:
+    waiting = own.client.get("/proposals").json()["proposals"]
+    assert len(waiting) >= 3
+    with opened(browser, own) as context:
+        page = visit(context, own, "/review").page
+        rows = page.locator("[data-row]")
+        before = rows.count()
+        page.keyboard.press("j")
+        page.keyboard.press("a")
+        expect(rows).to_have_count(before - 1)
+        page.keyboard.press("j")
+        page.keyboard.press("r")
+        expect(rows).to_have_count(before - 2)
+        page.locator("[data-check-all]").check()
+        page.locator("button[name=word][value=reject]").click()
+        expect(rows).to_have_count(0)
+    assert own.client.get("/proposals").json()["proposals"] == []
+
+
 def test_keys_lead_everywhere(browser: Browser, week: Served) -> None:
     with opened(browser, week) as context:
         page = visit(context, week, "/memories").page
