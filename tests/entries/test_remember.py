@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,18 @@ def test_what_an_agent_would_take_away_of_a_persons_word_waits(
         pytest.raises(InvalidInput, match="rejected this edit before"),
     ):
         agent.update(entry.id, **fields)
+
+
+@pytest.mark.parametrize("said", ["Pay the plumber.", "给水管工付钱。"])
+def test_an_agent_neither_brings_a_persons_day_forward_nor_weakens_what_has_faded(tmp_path: Path, said: str) -> None:
+    root, later = str(tmp_path / "book"), NOW + timedelta(days=60)
+    with memorybook.open(root, config=CONFIG, door="cli", clock=lambda: NOW) as person:
+        id = person.remember(said, expires="2027-12-01").entry.id
+    with memorybook.open(root, config=CONFIG, door="mcp", clock=lambda: later) as agent:
+        for fields in ({"expires": "2027-11-01"}, {"importance": 0.1}):
+            assert agent.update(id, **fields).proposals  # type: ignore[arg-type]
+        for fields in ({"expires": "2028-01-01"}, {"importance": "high"}):
+            assert agent.update(id, **fields).operation  # type: ignore[arg-type]
 
 
 def test_an_update_is_masked_in_text_and_metadata(memory: Memory) -> None:

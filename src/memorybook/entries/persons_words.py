@@ -34,15 +34,18 @@ _MOVES = ("rename", "undo")
 def takes_away(before: Entry, after: Entry | None, today: date) -> bool:
     """Return whether an edit of a person's entry removes something of it.
 
-    It is reworded, gets an expiry or one in the past, is archived, falls below low importance, or is gone (None).
+    It is reworded, gets an expiry or an earlier one, is archived, unpinned, weakened below low importance, or gone.
     """
     if before.trust not in ("user", None):
         return False
     if after is None or normalise(after.text) != normalise(before.text) or after.archived > before.archived:
         return True
-    if after.expires not in (None, before.expires) and (before.expires is None or after.expires < today):
+    if before.pinned > after.pinned:
         return True
-    return after.score < IMPORTANCE["low"] <= fade.strength(before, today)
+    if after.expires is not None and (before.expires is None or after.expires < before.expires):
+        return True
+    least = min(IMPORTANCE["low"], fade.strength(before, today))
+    return after.score < least - 0.005  # pages round to hundredths
 
 
 def wait_for_person(context: Context, proposed: Sequence[Proposed], name: str) -> tuple[str, ...]:

@@ -62,11 +62,10 @@ def _filtered(found: Iterable[Known], ask: Ask, state: str) -> list[Known]:
             and (not tag or tag in entry.tags)
             and (not pinned or entry.pinned)
             and (not (since or until) or since <= str(entry.said_on or entry.created or "")[:10] <= (until or "9999"))
-            and (not words or holds(entry))
         )
 
-    def holds(entry: Entry) -> bool:
-        held = f"{entry.text} {' '.join(entry.tags)} {entry.group or ''} {entry.id}".casefold()
-        return all(word in held for word in words)
+    def words_of(entry: Entry) -> str:
+        return f"{entry.text} {' '.join(entry.tags)} {entry.group or ''} {entry.id}".casefold()
 
-    return [known for known in found if fits(known.entry)]
+    kept = [known for known in found if fits(known.entry)]
+    return [known for known in kept if all(word in words_of(known.entry) for word in words)] if words else kept
