@@ -119,7 +119,7 @@ def test_an_agent_neither_brings_a_persons_day_forward_nor_weakens_what_has_fade
         id = person.remember(said, expires="2027-12-01").entry.id
     with memorybook.open(root, config=CONFIG, door="mcp", clock=lambda: later) as agent:
         for fields in ({"expires": "2027-11-01"}, {"importance": 0.1}):
-            assert agent.update(id, **fields).proposals  # type: ignore[arg-type]
+            assert agent.update(id, **fields).proposals
         for fields in ({"expires": "2028-01-01"}, {"importance": "high"}):
             assert agent.update(id, **fields).operation  # type: ignore[arg-type]
 
