@@ -248,9 +248,10 @@ def test_a_correction_of_something_else_leaves_it_alone(old: str, new: str, quot
         ("里屋租给小邵，一月起。", "小邵打电话来，说里屋不租了。", True),
         (
             "The user's supplier for spruce is Holzer in Mittenwald.",
-            "From now on I order spruce, not from Holzer.",
+            "User: Holzer is too slow, from now on I order spruce elsewhere.",
             True,
         ),
+        ("The user's partner lives in Berlin with two cats.", "The user moved to Berlin for the job.", False),
         ("Declan's rent is 280 euros a month, due on the 5th.", "User: I earn 2,900 euros a month before tax.", False),
     ],
 )

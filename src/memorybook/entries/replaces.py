@@ -684,13 +684,14 @@ def _counts(text: str) -> frozenset[str]:
 def _may_speak_of(candidate: Candidate, entry: Entry) -> bool:
     """Return whether both may be about the same person: nobody changes what another speaker says of themselves.
 
-    Who is the user's supplier in one may be called by a name in the other.
+    Who is the user's supplier in one may be the name that the other begins with.
     """
     for one, said in ((candidate.content, entry.text), (entry.text, candidate.content)):
         other = compiled(_OTHER).match(one)
-        whose = [*_names(one), (other["who"] or other["whose"]).lower()] if other is not None else []
-        if whose and not any(name in said.lower() for name in whose if len(name) > 2 or name > "\u3400"):
-            return False
+        if other is not None and (other["who"] or other["whose"]).lower() not in said.lower():
+            begins = squeezed(said.removeprefix("User: "))
+            if not any(begins.startswith(name) and len(name) > 2 for name in _names(one)):
+                return False
     return speaker_of(entry.text) == speaker_of(candidate.content) or not compiled(r"\b(?:I|my|me)\b|我").search(
         entry.text
     )
