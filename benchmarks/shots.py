@@ -84,6 +84,9 @@ TALKS: dict[str, tuple[tuple[int, str, tuple[str, ...]], ...]] = {
 """By language: days ago, the name of a conversation, and what the user said in it."""
 
 ASKED = {"en": "When does the flour order go out?", "zh": "面粉什么时候下单？"}
+BOOKS = {"en": ("books", "Jonas and an accountant do the books."), "zh": ("管账", "用户的弟弟和会计一起管账。")}
+"""By language: a word of an entry, and what an agent would make of it."""
+
 TARGET = {"en": "flour", "zh": "面粉"}
 
 
@@ -102,6 +105,9 @@ def story(root: Path, lang: str) -> Path:
             memory.recall(ASKED[lang])
     with memorybook.open(root, config=Config(), door="cli") as memory:
         memory.pin(next(known.entry.id for known in memory.entries().entries if TARGET[lang] in known.entry.text))
+        books = next(known.entry.id for known in memory.entries().entries if BOOKS[lang][0] in known.entry.text)
+        agent = memory.seen_by(door="mcp", actor="agent")  # whose edits of a person's words wait for them
+        agent.update(books, text=BOOKS[lang][1])
         memory.tidy()
         memory.sync()
     return root
