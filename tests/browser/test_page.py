@@ -180,6 +180,7 @@ def test_keys_lead_everywhere(browser: Browser, week: Served) -> None:
         page.keyboard.press("k")
         page.keyboard.press("Enter")
         expect(page.get_by_role("heading", level=1)).to_have_text("Why this is here")
+        expect(page.locator("[data-palette]")).to_be_visible()  # the script of the page that was opened has run
         page.keyboard.press("Control+k")
         page.keyboard.type("staging port")
         page.get_by_role("link", name="Search for “staging port”").click()
