@@ -180,3 +180,16 @@ def test_the_last_entry_leaves_a_receipt_and_a_page_when_it_is_purged(tmp_path: 
         shown = browser.get(f"/memories/{id}")
         assert shown.status_code == 200
         assert "dog" not in shown.text
+
+
+@pytest.mark.parametrize("importance", ["high", ""])
+def test_a_conflict_keeps_all_that_was_to_be_written(one: Served, importance: str) -> None:
+    entry = one.client.post("/entries", json={"text": f"The shed is {importance or 'still'} green."}).json()["known"][
+        "entry"
+    ]
+    fields = {"id": entry["id"], "revision": "another", "text": "The shed is blue.", "importance": importance}
+    with browser_of(one) as browser:
+        shown = browser.post("/act/update", data=fields, headers={"Origin": one.url})
+        assert shown.status_code == 409
+        assert ('name="importance" value="high"' in shown.text) is bool(importance)
+        assert 'name="importance" value=""' not in shown.text

@@ -67,13 +67,13 @@ def _update(memory: Memory, fields: Fields) -> Outcome:
     known = memory.get(id)
     if not isinstance(known, Known):
         raise NotFound(f"no entry {id!r} in this book")
-    wanted = {name: _one(fields, name) for name in ("text", "category", "tags", "group", "expires") if name in fields}
+    names = [name for name in ("text", "category", "tags", "group", "expires") if name in fields]
+    names += ["importance"] if _one(fields, "importance") else []
+    wanted = {name: _one(fields, name) for name in names}
     if _one(fields, "revision") not in ("", entry_revision(known.entry)):
         more = {"now": known, "mine": wanted}
         raise Refusal(409, "conflict", f"entry {id!r} was changed meanwhile", more=more)
     values: dict[str, Any] = {name: _words(value) if name == "tags" else value for name, value in wanted.items()}
-    if importance := _one(fields, "importance"):
-        values["importance"] = importance
     return Outcome(memory.update(id, **values).operation)
 
 

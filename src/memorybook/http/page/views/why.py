@@ -82,7 +82,8 @@ def _days(entry: Entry, first: date, last: date) -> list[Point]:
 
 def bounds_of(entry: Entry, today: date) -> list[tuple[str, date]]:
     """Return the bounds that an entry falls below within years, with the day of each."""
-    days = ((name, falls_below(entry, bound, today)) for name, bound in BOUNDS)
+    bounds = BOUNDS if entry.state == "active" else BOUNDS[1:] if not entry.archived else BOUNDS[2:]
+    days = ((name, falls_below(entry, bound, today)) for name, bound in bounds)
     return [(name, day) for name, day in days if day is not None]
 
 
