@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,7 +12,9 @@ import pytest
 import memorybook
 from conformance.embedder import EmbedderConformance
 from memorybook.inference import multilingual
+from memorybook.inference.bundled import BundledEmbedder
 from memorybook.inference.multilingual import MultilingualEmbedder
+from memorybook.inference.static import StaticEmbedder, vectors_of
 from memorybook.memory import Memory
 from memorybook.protocols import Embedder
 
@@ -110,6 +113,21 @@ def test_a_book_that_is_open_takes_what_another_process_chose(tmp_path: Path) ->
         second.search("船")
         assert first.search("有什么忌口？").hits[0].passage.text == CHINESE[0]
         assert embedder_of(first) == embedder_of(second) == MultilingualEmbedder.name
+
+
+def test_vectors_are_of_one_embedder_whoever_chooses_anew_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundled, embed = BundledEmbedder(str(tmp_path)), StaticEmbedder.embed
+
+    def interrupted(self: StaticEmbedder, texts: Sequence[str]) -> Any:
+        rows = embed(self, texts)
+        bundled.unread(len(CHINESE), len(CHINESE))  # as another thread does, which embeds the same book
+        return rows
+
+    monkeypatch.setattr(StaticEmbedder, "embed", interrupted)
+    before, after = vectors_of(bundled, ENGLISH), vectors_of(bundled, ENGLISH)
+    assert [len(row or b"") // 4 for row in (*before, *after)] == [256] * len(ENGLISH) + [512] * len(ENGLISH)
 
 
 def test_an_english_book_with_a_rare_word_of_another_script_stays_with_the_quick_one(tmp_path: Path) -> None:

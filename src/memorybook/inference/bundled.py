@@ -36,37 +36,44 @@ class BundledEmbedder:
         self._multilingual: MultilingualEmbedder | None = None
 
     @property
+    def chosen(self) -> StaticEmbedder | MultilingualEmbedder:
+        """The embedder that answers by now."""
+        if self._multilingual is None and os.path.exists(self._mark):
+            self._choose()
+        return self._multilingual or self._static
+
+    @property
     def name(self) -> str:
         """That of the embedder chosen by now."""
-        return self._chosen().name
+        return self.chosen.name
 
     @property
     def dimensions(self) -> int:
         """That of the embedder chosen by now."""
-        return self._chosen().dimensions
+        return self.chosen.dimensions
 
     @property
     def inline(self) -> float:
         """As many texts as the embedder chosen by now takes at once."""
-        return getattr(self._chosen(), "inline", inf)
+        return getattr(self.chosen, "inline", inf)
 
     @property
     def slow(self) -> bool:
         """True if the first text takes longer than a search by words."""
-        return self._chosen() is not self._static
+        return self.chosen is not self._static
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return unit rows in the order of `texts`. Raises EmbedderFailed."""
-        return self._chosen().embed(texts)
+        return self.chosen.embed(texts)
 
     def expect(self, texts: Sequence[str]) -> None:
         """Have the static embedder make vectors of these texts meanwhile."""
-        if not texts or self._chosen() is self._static:
+        if not texts or self.chosen is self._static:
             self._static.expect(texts)
 
     def unread(self, count: int, total: int) -> None:
         """Take note how many of the book's texts got rows of zeros; from `LEAST` and `SHARE` on, choose anew."""
-        if count >= max(LEAST, SHARE * total) and self._chosen() is self._static:
+        if count >= max(LEAST, SHARE * total) and self.chosen is self._static:
             with suppress(OSError):
                 open(self._mark, "x").close()
             self._choose()
@@ -74,11 +81,6 @@ class BundledEmbedder:
     def close(self) -> None:
         """End what makes vectors meanwhile."""
         self._static.close()
-
-    def _chosen(self) -> StaticEmbedder | MultilingualEmbedder:
-        if self._multilingual is None and os.path.exists(self._mark):
-            self._choose()
-        return self._multilingual or self._static
 
     def _choose(self) -> None:
         from memorybook.inference.multilingual import MultilingualEmbedder

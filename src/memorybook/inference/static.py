@@ -99,12 +99,19 @@ def stacked(rows: Sequence[bytes], dimensions: int) -> memoryview[float]:
     return memoryview(b"".join(rows)).cast("f", (len(rows), dimensions))
 
 
+def chosen(embedder: Embedder) -> Embedder:
+    """Return the embedder itself, or the one that it has chosen by now: its name, dimensions and vectors agree."""
+    one: Embedder = getattr(embedder, "chosen", embedder)
+    return one
+
+
 def vectors_of(embedder: Embedder, texts: Sequence[str], *, asked: bool = False) -> list[bytes | None]:
     """Return a float32 unit vector for each text as bytes; None for a text that the embedder cannot read.
 
     Raises EmbedderFailed, also if the answer is not what `protocols.Embedder` promises: an embedder
     may be anybody's, and a wrong vector in an index is never noticed again.
     """
+    embedder = chosen(embedder)  # another thread may have it choose anew meanwhile
     embed = getattr(embedder, "embed_questions", embedder.embed) if asked else embedder.embed
     try:
         answer = embed(texts)

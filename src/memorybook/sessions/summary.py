@@ -10,7 +10,7 @@ from memorybook.errors import EmbedderFailed, MissingDocument, NotFound
 from memorybook.forget.tombstones import filter_turns, not_forgotten, summary_filter, undone_orders, without_forgotten
 from memorybook.formats import session_md
 from memorybook.formats.document import MODEL, RULES, ChatSummary, SummaryEmbedding, SummaryState, SummaryUpdate
-from memorybook.inference.static import vectors_of
+from memorybook.inference.static import chosen, vectors_of
 from memorybook.model import Put, Session, SessionSummary, Turn
 from memorybook.sessions.summarize import TITLE_LENGTH, summarize, title_of
 
@@ -170,10 +170,10 @@ def mirror(context: Context, session: Session, path: str) -> None:
 
 def embedded(context: Context, texts: Sequence[str]) -> tuple[list[SummaryEmbedding | None], str]:
     """Return the vector of each text, None for an empty one and where there is none; and why the embedder gave none."""
-    embedder = context.embedder
     telling = list(filter(None, texts))
-    if embedder is None or not telling:
+    if context.embedder is None or not telling:
         return [None] * len(texts), ""
+    embedder = chosen(context.embedder)
     try:
         vectors = iter(vectors_of(embedder, telling))
     except EmbedderFailed as error:

@@ -14,7 +14,7 @@ from time import time
 
 from memorybook._light import TYPE_CHECKING, Iterable, Iterator, NamedTuple, Sequence, suppress
 from memorybook.errors import EmbedderFailed
-from memorybook.inference.static import vectors_of
+from memorybook.inference.static import chosen, vectors_of
 from memorybook.storage.columns import Value, readable
 from memorybook.storage.index import vectors
 from memorybook.storage.index.index_schema import PAUSE, born, counted_up, inline, listed, noted
@@ -474,6 +474,7 @@ def _calibrate(connection: Connection, embedder: Embedder) -> None:
     """Measure which cosines tell nothing, and keep that with the vectors. Raises EmbedderFailed."""
     from memorybook.inference.calibration import unrelated
 
+    embedder = chosen(embedder)
     measured = unrelated(embedder)
     register(connection, embedder)
     connection.execute("UPDATE models SET unrelated=? WHERE name=?", (measured, embedder.name))
