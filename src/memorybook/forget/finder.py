@@ -311,13 +311,13 @@ class Finder:
             [
                 *entries,
                 *(
-                    _reduced_entry(entry, _split_sentences(entry.text, says))
+                    _reduced_entry(entry, _split_sentences(entry.text, texts, says))
                     for entry in self.entries
                     if entry.id not in ids and says(entry.text)
                 ),
             ],
             [
-                (each, "") if each[1] in given else _reduced_line(each, _split_sentences(each[2], says))
+                (each, "") if each[1] in given else _reduced_line(each, _split_sentences(each[2], texts, says))
                 for each in self.notes
                 if each[1] in given or any(map(says, (each[2], *sentences_in(each[2]))))
             ],
@@ -616,8 +616,9 @@ def _reduced_line(line: Line, parted: tuple[str, str]) -> tuple[Line, str]:
     return (line[0], line[1], parted[0]), line[1].replace(line[2], parted[1]) if parted[1] else ""
 
 
-def _split_sentences(text: str, says: Callable[[str], bool]) -> tuple[str, str]:
-    said = sentences_in(text)
+def _split_sentences(text: str, texts: Iterable[str], says: Callable[[str], bool]) -> tuple[str, str]:
+    """Split a text into its removed sentences and the rest; (text, "") if it is one of the removed `texts`."""
+    said = sentences_in(text) if normalise(text) not in map(normalise, texts) else ()
     gone = [sentence for sentence in said if says(sentence)]
     stays = text
     for sentence in gone:
