@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from memorybook.book.book import Book, Group
 from memorybook.config.settings import Config
 from memorybook.errors import Conflict, InvalidInput, NotFound, Unavailable
 from memorybook.inference import local
-from memorybook.model import Add, Append, Archive, Drop, Put, Reinforce, Remove, Session, Turn, Update
+from memorybook.model import Add, Append, Archive, Drop, Put, Reinforce, Remove, Update
 from memorybook.search.types import Query
 
 
@@ -133,6 +133,16 @@ def test_an_id_that_is_taken_is_replaced(book: Book) -> None:
     result = apply(book, Add(entry=entry("aaaaaa", "two")))
     assert result.outcomes[0].entry.id != "aaaaaa"
     assert {each.text for each in book.entries()} == {"one", "two"}
+
+
+def test_entries_of_one_time_stand_in_the_order_in_which_they_were_added(book: Book) -> None:
+    apply(book, *(Add(entry=entry(id, created=NOW, score=score)) for id, score in (("a", 0.4), ("b", 0.8))))
+    apply(book, Add(entry=entry("c", created=NOW)), Add(entry=entry("unknown")), Add(entry=entry("also")))
+    made = {one.id: one.created for one in book.entries()}
+    assert made.pop("unknown") is made.pop("also") is None
+    assert sorted(made, key=lambda id: str(made[id])) == ["a", "b", "c"]
+    assert made["a"] == NOW
+    assert all(time is not None and time - NOW < timedelta(milliseconds=1) for time in made.values())
 
 
 def test_nothing_is_written_when_one_change_cannot_be(book: Book) -> None:
@@ -614,33 +624,3 @@ def test_a_reranker_that_fails_costs_the_order_alone_and_is_named(
     assert found.hits[0].snippet == "The Albatross lies in Setubal."
     [reason] = found.state["degraded"]
     assert reason.startswith("the best hits were not read again: a model of the package 'no_such_package' is missing")
-
-
-def test_all_turns_are_read_once_and_again_after_a_change(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
-    def say(id: str, text: str, position: int) -> None:
-        turn = Turn(session="s1", id=id, role="user", text=text, time=NOW, position=position)
-        book.transcripts.append(Session(uuid="s1", name="s1", created=NOW), [turn])
-
-    say("a", "I row.", 0)
-    assert [turn.text for turn in book.all_turns()] == ["I row."]
-    with monkeypatch.context() as patched:
-        patched.delattr(type(book.transcripts), "turns")
-        assert [turn.text for turn in book.all_turns()] == ["I row."], "without reading them again"
-    say("b", "我划船。", 1)
-    assert [turn.text for turn in book.all_turns()] == ["I row.", "我划船。"]
-    book.transcripts.remove("s1", ["a"])
-    assert [turn.text for turn in book.all_turns()] == ["我划船。"]
-
-
-def test_turns_of_a_backup_put_in_their_place_are_read(tmp_path: Path) -> None:
-    archive = str(tmp_path / "copy.tar.gz")
-    with memorybook.open(str(tmp_path / "other"), missing_ok=True) as other:
-        other.process_session_end([{"role": "user", "content": "I sail.", "timestamp": "2026-02-24T10:00:00Z"}], "s1")
-        other.backup(archive)
-        revision = other.book.transcripts.revision()
-    with memorybook.open(str(tmp_path / "book"), missing_ok=True) as memory:
-        memory.process_session_end([{"role": "user", "content": "I row."}], "s1")
-        assert [turn.text for turn in memory.book.all_turns()] == ["I row."]
-        memory.restore(archive, replace=True)
-        assert memory.book.transcripts.revision() == revision, "the number alone tells nothing"
-        assert [turn.text for turn in memory.book.all_turns()] == ["I sail."]
