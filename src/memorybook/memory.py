@@ -300,6 +300,9 @@ class Memory:
     ) -> results.Remembered:
         """Add an entry; the same statement said again strengthens the one that is there.
 
+        A text that says that something changed (`Correction: …`, `no longer`) replaces the entry that it speaks of.
+        Where that is a guess, or an agent speaks of a person's words, prompts tell both, the new one first.
+
         Args:
             text: The statement; secrets in it are masked.
             category: One of `CATEGORIES` or an alias.
@@ -378,6 +381,7 @@ class Memory:
     ) -> results.Known:
         """Change fields of an entry; None leaves a field as it is, "" clears `group` and `expires`.
 
+        A new text replaces entries that it speaks of, as in `remember`.
         What an agent would take away of a person's entry waits in review: other words, a day to lapse, the strength
         to stay. The answer then holds `proposals`, and the entry as it stands.
 
