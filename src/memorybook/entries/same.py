@@ -100,7 +100,11 @@ def words(text: str) -> frozenset[str]:
 @lru_cache(maxsize=20_000)
 def sequence(text: str) -> tuple[str, ...]:
     """Return the words of `words`, in order, with repetition."""
-    return tuple(word for word in _units(folded(text)) if word not in FILLING)
+    return _stated(folded(text))
+
+
+def _stated(text: str) -> tuple[str, ...]:
+    return tuple(word for word in _units(text) if word not in FILLING)
 
 
 def folded(text: str) -> str:
@@ -194,7 +198,8 @@ _GLUE = frozenset(
 
 def forms(text: str) -> frozenset[str]:
     """Return all forms of the words of a text."""
-    return frozenset((*tokens(text), *tokens(folded(text)), *sequence(text)))
+    standing = folded(text)
+    return frozenset((*tokens(text), *tokens(standing), *_stated(standing)))
 
 
 def is_said(unit: Unit, heard: frozenset[str]) -> bool:
