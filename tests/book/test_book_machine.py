@@ -301,7 +301,7 @@ class Book(RuleBasedStateMachine):
             return self.memory.book.apply([changes[name]], actor="user", door="test").operation is not None
         if name in ("update", "pin", "forget"):
             verbs: dict[str, Callable[[], Any]] = {
-                "update": lambda: self.memory.update(id, text=text, importance="high"),
+                "update": lambda: not self.memory.update(id, text=text, importance="high").proposals,
                 "pin": lambda: self.memory.pin(id, pinned=bool(number % 2)),
                 "forget": lambda: self.memory.forget(id),
             }

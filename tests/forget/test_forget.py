@@ -17,7 +17,7 @@ from memorybook.entries.history import undo
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.forget.forget import forget
 from memorybook.memory import Memory
-from memorybook.model import Add, Entry, Put
+from memorybook.model import Add, Entry, Put, Supersede
 
 BREAD = b"- 10:00 bought bread\r\n"
 
@@ -93,6 +93,17 @@ def test_a_query_takes_notes_that_say_the_same_as_a_turn(memory: Memory, tmp_pat
     memory.import_file(chat(tmp_path, said))
     memory.append(said)
     assert len(memory.forget(query=said).notes) == 1
+
+
+@pytest.mark.parametrize("text", ["The cat is x <!-- y -->", "猫的名字是味噌！——y -->"])
+def test_what_says_exactly_the_same_goes_whole(memory: Memory, text: str) -> None:
+    first, other = memory.remember(text).known.entry, memory.remember("Tea is green").known.entry
+    memory.book.apply([Supersede(id=first.id, by=other.id)], actor="user", door="test")
+    again = memory.remember(text).known.entry
+    memory.append(text)
+    assert {*memory.forget(first.id).entries} == {first.id, again.id}
+    assert [known.entry for known in memory.entries().entries] == [other]
+    assert not any("y --" in said.decode() for path, said in files(memory.root, "*.md").items())
 
 
 def test_a_query_that_finds_nothing_does_nothing(memory: Memory) -> None:

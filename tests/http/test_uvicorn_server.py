@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import gc
 import json
 import logging
 import os
@@ -261,6 +262,16 @@ def test_one_that_is_not_ready_says_so_to_anybody(one: Served, monkeypatch: pyte
 
 
 # --- the process ---------------------------------------------------------------------------------
+
+
+def test_a_server_rarely_looks_through_a_large_book_for_garbage(tmp_path: Path) -> None:
+    before = gc.get_threshold()
+    gc.set_threshold(700, 10, 10)
+    try:
+        with serving(tmp_path / "book"):
+            assert gc.get_threshold()[0] >= 50_000
+    finally:
+        gc.set_threshold(*before)
 
 
 def test_a_stop_loses_no_line_that_was_acknowledged(tmp_path: Path) -> None:

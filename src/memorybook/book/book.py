@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from memorybook.book.undo import Reversal
     from memorybook.formats.document import Document
     from memorybook.formats.memory_md import MemoryDocument
-    from memorybook.model import Change, Discarded, Entry, Operation, Patch
+    from memorybook.model import Change, Discarded, Entry, Operation, Patch, Turn
     from memorybook.protocols import Index, Progress, Storage, Transcripts
     from memorybook.search.search import Reranker
     from memorybook.search.types import Candidates
@@ -136,6 +136,7 @@ class Book:
         self.turns_fail = ""
         self.settled: list[Operation] = []
         self._parsed: dict[str, tuple[str, float, MemoryDocument]] = {}
+        self._turns: tuple[tuple[object, ...], tuple[Turn, ...]] = ((), ())
         self._recover()
 
     def faults(self, *, thorough: bool = False) -> list[str]:
@@ -365,6 +366,15 @@ class Book:
                 for entry in self.parse(info.path, self.documents.read(info.path)).entries:
                     found.setdefault(entry.id, entry)
         return list(found.values())
+
+    def all_turns(self) -> tuple[Turn, ...]:
+        """Return the turns of every session, the oldest session first; kept while the transcripts do not change."""
+        sessions = self.transcripts.sessions(turn_ids=False)
+        key = (self.transcripts.revision(), *sessions)  # the number alone could be that of a backup put in its place
+        if self._turns[0] != key:
+            turns = (turn for session in reversed(sessions) for turn in self.transcripts.turns(session.uuid))
+            self._turns = (key, tuple(turns))
+        return self._turns[1]
 
     def warnings(self) -> list[str]:
         """List what is not read as it stands: lines of entries (`MEMORY.md: line 12: …`), and files."""

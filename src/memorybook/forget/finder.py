@@ -7,8 +7,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby, pairwise
-from operator import itemgetter
+from functools import cached_property, lru_cache
+from itertools import chain, groupby, pairwise
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook.forget.tombstones import without_label
@@ -29,6 +30,7 @@ from memorybook.forget.units import (
     is_of_another,
     is_word,
     merge_found,
+    plain_of,
     refers_back,
     repair_start,
     sentences_in,
@@ -46,7 +48,7 @@ from memorybook.forget.word_sets import WordSets
 from memorybook.formats import session_md
 from memorybook.search.types import Query
 from memorybook.text.sentences import content_size, is_question
-from memorybook.text.tokens import USER_WORDS, normalise, says_something, tokens
+from memorybook.text.tokens import USER_WORDS, says_something, tokens
 
 if TYPE_CHECKING:
     from datetime import date
@@ -130,9 +132,7 @@ class Finder:
         self.entries = list(context.book.entries() if entries is None else entries)
         self.notes = list(written_lines(context))
         self.pages = list(_pages(context))
-        self.turns = [
-            turn for session in self._sessions(list(about)) for turn in context.book.transcripts.turns(session)
-        ]
+        self.turns = list(self._turns(list(about)))
         known = {(turn.session, turn.id) for turn in self.turns}
         self.turns += [turn for turn in turns if (turn.session, turn.id) not in known]
         self.turns = [turn for turn in self.turns if (turn.session, turn.id) not in self._left]
@@ -141,29 +141,31 @@ class Finder:
         for place, turn in enumerate(self.turns):
             self._named.setdefault(turn.id, []).append(place)
         self._said = [list(_clauses_of_turn(place, turn)) for place, turn in enumerate(self.turns)]
-        self._df: dict[str, int] = {}
-        for words in self._all_words():
-            for word in words:
-                self._df[word] = self._df.get(word, 0) + 1
+        self._df = Counter(chain.from_iterable(self._all_words()))
         self._size = 1 + sum(map(len, self._said)) + len(self.entries) + len(self.notes) + len(self.pages)
-        self._first: dict[str, int] = {}
+
+    @cached_property
+    def _first(self) -> dict[str, int]:
+        """The index of the first turn that has a word."""
+        first: dict[str, int] = {}
         for place, turn in enumerate(self.turns):
             for word in whole_words((*tokens(turn.text), *tokens(turn.speaker))):
-                self._first.setdefault(word, place)
+                first.setdefault(word, place)
+        return first
 
-    def _sessions(self, about: Sequence[str]) -> list[str]:
-        """Return the uuids of the sessions to read, oldest first."""
-        transcripts = self._memory.book.transcripts
-        known = [session.uuid for session in reversed(transcripts.sessions(turn_ids=False))]
-        if transcripts.counts()["turns"] <= MOST_TURNS:
-            return known
-        self._memory.book.refresh()
+    def _turns(self, about: Sequence[str]) -> Iterable[Turn]:
+        """Return the turns to read, those of the oldest session first."""
+        book = self._memory.book
+        if book.transcripts.counts()["turns"] <= MOST_TURNS:
+            return book.all_turns()
+        book.refresh()
         found: set[str] = set()
         for text in about:
             query = Query(text, pool=POOL, sources=frozenset({"turn"}), meaning=False)
-            _, candidates = self._memory.book.candidates(query)
+            _, candidates = book.candidates(query)
             found.update(one.passage.session or "" for one in candidates.items if one.words is not None)
-        return [uuid for uuid in known if uuid in found]
+        known = reversed(book.transcripts.sessions(turn_ids=False))
+        return (turn for session in known if session.uuid in found for turn in book.transcripts.turns(session.uuid))
 
     def _all_words(self) -> Iterator[frozenset[str]]:
         yield from (said.words for turn in self._said for said in turn)
@@ -232,9 +234,10 @@ class Finder:
         many = Counter(word for one in own for word in one.words & wanted)
 
         def score(words: frozenset[str], speaker: frozenset[str] = frozenset()) -> float:
-            held = wanted & words
+            if not (held := wanted & words):
+                return 0.0
             telling = held - names
-            if not held or (not telling and wanted - names) or (owners and owners.isdisjoint(words | speaker)):
+            if (not telling and wanted - names) or (owners and owners.isdisjoint(words | speaker)):
                 return 0.0
             if speaker in others:
                 return 0.0
@@ -300,7 +303,7 @@ class Finder:
         people = {self.turns[at].speaker for entry, _ in entries for at in self._sources(entry)}
         ids = {entry.id for entry, _ in entries}
         given = set(lines)
-        says, statements = _statement_test(texts), _Statements(texts)
+        says, statements, plain = _statement_test(texts), _Statements(texts), set(map(plain_of, texts))
         hits = [
             one
             for place, turn in enumerate(self._said)
@@ -311,13 +314,13 @@ class Finder:
             [
                 *entries,
                 *(
-                    _reduced_entry(entry, _split_sentences(entry.text, says))
+                    _reduced_entry(entry, _split_sentences(entry.text, plain, says))
                     for entry in self.entries
                     if entry.id not in ids and says(entry.text)
                 ),
             ],
             [
-                (each, "") if each[1] in given else _reduced_line(each, _split_sentences(each[2], says))
+                (each, "") if each[1] in given else _reduced_line(each, _split_sentences(each[2], plain, says))
                 for each in self.notes
                 if each[1] in given or any(map(says, (each[2], *sentences_in(each[2]))))
             ],
@@ -358,7 +361,7 @@ class Finder:
         ids.update(entry.id for entry in entries)
         gone = WordSets(map(words_of, texts))
         touched = {f"turn:{self.turns[place].id}" for place, _ in cut}
-        for each in self.entries:
+        for each in self.entries if cut else list(entries):
             if each.id not in left and (each.id in ids or (each.source or "").partition(" ")[0] not in touched):
                 continue
             was = left.pop(each.id, each.text)
@@ -600,6 +603,7 @@ def _remove_clauses(text: str, gone: WordSets) -> str:
     return stays if says_something(stays) else ""
 
 
+@lru_cache(maxsize=50_000)
 def _split_label(text: str) -> tuple[frozenset[str], frozenset[str]]:
     """Return the words of a statement without its speaker label, and the words of the label."""
     body = without_label(text)
@@ -608,7 +612,7 @@ def _split_label(text: str) -> tuple[frozenset[str], frozenset[str]]:
 
 def _reduced_entry(entry: Entry, parted: tuple[str, str]) -> tuple[Entry, str]:
     """Return the entry cut down to the removed text `parted[0]`, and the text that stays."""
-    return replace(entry, text=parted[0]), parted[1]
+    return entry if entry.text == parted[0] else replace(entry, text=parted[0]), parted[1]
 
 
 def _reduced_line(line: Line, parted: tuple[str, str]) -> tuple[Line, str]:
@@ -616,8 +620,9 @@ def _reduced_line(line: Line, parted: tuple[str, str]) -> tuple[Line, str]:
     return (line[0], line[1], parted[0]), line[1].replace(line[2], parted[1]) if parted[1] else ""
 
 
-def _split_sentences(text: str, says: Callable[[str], bool]) -> tuple[str, str]:
-    said = sentences_in(text)
+def _split_sentences(text: str, plain: Collection[str], says: Callable[[str], bool]) -> tuple[str, str]:
+    """Split a text into its removed sentences and the rest; (text, "") if it is one of the removed `plain` texts."""
+    said = sentences_in(text) if plain_of(text) not in plain else ()
     gone = [sentence for sentence in said if says(sentence)]
     stays = text
     for sentence in gone:
@@ -627,8 +632,7 @@ def _split_sentences(text: str, says: Callable[[str], bool]) -> tuple[str, str]:
 
 def _split_by_topic(text: str, topic: Topic) -> tuple[str, str]:
     """Split a text into its clauses about a topic and the rest; (text, "") if it says nothing else."""
-    said = units(text)
-    they = re.search(r"(?i)\bthe user\b", text) is not None
+    said, they = units(text), re.search(r"(?i)\bthe user\b", text) is not None
     parts = [
         _Said(-1, n, first_person(unit.text, they=they), unit.sentence, words_of(unit.text), USER_WORDS)
         for n, unit in enumerate(said)
@@ -641,6 +645,14 @@ def _split_by_topic(text: str, topic: Topic) -> tuple[str, str]:
     for sentence in _by_sentence(parts) if most else ():
         if len(_sentence_words(sentence)[0] & wanted) >= most:
             going.update(one.number for one in _matching_clauses(sentence, topic))
+
+    def stays() -> set[int]:
+        touched = {one.sentence for one in parts if one.number in going}
+        rest = [one for one in parts if one.number not in going and says_something(one.text)]
+        return {one.number for one in rest if one.sentence not in touched or _stands_alone(one.text)}
+
+    if not going or not stays():  # the more goes, the less stays
+        return text, ""
     for before, one in pairwise(parts):
         more = continues if one.sentence == before.sentence else refers_back
         if before.number in going and more(one.text):
@@ -648,10 +660,7 @@ def _split_by_topic(text: str, topic: Topic) -> tuple[str, str]:
     for before, one in reversed(list(pairwise(parts))):
         if one.number in going and one.sentence == before.sentence and depends_on(one.text, before.text):
             going.add(before.number)
-    touched = {one.sentence for one in parts if one.number in going}
-    rest = [one for one in parts if one.number not in going and says_something(one.text)]
-    held = {one.number for one in rest if one.sentence not in touched or _stands_alone(one.text)}
-    if not going or not held:
+    if not (held := stays()):
         return text, ""
     gone = [unit for n, unit in enumerate(said) if n not in held]
     left = without_spans(text, [(unit.start, unit.end) for unit in gone])
@@ -664,8 +673,7 @@ def _stands_alone(clause: str) -> bool:
 
 
 def _by_sentence(turn: Sequence[_Said]) -> Iterator[list[_Said]]:
-    for number in dict.fromkeys(one.sentence for one in turn):
-        yield [one for one in turn if one.sentence == number]
+    return (list(parts) for _, parts in groupby(turn, key=attrgetter("sentence")))
 
 
 def _only_asks(parts: Sequence[_Said], topic: frozenset[str]) -> bool:
@@ -677,7 +685,8 @@ def _only_asks(parts: Sequence[_Said], topic: frozenset[str]) -> bool:
 
 def _sentence_words(parts: Sequence[_Said]) -> tuple[frozenset[str], frozenset[str]]:
     """Return the words of a sentence, and those of its speaker."""
-    return frozenset[str]().union(*(one.words for one in parts)), parts[0].speaker
+    first = parts[0]
+    return (first.words.union(*(one.words for one in parts[1:])) if len(parts) > 1 else first.words), first.speaker
 
 
 def _matching_clauses(parts: Sequence[_Said], topic: Topic) -> Iterator[_Said]:
@@ -721,7 +730,7 @@ class _Statements:
     def __init__(self, texts: Iterable[str]) -> None:
         texts = list(texts)
         self._words = WordSets(map(words_of, texts))
-        self._plain = {normalise(text): number for number, text in reversed(list(enumerate(texts)))}
+        self._plain = {plain_of(text): number for number, text in reversed(list(enumerate(texts)))}
 
     def hits(self, turn: Sequence[_Said]) -> Iterator[_Said]:
         """Yield the clauses of a turn that state one of the texts, from the sentences that do so as a whole."""
@@ -736,7 +745,7 @@ class _Statements:
         """Return the words of the first text that a sentence states as a whole, or None."""
         whole, _ = _sentence_words(parts)
         sentence = " ".join(one.text for one in parts)
-        same = self._plain.get(normalise(sentence), len(self._words.sets))
+        same = self._plain.get(plain_of(sentence), len(self._words.sets))
         for number in sorted({same, *self._words.nested(whole)}):
             if number == same:
                 break
@@ -748,12 +757,12 @@ class _Statements:
 
 def _statement_test(texts: Sequence[str]) -> Callable[[str], bool]:
     """Return a test of whether a text says one of these statements, no more and no less."""
-    plain = set(map(normalise, texts))
+    plain = set(map(plain_of, texts))
     wanted = WordSets(words for text in texts if len(words := words_of(text)) > 1)
 
     def says(text: str) -> bool:
-        if normalise(text) in plain:
-            return True
+        if plain_of(text) in plain or not wanted.sets:
+            return plain_of(text) in plain
         words = words_of(text)
         near = (wanted.sets[number] for number in wanted.nested(words))
         return any(_states(words, each) and _states(each, words) for each in near)

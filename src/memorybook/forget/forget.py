@@ -181,10 +181,11 @@ def _by_query(context: Context, query: str) -> Targets:
     asked = Query(words, pool=2 * MOST, sources=frozenset({"entry", "note"}))
     hits = context.book.search(asked, limit=MOST, min_score=RELEVANT).hits
     wanted = {hit.passage.entry for hit in hits if hit.passage.entry}
-    entries = [entry for entry in context.book.entries() if entry.id in wanted]
+    known = context.book.entries()
+    entries = [entry for entry in known if entry.id in wanted]
     lines = [line for _, line in _note_lines(context, hits)]
     texts = [query, *(hit.passage.text for hit in hits if hit.passage.source == "note")]
-    finder = Finder(context, [*texts, *(entry.text for entry in entries)])
+    finder = Finder(context, [*texts, *(entry.text for entry in entries)], entries=known)
     topic = Topic(frozenset(query_words(words)))
     return _targets_from(merge_found([finder.about(topic, entries=entries), finder.saying(texts, lines=lines)]))
 
@@ -337,8 +338,8 @@ BEFORE = "what was true before stays, as no longer so"
 
 def replaced_by(context: Context, ids: Collection[str]) -> tuple[str, ...]:
     """Return the texts of the entries that these ones had replaced."""
-    gone = {entry.superseded_by for entry in context.book.entries()} & set(ids) if ids else set()
-    return tuple(entry.text for entry in context.book.entries() if entry.superseded_by in gone and entry.id not in ids)
+    replaced = [entry for entry in context.book.entries() if entry.superseded_by] if ids else []
+    return tuple(entry.text for entry in replaced if entry.superseded_by in ids and entry.id not in ids)
 
 
 def _remains(context: Context, meant: Targets) -> tuple[str, ...]:

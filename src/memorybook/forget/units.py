@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook.text.sentences import compiled
-from memorybook.text.tokens import USER_WORDS, query_words, says_something, tokens
+from memorybook.text.tokens import USER_WORDS, normalise, query_words, says_something, tokens
 
 if TYPE_CHECKING:
     from memorybook.model import Entry, Turn
@@ -98,6 +98,12 @@ def is_machine(line: str) -> bool:
 def words_of(text: str) -> frozenset[str]:
     """Return the words that identify a statement: no stop words, no words for the user."""
     return frozenset(query_words(text.replace("用户", "我"))) - USER_WORDS
+
+
+@lru_cache(maxsize=50_000)
+def plain_of(text: str) -> str:
+    """Return what texts that are equal but for case, width, spaces and a full stop have in common."""
+    return normalise(text)
 
 
 def whole_words(words: Iterable[str]) -> frozenset[str]:

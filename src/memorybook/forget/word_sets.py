@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 
 
 class WordSets:
@@ -20,6 +20,7 @@ class WordSets:
         self._by_rarest: dict[str, list[int]] = {}
         for words, number in first.items():
             self._by_rarest.setdefault(min(words, key=self._frequency), []).append(number)
+        self._rarest = frozenset(self._by_rarest)
         self._contains: dict[frozenset[str], bool] = {}
 
     def _frequency(self, word: str) -> tuple[int, str]:
@@ -27,8 +28,9 @@ class WordSets:
 
     def around(self, words: frozenset[str]) -> Iterable[int]:
         """Return the sets that contain all of these words; none if there are no words."""
-        held = [self._holding.get(word, set()) for word in words]
-        held.sort(key=len)
+        if not words <= self._holding.keys():
+            return ()
+        held = sorted((self._holding[word] for word in words), key=len)
         return held[0].intersection(*held[1:]) if len(held) > 1 else held[0] if held else ()
 
     def contains(self, words: frozenset[str]) -> bool:
@@ -38,15 +40,14 @@ class WordSets:
             known = self._contains[words] = bool(self.around(words))
         return known
 
-    def within(self, words: frozenset[str]) -> Iterator[int]:
-        """Yield the sets that have no other words than these."""
-        for word in words:
-            yield from (number for number in self._by_rarest.get(word, ()) if self.sets[number] <= words)
+    def within(self, words: frozenset[str]) -> list[int]:
+        """Return the sets that have no other words than these."""
+        near = words & self._rarest
+        return [number for word in near for number in self._by_rarest[word] if self.sets[number] <= words]
 
-    def nested(self, words: frozenset[str]) -> Iterator[int]:
-        """Yield the sets that contain all of these words or have no others; equal ones may come twice."""
-        yield from self.within(words)
-        yield from self.around(words)
+    def nested(self, words: frozenset[str]) -> list[int]:
+        """Return the sets that contain all of these words or have no others; equal ones may come twice."""
+        return [*self.within(words), *self.around(words)]
 
     def share(self, words: frozenset[str], least: int) -> bool:
         """Return whether a set shares at least so many of these words, `least` > 0."""

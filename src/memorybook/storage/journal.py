@@ -324,7 +324,7 @@ class SqliteJournal(Tables):
         `before` is an id: only older ones. Raises InvalidInput for a limit below 0.
         """
         rows = row_limit(limit)
-        conditions, values = ["1"], list[Value]()
+        conditions, values = ["1=1"], list[Value]()
         if target is not None:
             conditions.append("seq IN (SELECT operation FROM changes WHERE target=?)")
             values.append(bindable(target))
@@ -347,21 +347,22 @@ class SqliteJournal(Tables):
         """
         days = "SELECT DISTINCT substr(time, 1, 10) FROM operations WHERE substr(time, 1, 10) <= ? ORDER BY 1 DESC"
         yield from self._rows(
-            "SELECT substr(time, 1, 10) AS day, operations.kind, changes.kind, "
-            "iif(reason='forgotten' OR reason LIKE 'asked to be forgotten%', 'forgotten', '') AS why, "
-            "target GLOB 'sessions/*' AS summary, count(*) FROM operations JOIN changes ON operation=seq "
-            f"WHERE day IN ({days} LIMIT ?) GROUP BY 1, 2, 3, 4, 5 ORDER BY 1 DESC",
+            "SELECT substr(time, 1, 10), operations.kind, changes.kind, CASE WHEN reason='forgotten' "
+            "OR reason LIKE 'asked to be forgotten%' THEN 'forgotten' ELSE '' END, target LIKE 'sessions/%', count(*) "
+            "FROM operations JOIN changes ON operation=seq "
+            f"WHERE substr(time, 1, 10) IN ({days} LIMIT ?) GROUP BY 1, 2, 3, 4, 5 ORDER BY 1 DESC",
             (until or "9999", row_limit(limit)),
         )
 
     def stood(self, since: str) -> Iterator[tuple[str, str, str | None]]:
         """Yield (target, kind, text before) of the first change to each target from a day (UTC) on."""
         found = self._rows(
-            "SELECT target, kind, before, min(operation * 1000000 + n) FROM changes "
-            "WHERE operation IN (SELECT seq FROM operations WHERE substr(time, 1, 10) >= ?) GROUP BY target",
+            "SELECT target, kind, before FROM (SELECT target, kind, before, row_number() OVER"
+            " (PARTITION BY target ORDER BY operation, n) AS place FROM changes"
+            " WHERE operation IN (SELECT seq FROM operations WHERE substr(time, 1, 10) >= ?)) AS found WHERE place=1",
             (since,),
         )
-        yield from ((readable(target), kind, before and readable(before)) for target, kind, before, _ in found)
+        yield from ((readable(target), kind, before and readable(before)) for target, kind, before in found)
 
     def patches(self, operation: str) -> Sequence[Patch]:
         """Return how the operation (id) changed documents; none for one of an older journal. Raises NotFound."""
@@ -504,7 +505,7 @@ class SqliteJournal(Tables):
                 "INSERT INTO parked (id, kind, session, payload, reason, tries, since, next)"
                 " VALUES (?, ?, ?, ?, ?, 1, ?, ?) ON CONFLICT (id) DO UPDATE SET kind=excluded.kind,"
                 " session=excluded.session, payload=excluded.payload, reason=excluded.reason,"
-                " tries=tries+1, next=excluded.next",
+                " tries=parked.tries+1, next=excluded.next",
                 (*row, stamp(time), TIME.write(next)),
             )
             [found] = db.execute(f"SELECT {PARKED} FROM parked WHERE id=?", row[:1])
@@ -515,7 +516,7 @@ class SqliteJournal(Tables):
         from memorybook.model import Parked
 
         query = (
-            f"SELECT {PARKED} FROM parked WHERE (?1 IS NULL OR kind=?1) AND (?2 IS NULL OR next IS NULL OR next<=?2)"
+            f"SELECT {PARKED} FROM parked WHERE kind=coalesce(?, kind) AND (next IS NULL OR next<=coalesce(?, next))"
             " ORDER BY since, id"
         )
         return [Parked(**PARKED.fields(row)) for row in self._rows(query, (bindable(kind), TIME.write(due)))]
@@ -551,8 +552,8 @@ class SqliteJournal(Tables):
         from memorybook.model import Proposal
 
         query = (
-            f"SELECT {PROPOSAL} FROM proposals WHERE (?1 IS NULL OR state=?1) AND (?2 IS NULL OR kind=?2)"
-            " ORDER BY seq LIMIT ?3"
+            f"SELECT {PROPOSAL} FROM proposals WHERE state=coalesce(?, state) AND kind=coalesce(?, kind)"
+            " ORDER BY seq LIMIT ?"
         )
         rows = self._rows(query, (state, bindable(kind), row_limit(limit)))
         return [Proposal(**PROPOSAL.fields(row)) for row in rows]
@@ -598,7 +599,7 @@ class SqliteJournal(Tables):
         with immediate(self._store.created()) as db:
             db.execute(
                 "INSERT INTO reached (session, position, time) VALUES (?, ?, ?) ON CONFLICT (session) DO UPDATE"
-                " SET position=excluded.position, time=excluded.time WHERE position<excluded.position",
+                " SET position=excluded.position, time=excluded.time WHERE reached.position<excluded.position",
                 (bindable(session), position, stamp(time)),
             )
 
@@ -611,8 +612,9 @@ class SqliteJournal(Tables):
         with unforced(self._store.created()) as db:
             db.execute(
                 "INSERT INTO spent (day, calls, failed, input_tokens, output_tokens) VALUES (?, ?, ?, ?, ?)"
-                " ON CONFLICT (day) DO UPDATE SET calls=calls+excluded.calls, failed=failed+excluded.failed,"
-                " input_tokens=input_tokens+excluded.input_tokens, output_tokens=output_tokens+excluded.output_tokens",
+                " ON CONFLICT (day) DO UPDATE SET calls=spent.calls+excluded.calls,"
+                " failed=spent.failed+excluded.failed, input_tokens=spent.input_tokens+excluded.input_tokens,"
+                " output_tokens=spent.output_tokens+excluded.output_tokens",
                 (day.isoformat(), calls, failed, input_tokens, output_tokens),
             )
 
@@ -636,7 +638,8 @@ class SqliteJournal(Tables):
             return
         with unforced(self._store.created()) as db:
             db.executemany(
-                "INSERT INTO access (entry, count) VALUES (?, 1) ON CONFLICT DO UPDATE SET count=count+1",
+                "INSERT INTO access (entry, count) VALUES (?, 1)"
+                " ON CONFLICT (entry) DO UPDATE SET count=access.count+1",
                 [row[:1] for row in rows],
             )
             db.executemany("INSERT INTO prompts (entry, time, session, query) VALUES (?, ?, ?, ?)", rows)
@@ -666,7 +669,7 @@ class SqliteJournal(Tables):
             return []
         of_it, to = ("", ()) if target is None else (" AND target=?", (bindable(target),))
         changes = f"SELECT {CHANGE} FROM changes WHERE operation=?{of_it} ORDER BY n"
-        discarded = f"SELECT {DISCARDED} FROM discarded WHERE operation=? AND {target is None:d} ORDER BY n"
+        discarded = f"SELECT {DISCARDED} FROM discarded WHERE operation=? AND 1={target is None:d} ORDER BY n"
         with reading(db):
             rows = db.execute(f"SELECT seq, {OPERATION} FROM operations {which}", values)
             if not rows:  # as a search finds on opening, which must not pay for the import
@@ -718,4 +721,8 @@ def _no_operation(operation: str) -> NotFound:
 def _mark_memorized(db: Connection, session: str, digests: Iterable[str], operation: str, time: str) -> None:
     """Mark what was memorized of a session, in the transaction that is open."""
     rows = [(bindable(session), bindable(digest), bindable(operation), time) for digest in digests]
-    db.executemany("INSERT OR REPLACE INTO memorized (session, digest, operation, time) VALUES (?, ?, ?, ?)", rows)
+    db.executemany(
+        "INSERT INTO memorized (session, digest, operation, time) VALUES (?, ?, ?, ?) ON CONFLICT (session, digest)"
+        " DO UPDATE SET operation=excluded.operation, time=excluded.time",
+        rows,
+    )

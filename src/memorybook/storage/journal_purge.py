@@ -22,8 +22,8 @@ def purge_changes(db: Connection, targets: Collection[str], holds: Holds, operat
     A reason may quote what was said; that of a whole document says whose words it holds, and quotes nothing.
     """
     purged = 0
-    for rowid, operation, kind, target, before, after, reason in db.execute(
-        "SELECT rowid, operation, kind, target, before, after, reason FROM changes WHERE purged=0"
+    for operation, n, kind, target, before, after, reason in db.execute(
+        "SELECT operation, n, kind, target, before, after, reason FROM changes WHERE purged=0"
     ):
         texts = (before, after, reason)
         if (
@@ -34,9 +34,9 @@ def purge_changes(db: Connection, targets: Collection[str], holds: Holds, operat
             document = readable(kind) == "put" and readable(target) not in targets
             kept = document and after is not None and not holds(_said(after))
             db.execute(
-                "UPDATE changes SET purged=1, reason=?, before=iif(before IS NULL, NULL, ''),"
-                " after=iif(after IS NULL OR ?, after, '') WHERE rowid=?",
-                (reason if document and not holds(readable(reason)) else _PURGED, kept, rowid),
+                "UPDATE changes SET purged=1, reason=?, before=CASE WHEN before IS NOT NULL THEN '' END,"
+                " after=CASE WHEN after IS NOT NULL AND ?=0 THEN '' ELSE after END WHERE operation=? AND n=?",
+                (reason if document and not holds(readable(reason)) else _PURGED, kept, operation, n),
             )
             purged += 1
     return purged
@@ -47,14 +47,14 @@ def purge_patches(db: Connection, holds: Holds, operations: Collection[int]) -> 
     from memorybook.text.patch import unpack
 
     purged = 0
-    for rowid, operation, hunks in db.execute("SELECT rowid, operation, hunks FROM patches WHERE hunks<>x''"):
+    for operation, n, hunks in db.execute("SELECT operation, n, hunks FROM patches WHERE length(hunks)>0"):
         lines = [
             "\n".join(line for line in (hunk.above, *side, hunk.below) if line is not None)
             for hunk in unpack(hunks)
             for side in (hunk.old, hunk.new)
         ]
         if operation in operations or any(map(holds, lines)):
-            db.execute("UPDATE patches SET hunks=x'' WHERE rowid=?", (rowid,))
+            db.execute("UPDATE patches SET hunks=? WHERE operation=? AND n=?", (b"", operation, n))
             purged += 1
     return purged
 

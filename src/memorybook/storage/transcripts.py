@@ -139,7 +139,8 @@ class SqliteTranscripts(Tables):
             if gone or turn_ids is None:
                 revision = _next_revision(db)
                 db.executemany(
-                    "INSERT OR REPLACE INTO removed (session, turn_id, revision) VALUES (?, ?, ?)",
+                    "INSERT INTO removed (session, turn_id, revision) VALUES (?, ?, ?) ON CONFLICT (session, turn_id)"
+                    " DO UPDATE SET revision=excluded.revision",
                     [(bindable(session), bindable(turn_id), revision) for turn_id in gone],
                 )
         checkpoint(db)
@@ -258,7 +259,7 @@ class SqliteTranscripts(Tables):
         db = self._store.existing()
         if db is None:
             return []
-        newest = "FROM sessions ORDER BY updated DESC, id DESC LIMIT ?"
+        newest = "FROM sessions ORDER BY updated DESC NULLS LAST, id DESC LIMIT ?"
         if not turn_ids:
             return [session_of(row) for row in db.execute(f"SELECT {SESSION} {newest}", (rows,))]
         with reading(db):
@@ -276,7 +277,7 @@ class SqliteTranscripts(Tables):
         """Return open sessions of that source and tenant, newest first, without the ids of their turns."""
         rows = self._rows(
             f"SELECT {SESSION} FROM sessions WHERE ended IS NULL AND source=? AND channel=? AND chat_id=?"
-            " ORDER BY updated DESC, id DESC",
+            " ORDER BY updated DESC NULLS LAST, id DESC",
             [*map(bindable, (source, channel, chat_id))],
         )
         return [session_of(row) for row in rows]
@@ -288,7 +289,7 @@ class SqliteTranscripts(Tables):
         """
         rows = self._rows(
             f"SELECT {EMBEDDING}, {SESSION} FROM sessions WHERE ended IS NULL AND summary_by<>'' AND summary<>''"
-            " ORDER BY updated DESC, id DESC LIMIT ?",
+            " ORDER BY updated DESC NULLS LAST, id DESC LIMIT ?",
             (limit,),
         )
         return [(session_of(row), as_embedding(model, size, vector)) for model, size, vector, *row in rows]
@@ -479,8 +480,8 @@ def _next_revision(db: Connection) -> int:
 
 
 def _no_session(name: str, db: Connection | None = None) -> NotFound:
-    shown = "coalesce(nullif(name, ''), iif(length(uuid)=36, substr(uuid, 1, 8), uuid))"
-    latest = f"SELECT {shown} FROM sessions ORDER BY updated DESC, id DESC LIMIT 5"
+    shown = "coalesce(nullif(name, ''), CASE WHEN length(uuid)=36 THEN substr(uuid, 1, 8) ELSE uuid END)"
+    latest = f"SELECT {shown} FROM sessions ORDER BY updated DESC NULLS LAST, id DESC LIMIT 5"
     known = ", ".join(repr(readable(one)) for (one,) in (db.execute(latest) if db else ()))
     from memorybook import locale
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -219,6 +220,28 @@ def test_a_dry_run_shows_the_texts_that_would_go(book: Memory) -> None:
     assert dict(shown["counts"])["entries"] == 1
     nothing = ask(target="nobody")
     assert "nobody" in forgetting.show(forgetting.read(book, nothing), nothing)["error"]
+
+
+def test_a_dry_run_of_many_entries_reads_the_book_no_more_often(book: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads, read = list[str](), type(book.book.documents).read
+
+    def counted(self: Any, path: str) -> Any:
+        reads.append(path)
+        return read(self, path)
+
+    monkeypatch.setattr(type(book.book.documents), "read", counted)
+
+    def reads_of(what: str) -> tuple[int, int]:
+        reads.clear()
+        found = forgetting.read(book, ask(query=what))
+        return len(found.texts), reads.count("MEMORY.md")
+
+    few = reads_of("oat milk")
+    for number in range(30):
+        book.remember(f"The kayak number {number} hangs in the shed.")
+    many = reads_of("kayak")
+    assert (few[0], many[0]) == (1, 30)
+    assert many[1] <= few[1]
 
 
 def test_suspect_texts_and_masked_secrets_stand_in_one_place(book: Memory) -> None:

@@ -517,7 +517,7 @@ def test_a_sync_does_not_delete_by_the_numbers_of_before_a_rebuild(book: Book, p
     for name in "abc":
         book.write(f"{name}.md", f"pears of {name}\n")
         book.sync(SqliteIndex(path))
-    [row] = sql(path, "SELECT * FROM documents WHERE path='a.md'")
+    [row] = sql(path, "SELECT * FROM known_documents WHERE path='a.md'")
     (book.root / "a.md").unlink()
     book.write("b.md", "apples\n")
     slow, fast = SqliteIndex(path), SqliteIndex(path)
@@ -526,7 +526,7 @@ def test_a_sync_does_not_delete_by_the_numbers_of_before_a_rebuild(book: Book, p
         fast.rebuild(book.documents, book.transcripts)
         # the document that is to go stands there as it did, while its passage's number is another's by now
         sql(path, "UPDATE documents SET id=id+9")
-        sql(path, "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?)", row)
+        sql(path, "INSERT INTO known_documents VALUES (?, ?, ?, ?, ?, ?)", row)
 
     slow.sync(Interrupted(book.documents, meanwhile), book.transcripts)  # type: ignore[arg-type]
     assert book.texts(slow, "pears apples") == {"apples", "pears of c"}

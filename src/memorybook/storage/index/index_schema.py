@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 APPLICATION = 0x6D62696E
 """`application_id` of our files, so that nobody else's database is ever thrown away."""
 
-VERSION = 13
+VERSION = 14
 """To be raised with the schema, and whenever the indexed words of a text change."""
 
 FIELDS = Passage._fields
@@ -44,12 +44,12 @@ _TOKENIZER = "ascii tokenchars '{}'".format(_WHOLE.replace("'", "''"))
 
 SCHEMA = f"""
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
-CREATE TABLE documents (
+CREATE TABLE known_documents (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     path UNIQUE, size INTEGER, stamp TEXT, hash TEXT, modified REAL
 );
-CREATE TABLE sessions (uuid PRIMARY KEY, name) WITHOUT ROWID;
-CREATE INDEX sessions_by_name ON sessions (name);
+CREATE TABLE session_names (uuid PRIMARY KEY, name) WITHOUT ROWID;
+CREATE INDEX sessions_by_name ON session_names (name);
 CREATE TABLE texts (id INTEGER PRIMARY KEY AUTOINCREMENT, digest TEXT NOT NULL UNIQUE);
 CREATE TABLE passages (
     id INTEGER PRIMARY KEY,
@@ -106,7 +106,7 @@ CREATE VIEW agent_memory AS SELECT
     p.id AS passage
 FROM passages AS p LEFT JOIN entries AS e ON e.path=p.path AND e.entry=p.entry WHERE p.source='entry';
 INSERT INTO meta VALUES
-    ('born', lower(hex(randomblob(8)))), ('generation', 0), ('last', 0), ('altered', 0),
+    ('born', random()), ('generation', 0), ('last', 0), ('altered', 0),
     ('passages', 0), ('words', 0), ('terms', 0);
 """
 
@@ -320,7 +320,7 @@ def filters(query: Query) -> tuple[str, list[Value]]:
     parts = [condition for condition, value in simple if value is not None]
     values: list[Value] = [bindable(value) for _, value in simple if value is not None]
     if query.session is not None:
-        parts.append("(p.session=? OR p.session IN (SELECT uuid FROM sessions WHERE name=?))")
+        parts.append("(p.session=? OR p.session IN (SELECT uuid FROM session_names WHERE name=?))")
         values += [bindable(query.session)] * 2
     if query.sources is not None:
         parts.append(f"p.source IN ({', '.join('?' * len(query.sources))})")

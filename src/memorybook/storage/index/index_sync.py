@@ -304,11 +304,11 @@ def _carry_out(connection: Connection, plans: list[_Plan], brought: Outcome) -> 
 
 def _record(connection: Connection, plan: _Plan) -> None:
     path = bindable(plan.path)
-    connection.execute("DELETE FROM documents WHERE path=?", (path,))
+    connection.execute("DELETE FROM known_documents WHERE path=?", (path,))
     if plan.row is not None:
         size, stamp, content, modified = plan.row
         connection.execute(
-            "INSERT INTO documents (path, size, stamp, hash, modified) VALUES (?, ?, ?, ?, ?)",
+            "INSERT INTO known_documents (path, size, stamp, hash, modified) VALUES (?, ?, ?, ?, ?)",
             (path, size, stamp, content, modified),
         )
     if plan.entries is not None:
@@ -362,14 +362,17 @@ def _bring_turns(
         brought.settled = brought.settled and _revision(connection) == before
         # another process finished meanwhile, and this may have put older turns over its newer ones: once more
         revision = changes.revision if _revision(connection) == before else before
-        connection.execute("INSERT OR REPLACE INTO meta VALUES ('turns', ?)", (revision,))
+        noted = "INSERT INTO meta VALUES ('turns', ?) ON CONFLICT (name) DO UPDATE SET value=excluded.value"
+        connection.execute(noted, (revision,))
     brought.changed += len({session for session, _ in removed | present} if not afresh else {s for s, _ in present})
 
 
 def _place_turns(connection: Connection, words: bm25.Words, batch: list[_DraftedTurn]) -> None:
     """Insert what is new and replace what is different, whoever stored it."""
     names = {bindable(session): bindable(name) for session, _, name, _ in batch}
-    connection.executemany("INSERT OR REPLACE INTO sessions VALUES (?, ?)", list(names.items()))
+    connection.executemany(
+        "INSERT INTO session_names VALUES (?, ?) ON CONFLICT (uuid) DO UPDATE SET name=excluded.name", [*names.items()]
+    )
     gone: list[int] = []
     moved: list[tuple[int, Passage]] = []
     fresh: dict[tuple[str, str], _Draft] = {}
@@ -442,7 +445,7 @@ def _insert(connection: Connection, words: bm25.Words, drafts: list[_Draft]) -> 
     texts: dict[str, int] = dict(  # the number of each text that is embedded, given now or long ago
         connection.execute(
             "INSERT INTO texts (digest) SELECT value FROM json_each(?) WHERE true"
-            " ON CONFLICT DO UPDATE SET digest=digest RETURNING digest, id",
+            " ON CONFLICT (digest) DO UPDATE SET digest=excluded.digest RETURNING digest, id",
             ('["' + '","'.join(digest for _, _, digest in drafts) + '"]',),
         )
     )
@@ -543,7 +546,7 @@ class Table:
         with db.lock:
             version = db.version()
             if version != self._version:
-                self._rows = set(db.execute("SELECT path, size, stamp FROM documents"))
+                self._rows = set(db.execute("SELECT path, size, stamp FROM known_documents"))
                 self._version, self._agreed = version, set()
             # an empty stamp vouches for nothing
             others = (info for info in listed if info not in self._agreed)
@@ -628,5 +631,5 @@ def _difference(db: Connection, table: Table, documents: Documents, transcripts:
 
 
 def _known(db: Connection, path: str) -> Known | None:
-    row = db.first("SELECT id, size, stamp, hash, modified FROM documents WHERE path=?", (bindable(path),))
+    row = db.first("SELECT id, size, stamp, hash, modified FROM known_documents WHERE path=?", (bindable(path),))
     return Known(*row) if row is not None else None

@@ -477,8 +477,8 @@ def _neighbours(db: Connection, found: Mapping[int, Passage], places: set[tuple[
 def _turns(db: Connection, spans: Iterable[tuple[str, int, int]]) -> list[Passage]:
     question = (
         f"SELECT {schema.COLUMNS} FROM passages AS p WHERE p.session=?1 AND p.source='turn' AND p.position BETWEEN"
-        " ?2 + (?2<0)*(SELECT 1+max(position) FROM passages WHERE session=?1)"
-        " AND ?3 + (?3<0)*(SELECT 1+max(position) FROM passages WHERE session=?1)"
+        " ?2 + CASE WHEN ?2<0 THEN (SELECT 1+max(position) FROM passages WHERE session=?1) ELSE 0 END"
+        " AND ?3 + CASE WHEN ?3<0 THEN (SELECT 1+max(position) FROM passages WHERE session=?1) ELSE 0 END"
     )
     with reading(db):
         return [

@@ -550,14 +550,14 @@ def _embed_batch(connection: Connection, embedder: Embedder, model: Model, count
     with reading(connection):
         before = born(connection), model.id
         rows = connection.execute(
-            "SELECT pending.text, max(p.id), p.source, p.heading, p.text"
-            " FROM pending JOIN passages AS p ON p.dense=pending.text"
-            f" WHERE pending.model=? GROUP BY pending.text ORDER BY pending.text {order} LIMIT ?",
+            "SELECT w.text, p.source, p.heading, p.text FROM (SELECT pending.text, max(p.id) AS passage"
+            " FROM pending JOIN passages AS p ON p.dense=pending.text WHERE pending.model=? GROUP BY pending.text"
+            f" ORDER BY pending.text {order} LIMIT ?) AS w JOIN passages AS p ON p.id=passage ORDER BY w.text {order}",
             (model.id, count),
         )
     if not rows:
         return 0
-    texts = [dense_text_of(source, readable(heading), readable(text)) for _, _, source, heading, text in rows]
+    texts = [dense_text_of(source, readable(heading), readable(text)) for _, source, heading, text in rows]
     made = vectors_of(embedder, texts)
     with immediate(connection):
         _learn(connection, embedder)  # its dimensions, if this was its first answer

@@ -11,7 +11,7 @@ from memorybook.errors import MemoryBookError
 from memorybook.http.page import actions
 from memorybook.http.page.rendering import Ask
 from memorybook.memory import Memory
-from memorybook.results import Happened, Known, Receipt, Said
+from memorybook.results import Happened, Receipt, Said
 from memorybook.text.screen import screen
 
 WAYS = ("query", "target", "session", "source")
@@ -79,12 +79,14 @@ def read(memory: Memory, ask: Ask) -> Found:
 
 
 def _texts(memory: Memory, targets: Sequence[str]) -> Iterator[Text]:
+    entries = {entry.id: entry.text for entry in memory.book.entries()}  # one reading for all of them
     for target in targets:
+        if target in entries:
+            yield Text(entries[target], target)
+            continue
         with suppress(MemoryBookError):
             opened = memory.get(target)
-            if isinstance(opened, Known):
-                yield Text(opened.entry.text, target)
-            elif isinstance(opened, Said):
+            if isinstance(opened, Said):
                 yield Text(opened.turn.text, f"turn:{opened.turn.session}/{opened.turn.id}", opened.turn.speaker)
 
 
