@@ -172,15 +172,23 @@ class Vectors:
         file = self._files.get(key)
         if file is None:
             try:
-                if vectors.stamp_of(path) != segment.stamp:
+                if not self._stands(segment):
                     return None
-                file = vectors.VectorFile(path, dimensions)
+                file = vectors.VectorFile(path, self._held(segment), dimensions)
             except (OSError, ValueError):
                 return None
             # a file that is merged by now takes its place on the disk as long as it is mapped
             present = {(born, other.generation) for other in held}
             self._files = {**{known: mapped for known, mapped in self._files.items() if known in present}, key: file}
         return file
+
+    def _stands(self, segment: Segment) -> bool:
+        """Return whether the file is as it was written."""
+        return vectors.stamp_of(self.path(segment.generation)) == segment.stamp
+
+    def _held(self, segment: Segment) -> memoryview[int]:
+        """Return what the file holds. Raises OSError, ValueError."""
+        return vectors.mapped(self.path(segment.generation))
 
     def fold(self, connection: Connection, model: Model, made: int = ALL) -> None:
         """Move the tail into files once it is long, and remake damaged files. Raises OSError.
@@ -218,8 +226,7 @@ class Vectors:
         return [
             segment
             for segment in held
-            if vectors.stamp_of(self.path(segment.generation)) != segment.stamp
-            or self._file(age, segment, model.dimensions, held) is None
+            if not self._stands(segment) or self._file(age, segment, model.dimensions, held) is None
         ]
 
     def _write(self, connection: Connection, model: Model, after: int, upto: int, *, thinned: bool = False) -> bool:
@@ -228,7 +235,7 @@ class Vectors:
         blocks: list[vectors.Block] = []
         last = after
         for segment in known.segments:
-            whole = vectors.stamp_of(self.path(segment.generation)) == segment.stamp
+            whole = self._stands(segment)
             file = self._file(known.born, segment, model.dimensions, known.segments) if whole else None
             if file is None:
                 blocks += [block for _, block in _read(connection, model, segment.after, segment.upto)]
