@@ -183,9 +183,12 @@ def throw_away(path: str, opened: tuple[int, int] | None, *, ours: bool) -> None
 # --- what is noted of the whole ------------------------------------------------------------------
 
 
+NOTED = "SELECT value FROM meta WHERE name=?"
+
+
 def noted(connection: Connection, name: str) -> Any:
     """Return what `meta` says under a name that every index has. Raises apsw.CorruptError if it is not there."""
-    return _only(connection.first("SELECT value FROM meta WHERE name=?", (name,)), name)
+    return _only(connection.first(NOTED, (name,)), name)
 
 
 def counted_up(connection: Connection, name: str, by: int) -> int:

@@ -10,6 +10,7 @@ import os
 from _thread import allocate_lock, start_new_thread
 from itertools import islice
 from math import inf
+from operator import itemgetter
 from time import time
 
 from memorybook._light import TYPE_CHECKING, Iterable, Iterator, NamedTuple, Sequence, suppress
@@ -538,11 +539,11 @@ def passages_of(
     """Return cosine by passage of the first `count` passages with these texts, newest first among equals."""
     rows = connection.execute(
         "SELECT p.dense, p.id FROM passages AS p WHERE p.dense IN (SELECT value FROM json_each(?))"
-        f" {'AND ' + where if where else ''} ORDER BY p.id DESC",
+        f" {'AND ' + where if where else ''}",
         (listed(text for text, _ in near), *values),
     )
     holding: dict[int, list[int]] = {}
-    for text, number in rows:
+    for text, number in sorted(rows, key=itemgetter(1), reverse=True):
         holding.setdefault(text, []).append(number)
     found = ((number, cosine) for text, cosine in near for number in holding.get(text, ()))
     return dict(islice(found, count))

@@ -49,6 +49,26 @@ class PostgresIndex(SqliteIndex):
         self._vectors = TableVectors(tenant)
         self._connection = PostgresConnection(tenant, "index", counted=True)
         self._ready = False
+        self._settled: tuple[tuple[int | None, ...], SyncReport] = ((), SyncReport())
+
+    def sync(self, documents: Documents, transcripts: Transcripts) -> SyncReport:
+        """Bring in what changed since the last time, whoever changed it: one question if nothing did."""
+        before = self._standing()
+        if before == self._settled[0] and self._truth == (documents, transcripts):
+            return self._settled[1]
+        report = super().sync(documents, transcripts)
+        after = self._standing()
+        if after[:2] == before[:2] and not (report.pending_vectors or report.degraded or self.behind):
+            self._settled = (after, report._replace(changed=0, removed=0, warnings=()))
+        return report
+
+    def _standing(self) -> tuple[int | None, ...]:
+        """Return what any change of documents, transcripts and index changes; their revisions, Nones for nothing."""
+        [row] = self._tenant.rows(
+            "SELECT (SELECT revision FROM books), (SELECT revision FROM state),"
+            " (SELECT value FROM versions WHERE name='index')"
+        )
+        return row
 
     @property
     def _absent(self) -> bool:
@@ -79,7 +99,7 @@ class PostgresIndex(SqliteIndex):
         """Do nothing: there is no file."""
 
     def _let_go(self, opened: object) -> None:
-        self._ready = False
+        self._ready, self._settled = False, ((), SyncReport())
         self._vectors.forget()
 
     def _mended(self, action: Callable[[Connection], T]) -> T:

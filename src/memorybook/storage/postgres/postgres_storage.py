@@ -103,7 +103,8 @@ class PostgresStorage:
 
     def exists(self) -> bool:
         """Return whether the tenant has a book."""
-        return bool(self._tenant.rows("SELECT 1 FROM books"))
+        self._tenant.made = self._tenant.made or bool(self._tenant.rows("SELECT 1 FROM books"))
+        return self._tenant.made
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
