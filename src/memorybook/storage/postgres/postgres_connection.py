@@ -19,6 +19,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
+from itertools import count
 from time import sleep
 from typing import Any
 
@@ -47,6 +48,7 @@ _MARK = "\x1a"
 
 _STREAMED = 1_000
 _PREPARED = 1_000
+_numbers = count()
 _NOTICED = 0.05  # seconds for which notices are gathered
 CHANNEL = "memorybook"
 
@@ -75,7 +77,7 @@ def pool_of(dsn: str, size: int) -> ConnectionPool[Raw]:
         return _pools[key]
 
 
-_HOW = {
+_HOW: dict[str, Any] = {
     "autocommit": True,
     "cursor_factory": psycopg.RawCursor,
     "application_name": "memorybook",
@@ -91,12 +93,12 @@ the tables by then."""
 
 
 def connect(dsn: str) -> Raw:
-    """Return a connection of the caller's own, with the rights of its user; a context manager. May raise psycopg.Error."""
-    return psycopg.connect(dsn, **_HOW)  # type: ignore[arg-type]
+    """Return a connection of the caller's own, with the rights of its user, to be closed. May raise psycopg.Error."""
+    return psycopg.connect(dsn, **_HOW)
 
 
 def _take_role(raw: Raw) -> None:
-    raw.execute(_LOOKUPS)  # type: ignore[arg-type]
+    raw.execute(_LOOKUPS)
     raw.prepare_threshold, raw.prepared_max = 0, _PREPARED
 
 
@@ -157,6 +159,7 @@ def failures(dsn: str) -> Iterator[None]:
 
 # --- one SQL in two spellings ----------------------------------------------------------------------
 
+_LARGER = {"min": "least", "max": "greatest"}
 _SPELLED = (
     (re.compile(r"SELECT value FROM json_each\(\?\) WHERE true"),
      "SELECT value FROM json_array_elements_text(CAST(? AS json)) AS value WHERE true"),
@@ -172,7 +175,6 @@ _SPELLED = (
     (re.compile(r"typeof\((\S+?)\)='text'"), r"left(\1, 1)<>chr(26)"),
     (re.compile(r"LIMIT (\?\d*)"), r"LIMIT nullif(\1, -1)"),
 )  # fmt: skip
-_LARGER = {"min": "least", "max": "greatest"}
 _IGNORING = "INSERT OR IGNORE INTO"
 
 
@@ -263,10 +265,10 @@ class Tenant:
             raw = self._borrowed(pool)
             try:
                 with raw.pipeline():
-                    raw.execute(f"BEGIN {how}")  # type: ignore[arg-type]
+                    raw.execute(f"BEGIN {how}")
                     raw.execute("SELECT set_config('memorybook.tenant', $1, true)", (self.name,))
                     for sql, values in first:
-                        raw.execute(sql, values)  # type: ignore[arg-type]
+                        raw.execute(sql, values)
             except BaseException as error:
                 lost = raw.closed or raw.broken
                 with suppress(psycopg.Error):
@@ -291,7 +293,7 @@ class Tenant:
         """End a transaction and give its connection back."""
         try:
             if not raw.closed:
-                raw.execute(how)  # type: ignore[arg-type]
+                raw.execute(how)
         finally:
             pool_of(self.dsn, self.size).putconn(raw)
 
@@ -351,7 +353,7 @@ class Tenant:
         held = self.held.raw
         if held is not None:
             with failures(self.dsn):
-                return _fetched(held.execute(sql, values))  # type: ignore[arg-type]
+                return _fetched(held.execute(sql, values))
         with failures(self.dsn):
             pool = pool_of(self.dsn, self.size)
             for again in (True, False):
@@ -359,7 +361,7 @@ class Tenant:
                 try:
                     with raw.pipeline():  # one transaction and one round trip
                         raw.execute("SELECT set_config('memorybook.tenant', $1, true)", (self.name,))
-                        cursor = raw.execute(sql, values, binary=True)  # type: ignore[arg-type]
+                        cursor = raw.execute(sql, values, binary=True)
                     return _fetched(cursor)
                 except psycopg.OperationalError:
                     if not (again and (raw.closed or raw.broken)) or not sql.startswith("SELECT"):
@@ -439,7 +441,8 @@ class PostgresConnection(Connection):
             return restored(rows), len(rows)
         with failures(self.tenant.dsn):
             raw = self._transaction or self.tenant.held.raw
-            cursor = raw.execute(sql, given, binary=True)  # type: ignore[union-attr, arg-type]
+            assert raw is not None  # or the tenant's own way was taken above
+            cursor = raw.execute(sql, given, binary=True)
             return restored(_fetched(cursor)), cursor.rowcount
 
     def executemany(self, sql: str, rows: Iterable[Values]) -> list[Row]:
@@ -449,7 +452,7 @@ class PostgresConnection(Connection):
             if not given:
                 return []
             with failures(self.tenant.dsn), self._ready() as raw, raw.cursor(binary=True) as cursor:
-                cursor.executemany(translated(sql), given, returning=True)  # type: ignore[arg-type]
+                cursor.executemany(translated(sql), given, returning=True)
                 found: list[Row] = []
                 while True:
                     found += _fetched(cursor)
@@ -483,11 +486,11 @@ class PostgresConnection(Connection):
 
     def stream(self, sql: str, values: Values = ()) -> Iterator[Row]:
         """Yield rows some at a time, all from one snapshot; only in a transaction."""
-        with failures(self.tenant.dsn), self._ready() as raw:
-            with psycopg.RawServerCursor(raw, f"streamed_{id(values)}") as cursor:
-                cursor.itersize = _STREAMED
-                for row in cursor.execute(translated(sql), adapted(values), binary=True):  # type: ignore[arg-type]
-                    yield from restored([row])
+        name = f"streamed_{next(_numbers)}"
+        with failures(self.tenant.dsn), self._ready() as raw, psycopg.RawServerCursor(raw, name) as cursor:
+            cursor.itersize = _STREAMED
+            for row in cursor.execute(translated(sql), adapted(values), binary=True):
+                yield from restored([row])
 
     def close(self) -> None:
         """End what is open; closing twice does nothing."""
@@ -499,7 +502,11 @@ class PostgresConnection(Connection):
     # --- transactions ---
 
     def _begin(self, *, writes: bool) -> None:
-        first = [*self._needed, (f"SET LOCAL lock_timeout={self.timeout_milliseconds}", ()), self.tenant.lock(self.name)]
+        first = [
+            *self._needed,
+            (f"SET LOCAL lock_timeout={self.timeout_milliseconds}", ()),
+            self.tenant.lock(self.name),
+        ]
         with failures(self.tenant.dsn):
             held = self.tenant.held.raw
             if held is None:
@@ -510,7 +517,7 @@ class PostgresConnection(Connection):
                 if writes:
                     with held.pipeline():
                         for sql, values in [(f"SAVEPOINT {self.name}", ()), *first]:
-                            held.execute(sql, values)  # type: ignore[arg-type]
+                            held.execute(sql, values)
                 self._transaction = held
             self._nested, self._writes, self._noted = held is not None, writes, None
 
@@ -529,7 +536,7 @@ class PostgresConnection(Connection):
             if not self._nested:
                 self.tenant.end(raw, how)
             elif self._writes:
-                raw.execute(f"{'RELEASE' if how == 'COMMIT' else 'ROLLBACK TO'} SAVEPOINT {self.name}")  # type: ignore[arg-type]
+                raw.execute(f"{'RELEASE' if how == 'COMMIT' else 'ROLLBACK TO'} SAVEPOINT {self.name}")
             self._own += counts
 
     def _force(self, *, on: bool) -> None:

@@ -10,7 +10,7 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import apsw
@@ -33,9 +33,7 @@ T = TypeVar("T")
 MOST_HELD = 256 * 2**20
 """Bytes of vectors that a process keeps."""
 
-_MADE = (
-    "passages words terms postings entries known_documents session_names pending gone segments meta".split()
-)
+_MADE = "passages words terms postings entries known_documents session_names pending gone segments meta".split()
 """Tables that a rebuild empties; vectors stay, with the texts that they are of."""
 
 
@@ -126,7 +124,7 @@ class PostgresIndex(SqliteIndex):
     def rebuild(
         self, documents: Documents, transcripts: Transcripts, *, progress: Progress | None = None
     ) -> SyncReport:
-        """Fill it anew in one transaction while others answer with what stood there; vectors of known texts are kept."""
+        """Fill it anew in one transaction while others go on with what stood there; vectors of known texts are kept."""
         self._truth = (documents, transcripts)
         report = self._refill(documents, transcripts, progress)
         after = self.sync(documents, transcripts)

@@ -150,7 +150,7 @@ class PostgresStorage:
         if not text:
             return
         with self._tenant.reading() as raw, psycopg.RawServerCursor(raw, f"left_{table}") as cursor:
-            for (data,) in cursor.execute(f"SELECT {' || '.join(text)} FROM {table}", binary=True):  # type: ignore[arg-type]
+            for (data,) in cursor.execute(f"SELECT {' || '.join(text)} FROM {table}", binary=True):
                 yield data
 
     def strangers(self, known: set[str]) -> list[str]:
@@ -198,13 +198,13 @@ class PostgresStorage:
                 if table not in DERIVED:
                     move_rows(raw, table, self._tenant.name, name)
                 else:
-                    raw.execute(f"DELETE FROM {table}")  # type: ignore[arg-type]
+                    raw.execute(f"DELETE FROM {table}")
         return other.root
 
     def notices(self, stop: threading.Event | None) -> Iterator[None]:
         """Yield soon after documents were changed, by whomever."""
         with failures(self._tenant.dsn), connect(self._tenant.dsn) as raw:
-            raw.execute(f"LISTEN {CHANNEL}")  # type: ignore[arg-type]
+            raw.execute(f"LISTEN {CHANNEL}")
             while stop is None or not stop.is_set():
                 told = [notice.payload for notice in raw.notifies(timeout=_LOOK, stop_after=1)]
                 if self._tenant.name[:4000] in told:
@@ -218,7 +218,7 @@ class PostgresStorage:
         """Delete every row of the tenant."""
         with self._tenant.transaction() as raw:
             for table in TABLES:
-                raw.execute(f"DELETE FROM {table}")  # type: ignore[arg-type]
+                raw.execute(f"DELETE FROM {table}")
         self._tenant.made = False
 
     def hint(self) -> str:
@@ -234,9 +234,9 @@ class PostgresStorage:
 def move_rows(raw: psycopg.Connection[tuple[object, ...]], table: str, old: str, new: str) -> None:
     """Give a tenant's rows of a table another tenant, in a transaction of the first."""
     columns = ", ".join(TABLES[table])
-    raw.execute(f"CREATE TEMPORARY TABLE moving ON COMMIT DROP AS SELECT {columns} FROM {table}")  # type: ignore[arg-type]
-    raw.execute(f"DELETE FROM {table}")  # type: ignore[arg-type]
+    raw.execute(f"CREATE TEMPORARY TABLE moving ON COMMIT DROP AS SELECT {columns} FROM {table}")
+    raw.execute(f"DELETE FROM {table}")
     raw.execute("SELECT set_config('memorybook.tenant', $1, true)", (new,))
-    raw.execute(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM moving")  # type: ignore[arg-type]
+    raw.execute(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM moving")
     raw.execute("SELECT set_config('memorybook.tenant', $1, true)", (old,))
-    raw.execute("DROP TABLE moving")  # type: ignore[arg-type]
+    raw.execute("DROP TABLE moving")
