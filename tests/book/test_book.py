@@ -22,7 +22,7 @@ from memorybook.book.book import Book, Group
 from memorybook.config.settings import Config
 from memorybook.errors import Conflict, InvalidInput, NotFound, Unavailable
 from memorybook.inference import local
-from memorybook.model import Add, Append, Archive, Drop, Put, Reinforce, Remove, Update
+from memorybook.model import Add, Append, Archive, Drop, Put, Reinforce, Remove, Session, Turn, Update
 from memorybook.search.types import Query
 
 
@@ -624,3 +624,33 @@ def test_a_reranker_that_fails_costs_the_order_alone_and_is_named(
     assert found.hits[0].snippet == "The Albatross lies in Setubal."
     [reason] = found.state["degraded"]
     assert reason.startswith("the best hits were not read again: a model of the package 'no_such_package' is missing")
+
+
+def test_all_turns_are_read_once_and_again_after_a_change(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    def say(id: str, text: str, position: int) -> None:
+        turn = Turn(session="s1", id=id, role="user", text=text, time=NOW, position=position)
+        book.transcripts.append(Session(uuid="s1", name="s1", created=NOW), [turn])
+
+    say("a", "I row.", 0)
+    assert [turn.text for turn in book.all_turns()] == ["I row."]
+    with monkeypatch.context() as patched:
+        patched.delattr(type(book.transcripts), "turns")
+        assert [turn.text for turn in book.all_turns()] == ["I row."], "without reading them again"
+    say("b", "我划船。", 1)
+    assert [turn.text for turn in book.all_turns()] == ["I row.", "我划船。"]
+    book.transcripts.remove("s1", ["a"])
+    assert [turn.text for turn in book.all_turns()] == ["我划船。"]
+
+
+def test_turns_of_a_backup_put_in_their_place_are_read(tmp_path: Path) -> None:
+    archive = str(tmp_path / "copy.tar.gz")
+    with memorybook.open(str(tmp_path / "other"), missing_ok=True) as other:
+        other.process_session_end([{"role": "user", "content": "I sail.", "timestamp": "2026-02-24T10:00:00Z"}], "s1")
+        other.backup(archive)
+        revision = other.book.transcripts.revision()
+    with memorybook.open(str(tmp_path / "book"), missing_ok=True) as memory:
+        memory.process_session_end([{"role": "user", "content": "I row."}], "s1")
+        assert [turn.text for turn in memory.book.all_turns()] == ["I row."]
+        memory.restore(archive, replace=True)
+        assert memory.book.transcripts.revision() == revision, "the number alone tells nothing"
+        assert [turn.text for turn in memory.book.all_turns()] == ["I sail."]
