@@ -261,11 +261,11 @@ class Memory:
             query: What the user just said; if blank, nothing is searched.
             max_tokens: Size of the block, at least 1; None takes 2,000. The page of `flat` is never cut.
         """
-        from memorybook.prompt.recall import recall
+        from memorybook.prompt.recall import build
 
         budget = given.budget_of(max_tokens)
         if self.config.provider == "tiered":  # without the other two, which would cost the command line time
-            return recall(self._there, query, max_tokens=budget)
+            return build(self._there, query, max_tokens=budget).use()
         from memorybook.providers import open_provider
 
         return open_provider(self).recalled(query, max_tokens=budget)
@@ -470,7 +470,7 @@ class Memory:
         """Undo an operation; undoing an undo restores it.
 
         Args:
-            operation: Its id, see `history`.
+            operation: Its id, see `history`; `MEMORY.md` puts back what another program took away from it.
             dry_run: Only report what would happen.
 
         Raises:

@@ -277,21 +277,10 @@ class Revised(NamedTuple):
 
 
 def revise(context: Context, id: str, instruction: str) -> Revised:
-    """Let the language model rewrite an entry's text.
+    """See `Memory.revise`.
 
     Numbers, dates and names that the instruction does not name stay as they are, and none are made up; a model that
     does not keep to it is asked once more. If it refuses, the entry is left as it was.
-
-    Args:
-        id: Of the entry.
-        instruction: What to change, in any language; secrets in it are masked.
-
-    Raises:
-        NotFound: No entry has that id.
-        InvalidInput: A blank instruction, or one of over 4,000 characters.
-        Unavailable: There is no language model.
-        LLMFailed: The model gave no text that can be used; the entry is as it was.
-        Conflict: Somebody changed the entry meanwhile.
     """
     mask = Mask(context)
     wanted = mask.text(given.text_of(instruction, "instruction", limit=MOST_INSTRUCTION).strip())
