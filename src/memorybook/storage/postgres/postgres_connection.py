@@ -143,7 +143,7 @@ def failures(dsn: str) -> Iterator[None]:
     except psycopg.Error as error:
         where, said = f"the database {shown(dsn)!r}", str(error).strip().partition("\n")[0]
         if isinstance(error, (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected)):
-            raise Unavailable(f"{where} is locked by another process; try again when it is done") from error
+            raise BookLocked(f"{where} is locked by another process; try again when it is done") from error
         if isinstance(error, psycopg.errors.ReadOnlySqlTransaction):
             raise Unavailable(f"{where} takes no writes: it is a standby; name the primary too in the DSN") from error
         if isinstance(error, psycopg.errors.IntegrityError):
@@ -276,6 +276,7 @@ class Tenant:
                 pool.putconn(raw)
                 if not (again and lost and isinstance(error, psycopg.OperationalError)):
                     raise
+                pool.check()  # the others are dead as well, perhaps
             else:
                 return raw
         raise AssertionError
@@ -366,6 +367,7 @@ class Tenant:
                 except psycopg.OperationalError:
                     if not (again and (raw.closed or raw.broken)) or not sql.startswith("SELECT"):
                         raise
+                    pool.check()
                 finally:
                     pool.putconn(raw)
         raise AssertionError

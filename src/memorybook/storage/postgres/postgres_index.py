@@ -136,9 +136,7 @@ class PostgresIndex(SqliteIndex):
     def _sync(self, db: Connection, documents: Documents, transcripts: Transcripts) -> SyncReport:
         try:
             return super()._sync(db, documents, transcripts)
-        except (BookLocked, Unavailable) as error:
-            if "is locked by another process" not in str(error):
-                raise
+        except BookLocked as error:  # somebody else brings it in
             return SyncReport(degraded=(f"what changed last is not found yet: {error}",))
 
     def vacuum(self) -> bool:
