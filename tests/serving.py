@@ -52,10 +52,12 @@ class Served(NamedTuple):
         return httpx2.Client(base_url=self.url + API, headers={**bearer, **headers}, verify=TLS, timeout=30)
 
 
-def books_at(root: Path, *, many: bool = False, llm: Callable[[Any], Any] | None = None, **settings: Any) -> Books:
+def books_at(
+    root: Path, *, many: bool = False, llm: Callable[[Any], Any] | None = None, timezone: str = "UTC", **settings: Any
+) -> Books:
     """What a server of the book, or with `many` of the workspace, at `root` serves."""
     server = ServerSettings(**{"port": 0, "rate": 0.0, **settings})
-    config = Config(backend="sqlite_fts", timezone="UTC", server=server)
+    config = Config(backend="sqlite_fts", timezone=timezone, server=server)
     tokens = Tokens(FileState(str(root / "tokens.json")), OWNER)
     return Books(config, str(root), many=many, tokens=tokens, llm=llm)
 

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import re
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import cycle, product
 from pathlib import Path
@@ -133,6 +136,37 @@ def test_a_change_by_an_editor_appears_by_itself(browser: Browser, own: Served) 
         expect(page.get_by_text("Call the plumber about the gutter")).to_be_visible(timeout=15_000)
         said(Path(own.books.root), "later", [{"role": "user", "content": "Remember that Ada moved to Oslo."}])
         expect(page.get_by_text("Ada moved to Oslo")).to_be_visible(timeout=15_000)
+
+
+def test_a_hidden_page_holds_no_stream_and_is_up_to_date_when_it_is_shown(browser: Browser, own: Served) -> None:
+    def streams() -> int:
+        metrics = own.client.get(f"{own.url}/metrics").text
+        return int(float(re.findall(r"^memorybook_requests_now ([0-9.]+)", metrics, re.MULTILINE)[0])) - 1
+
+    def set_hidden(value: str) -> None:
+        page.evaluate(f"Object.defineProperty(document, 'hidden', {{value: {value}, configurable: true}})")
+        page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+
+    with opened(browser, own) as context:
+        page = visit(context, own, "/memories").page
+        until(lambda: streams() == 1)
+        set_hidden("true")
+        until(lambda: streams() == 0)
+        own.client.post("/entries", json={"text": "The rota hangs in the kitchen."})
+        page.wait_for_timeout(2_500)
+        expect(page.get_by_text("The rota hangs in the kitchen.")).to_have_count(0)
+        set_hidden("false")
+        expect(page.get_by_text("The rota hangs in the kitchen.")).to_be_visible()
+        assert streams() == 1
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Wait for it, 15 seconds at most."""
+    for _ in range(150):
+        if holds():
+            return
+        time.sleep(0.1)
+    raise AssertionError("it did not come about")
 
 
 def test_what_is_forgotten_is_gone_and_comes_back(browser: Browser, own: Served) -> None:
@@ -296,7 +330,7 @@ def test_no_text_of_a_memory_runs_or_asks_for_anything(browser: Browser, tmp_pat
         shown = [*places(served), *(f"/conversations/{session}?page={page}" for page in (1, 2, 3))]
         shown += [f"/memories/{id}" for id in entries[:25]] + [f"/memories?state=&page={page}" for page in (1, 2)]
         asked = [quote(text) for text in HOSTILE[::9]]
-        views = cycle(("/?q=", "/search?q=", "/memories?q=", "/forget?query=", "/history?id=", "/?said=", "/nowhere/"))
+        views = cycle(("/?q=", "/search?q=", "/memories?q=", "/forget?query=", "/history?id=", "/nowhere/"))
         shown += [f"{view}{text}" for view, text in zip(views, asked, strict=False)]
         for place in shown:
             seen = visit(context, served, place)

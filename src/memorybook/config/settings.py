@@ -109,19 +109,9 @@ class TranscriptSettings(NamedTuple):
 
 
 class StorageSettings(NamedTuple):
-    """Where books are kept.
-
-    Attributes:
-        kind: `files`, `memory` (in this process and gone with it), or `postgresql`.
-        dsn: The PostgreSQL server, `postgresql://…`; set, it implies that kind.
-        tenant: Whose book of that server it is.
-        pool: Connections to the server that a process has at most.
-    """
+    """Where books are kept: `kind` is `files`, or `memory`, in this process and gone with it."""
 
     kind: str = "files"
-    dsn: str = ""
-    tenant: str = "default"
-    pool: int = 10
 
 
 class RecallSettings(NamedTuple):
@@ -172,7 +162,7 @@ class ServerSettings(NamedTuple):
         tls_cert, tls_key: Files of a certificate and its key, PEM; "" is plain HTTP.
         max_body: Bytes of a request.
         rate: Requests a second that a token may make, in the long run; 0 is no limit.
-        max_requests: That are worked on or wait at a time.
+        max_requests: That are worked on or wait at a time; streams of the page are counted apart, up to as many.
         threads: Requests that are worked on at a time.
         timeout: Seconds until a request is answered that its work goes on.
     """

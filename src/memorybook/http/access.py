@@ -22,6 +22,9 @@ PUBLIC = frozenset({"/livez", "/healthz", "/readyz"})
 STATIC = "/static"
 """Before the files of the page, the same for everybody, which are public as well."""
 
+STREAM = "/live"
+"""The path of the page that is answered for as long as a browser shows the page."""
+
 _LINK_LASTS = 900.0
 _LOGIN_LASTS = 30 * 86400.0
 
@@ -126,7 +129,7 @@ class Access:
         await self.app(scope, receive, send)
 
     def _came_by_link(self, scope: Scope, headers: Headers) -> Response | None:
-        """Redirect a browser that came by a one-time link: with a cookie, without the token."""
+        """Redirect a browser that came by a one-time link, or by a used one but is logged in: without the token."""
         if scope["type"] != "http" or scope["method"] != "GET" or "authorization" in headers:
             return None
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
@@ -134,35 +137,39 @@ class Access:
         if token is None:
             return None
         cookie = self._logins.redeem(token)
-        if cookie is None:
+        if cookie is None and self._browser(scope, headers) is None:
             raise Refusal(401, "unauthorized", "this login link was used or has expired", _CHALLENGE)
         left = urlencode([(name, value) for name, value in query if name != "token"])
         path = "/" + scope["path"].lstrip("/")  # never another server's
 
         response = Response(status_code=303, headers={"Location": quote(path) + (f"?{left}" if left else "")})
-        response.set_cookie(
-            _cookie_name(scope),
-            cookie,
-            max_age=int(_LOGIN_LASTS),
-            httponly=True,
-            samesite="strict",
-            secure=scope["scheme"] == "https",
-        )
+        if cookie is not None:
+            response.set_cookie(
+                _cookie_name(scope),
+                cookie,
+                max_age=int(_LOGIN_LASTS),
+                httponly=True,
+                samesite="strict",
+                secure=scope["scheme"] == "https",
+            )
         return response
+
+    def _browser(self, scope: Scope, headers: Headers) -> Caller | None:
+        """Return as whom the browser is logged in; other programs on the host may have set cookies that none knows."""
+        pairs = (each.partition("=") for line in headers.getlist("cookie") for each in line.split(";"))
+        ours = (value.strip() for name, _, value in pairs if name.strip() == _cookie_name(scope))
+        known = next(filter(None, map(self._logins.caller, ours)), None)
+        return None if known is None or self._revoked(known) else known
 
     def _caller(self, scope: Scope, headers: Headers) -> Caller:
         given = headers.getlist("authorization")
         if given:
             kind, _, token = given[0].partition(" ")
             caller = self._caller_of(token.strip()) if len(given) == 1 and kind.lower() == "bearer" else None
-            if caller is not None:
-                return caller
-        else:  # other programs on the host may have set cookies that no rule knows
-            pairs = (each.partition("=") for line in headers.getlist("cookie") for each in line.split(";"))
-            ours = (value.strip() for name, _, value in pairs if name.strip() == _cookie_name(scope))
-            known = next(filter(None, map(self._logins.caller, ours)), None)
-            if known is not None and not self._revoked(known):
-                return known
+        else:
+            caller = self._browser(scope, headers)
+        if caller is not None:
+            return caller
         raise Refusal(401, "unauthorized", "a token is required: Authorization: Bearer …", _CHALLENGE)
 
 

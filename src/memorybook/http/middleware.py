@@ -8,20 +8,22 @@ import math
 import re
 import secrets
 import time
+from collections import Counter
 from urllib.parse import unquote
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Gauge, Histogram
+from prometheus_client import Counter as Count
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memorybook.config.settings import ServerSettings
-from memorybook.http.access import PUBLIC
+from memorybook.http.access import PUBLIC, STREAM
 from memorybook.http.http_messages import Refusal, refuse, response, too_many_at_a_time
 from memorybook.http.server_state import ServerState
 
 
 class Heads:
-    """Route HEAD as GET; the server drops the body."""
+    """Route HEAD as GET and end the answer where its body begins."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -31,21 +33,30 @@ class Heads:
         if scope.get("method") != "HEAD":
             await self.app(scope, receive, send)
             return
-        asked = {**scope, "method": "GET"}
+        asked, ended = {**scope, "method": "GET"}, False
+
+        async def head(message: Message) -> None:
+            nonlocal ended
+            if message["type"] != "http.response.body":
+                await send(message)
+            elif not ended:  # a stream hears then that nobody listens
+                ended = True
+                await send({"type": "http.response.body", "body": b""})
+
         try:
-            await self.app(asked, receive, send)
+            await self.app(asked, receive, head)
         finally:
             scope["route"] = asked.get("route")
 
 
 class Limits:
-    """Refuse requests that are too large, too frequent or too many at a time."""
+    """Refuse requests that are too large, too frequent or too many at a time; streams are counted apart."""
 
     def __init__(self, app: ASGIApp, settings: ServerSettings, state: ServerState) -> None:
         self.app = app
         self.settings = settings
         self._state = state
-        self._now = 0
+        self._now = Counter[bool]()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the middleware (ASGI)."""
@@ -57,11 +68,12 @@ class Limits:
         except Refusal as refusal:
             await refuse(scope, receive, send, refusal)
             return
-        self._now += 1
+        stream = scope["path"] == STREAM
+        self._now[stream] += 1
         try:
             await self.app(scope, self._counted(receive) if scope["type"] == "http" else receive, send)
         finally:
-            self._now -= 1
+            self._now[stream] -= 1
 
     def _check(self, scope: Scope) -> None:
         try:
@@ -73,7 +85,7 @@ class Limits:
         if wait:
             after = {"Retry-After": str(math.ceil(wait))}
             raise Refusal(429, "too_many", f"this token may make {self.settings.rate:g} requests a second", after)
-        if self._now >= self.settings.max_requests:
+        if self._now[scope["path"] == STREAM] >= self.settings.max_requests:
             raise too_many_at_a_time()
         length = Headers(scope=scope).get("content-length", "0")
         if not length.isdecimal() or len(length) > 20 or int(length) > self.settings.max_body:
@@ -117,7 +129,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self.requests = Counter(
+        self.requests = Count(
             "memorybook_requests", "Requests answered.", ["method", "route", "status"], registry=self.registry
         )
         self.seconds = Histogram(

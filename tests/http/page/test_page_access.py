@@ -3,13 +3,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
+from memorybook.http.page import page_routes
 from serving import TLS, Served, serving
 
 HTML = {"Accept": "text/html"}
@@ -44,6 +45,17 @@ def test_a_stranger_is_told_how_to_come_in(one: Served, lang: str) -> None:
         assert (
             stranger.get("/memories", headers={"Accept": "application/json"}).json()["error"]["code"] == "unauthorized"
         )
+
+
+def test_a_used_link_leads_a_browser_that_is_logged_in_to_the_page(one: Served) -> None:
+    link = f"/memories?token={one.logins.link()}&q=tea"
+    with browser_of(one) as browser, browser_of(one) as other:
+        assert other.get(link).status_code == 200
+        shown = browser.get(link)
+        assert (shown.status_code, str(shown.url)) == (200, f"{one.url}/memories?q=tea")
+    with httpx2.Client(base_url=one.url, headers=HTML, verify=TLS) as stranger:
+        assert stranger.get(link).status_code == 401
+        assert stranger.get(link, headers={"Cookie": f"memorybook-{one.url.rpartition(':')[2]}=x"}).status_code == 401
 
 
 def test_a_person_sees_their_own_book_and_no_place_of_the_machine(many: Served) -> None:
@@ -96,14 +108,57 @@ def test_every_page_forbids_scripts_of_others(one: Served) -> None:
         assert browser.get("/static/..%2Fpage_routes.py").status_code == 404
 
 
+# --- the stream of changes -------------------------------------------------------------------------
+
+
 def test_a_revoked_token_hears_of_no_more_changes(many: Served) -> None:
     made = tenant(many, "di")
     with browser_of(many, made["token"]) as browser, browser.stream("GET", "/live") as live:
         lines = live.iter_lines()
-        assert next(lines) == ": still here"
+        assert next(lines) == "event: stamp"
         many.client.delete(f"/tokens/{made['id']}", headers={"X-Memorybook-Tenant": "di"})
         assert len(list(lines)) < 8, "it ends"
         assert browser.get("/live").status_code == 401
+
+
+def test_a_stream_tells_a_stamp_that_changes_with_the_book(one: Served) -> None:
+    with browser_of(one) as browser, browser.stream("GET", "/live") as live:
+        stamps = (line for line in live.iter_lines() if line.startswith("data: "))
+        first = next(stamps)
+        one.client.post("/entries", json={"text": "The stamp of the book is new."})
+        assert next(stamps) != first
+
+
+def test_streams_take_no_place_of_requests_and_have_a_bound_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_routes, "_LIVE_EVERY", 600)
+    with serving(tmp_path / "book", max_requests=2) as served, browser_of(served) as browser, ExitStack() as streams:
+        lives = [streams.enter_context(browser.stream("GET", "/live")).iter_lines() for _ in range(2)]
+        assert [next(lines) for lines in lives] == ["event: stamp"] * 2
+        assert browser.get("/live").status_code == 503
+        assert served.client.post("/entries", json={"text": "Ada rows."}).is_success
+        assert browser.get("/memories").status_code == 200
+
+
+def test_the_head_of_a_stream_is_answered_at_once(one: Served) -> None:
+    with browser_of(one) as browser:
+        for path in ("/live", "/memories"):
+            answer = browser.head(path)
+            assert (answer.status_code, answer.content) == (200, b""), path
+
+
+def test_a_server_that_is_told_to_stop_waits_for_no_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_routes, "_LIVE_EVERY", 600)
+    with ExitStack() as streams:
+        with serving(tmp_path / "book") as served:
+            browser = streams.enter_context(browser_of(served))
+            lines = streams.enter_context(browser.stream("GET", "/live")).iter_lines()
+            assert next(lines) == "event: stamp"
+        assert len(list(lines)) < 8, "it ended with the server, as it should"
+
+
+# --- odd requests ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

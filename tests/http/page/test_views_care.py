@@ -121,11 +121,54 @@ def test_a_recall_that_fails_says_why(book: Memory) -> None:
     assert "no such talk" in conversations.show(conversations.read(book, wanted), wanted)["error"]
 
 
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/conversations?recall=session&which=nobody", 404),
+        ("/conversations?recall=history&since=2026-03-05&until=2026-03-01", 400),
+        ("/forget?target=nobody", 404),
+        ("/history?undo=nobody", 404),
+    ],
+)
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_what_a_view_fails_at_it_says_in_a_sentence_with_a_status(
+    served: httpx2.Client, path: str, status: int, lang: str
+) -> None:
+    answer = served.get(path, headers={"Accept-Language": lang})
+    assert answer.status_code == status
+    [reason] = re.findall(r'<div class="note (?:warn|bad)" role="(?:status|alert)">([^<]+)</div>', answer.text)
+    assert (len(re.findall("[\u4e00-\u9fff]", reason)) > 3) is (lang == "zh"), reason
+
+
 def test_beside_a_turn_stands_what_came_of_it(book: Memory) -> None:
     shown = conversation.show(conversation.read(book, ask(), "flat"), ask())
     came = {turn: [known.entry.text for known in some] for turn, some in shown["came"].items()}
     assert any("Leith" in text for text in came["t0é0"])
     assert [day for day, _ in shown["turns"]] == ["2026-03-01", "", ""]
+
+
+def test_days_and_times_of_a_conversation_are_those_of_the_zone_of_the_book(tmp_path: Path) -> None:
+    late = [("2026-03-01T23:30:00+08:00", "我搬到杭州了。"), ("2026-03-02T00:10:00+08:00", "好的。")]
+    root, config = tmp_path / "book", Config(backend="sqlite_fts", timezone="Asia/Shanghai")
+    with memorybook.open(str(root), config=config, door="cli", missing_ok=True) as memory:
+        memory.process_session_end(
+            [{"role": "user", "content": text, "timestamp": time} for time, text in late], "搬家"
+        )
+    with serving(root, timezone="Asia/Shanghai") as server:
+        headers = {"Authorization": f"Bearer {OWNER}"}
+        with httpx2.Client(base_url=server.url, headers=headers, verify=TLS, timeout=30) as client:
+            talk, talks = seen(client, "/conversations/搬家", "zh"), seen(client, "/conversations", "zh")
+            moved = seen(client, "/conversations?recall=topic&q=杭州", "zh")
+    assert re.findall(r'class="num-day">([^<]+)', talk) == ["2026-03-01", "2026-03-02"]
+    assert re.findall(r"<time [^>]+>([^<]+)", talk) == [
+        "23:30",
+        "00:10",
+        "2026-03-01 23:30",
+        "2026-03-02 00:10 UTC+08:00",
+    ]
+    assert re.findall(r'class="num-day">([^<]+)', talks) == ["2026-03-02"]
+    assert re.findall(r"<time [^>]+>([^<]+)", talks) == ["2026-03-02 00:10"], "by which it is listed"
+    assert ">23:30<" in moved
 
 
 def test_a_later_page_reads_its_own_conversations_alone(book: Memory, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -178,6 +178,7 @@ def test_served_pages_pin_undo_and_undo_the_undo(tmp_path: Path, lang: str) -> N
             operation = re.search(r'name="operation" value="([^"]+)"', page)[1]  # type: ignore[index]
             assert client.post("/act/undo", data={"operation": operation, "back": "/history"}).status_code == 303
             assert (f'value="{id}"' in client.get("/fading?next=pinned").text) is is_pinned
-        refused = client.get(f"/history?undo={operation}").text
-        assert ("无法撤销" if lang == "zh" else "This cannot be undone") in refused
+        refused = client.get(f"/history?undo={operation}")
+        assert refused.status_code == 409
+        assert ("无法撤销" if lang == "zh" else "This cannot be undone") in refused.text
         assert client.get("/history?id=nobody").status_code == 404

@@ -20,10 +20,9 @@ _receipts: dict[tuple[str, str], Receipt] = {}
 
 
 class Outcome(NamedTuple):
-    """What a form did: its operation, a message to show, and where to go instead of back."""
+    """What a form did: its operation, and where to go instead of back."""
 
     operation: str | None = None
-    message: str = ""
     back: str = ""
 
 

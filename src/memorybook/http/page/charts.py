@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date
+from datetime import date, timedelta
 from itertools import accumulate
 from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
+from memorybook.book import fade
 from memorybook.book.fade import ARCHIVE_BELOW, PROMPT_FROM, REMOVE_BELOW
+from memorybook.model import Entry
 
 BOUNDS = (("prompt", PROMPT_FROM), ("archive", ARCHIVE_BELOW), ("remove", REMOVE_BELOW))
 
@@ -20,6 +22,13 @@ class Point(NamedTuple):
 
     day: date
     strength: float
+
+
+def strengths(entry: Entry, first: date, last: date | None = None, *, steps: int = 60) -> list[Point]:
+    """Return how strong an entry is from one day to another, by default eight months later, in about so many steps."""
+    span = 240 if last is None else (last - first).days
+    days = (first + timedelta(days=number) for number in range(0, span + 1, max(1, span // steps)))
+    return [Point(day, fade.strength(entry, day)) for day in days]
 
 
 def _svg(width: float, height: float, body: Iterable[Markup], label: str, kind: str, *, role: str = "img") -> Markup:

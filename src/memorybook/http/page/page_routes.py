@@ -7,13 +7,12 @@ they answered the values of its template. Forms are posted to `/act/VERB` and le
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from types import ModuleType
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qs, quote
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -22,7 +21,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 from memorybook import locale
 from memorybook.cli.demo import demo_book
 from memorybook.errors import MemoryBookError, NotFound
-from memorybook.http.access import wants_page
+from memorybook.http.access import STREAM, wants_page
 from memorybook.http.admin_routes import root
 from memorybook.http.http_messages import Refusal
 from memorybook.http.page import actions
@@ -47,8 +46,8 @@ from memorybook.memory import Memory
 
 router = APIRouter(include_in_schema=False)
 
-_TENANT, _LIVE_EVERY = "tenant", 1.5
-"""The cookie that says whose book an owner of many is shown, and seconds between two looks for changes."""
+_TENANT, _LIVE_EVERY = "tenant", 15
+"""The cookie that says whose book an owner of many is shown, and tenths of a second between two looks for changes."""
 
 
 class View(NamedTuple):
@@ -118,7 +117,6 @@ def _frame(memory: Memory, reader: Reader, request: Request, view: str) -> dict[
         "tenants": reader.tenants,
         "tenant": reader.chosen,
         "done": actions.receipt(memory, request.query_params.get("done", "")),
-        "said": request.query_params.get("said", "")[:300],
     }
 
 
@@ -140,14 +138,16 @@ def _route(view: View) -> Callable[[Request], Any]:
             demo = _is_empty(memory) and "own" not in request.cookies
             if demo:
                 memory = demo_book()
-            ask = ask_of(request, memory.book.day(memory.book.now()), memory.config.language)
+            book, language = memory.book, memory.config.language
+            ask = ask_of(request, book.day(book.now()), language, book.zone)
             frame = _frame(memory, reader, request, view.name) | {"demo": demo}
             frame["person"] = frame["person"] and not demo
             return ask, frame, view.module.read(memory, ask, **request.path_params)
 
         try:
             ask, frame, found = await reader.work(work)
-            return page(view.name, ask, frame, view.module.show(found, ask))
+            status = getattr(getattr(found, "error", None), "status", 200)  # of what a view shows instead
+            return page(view.name, ask, frame, view.module.show(found, ask), status=status)
         except MemoryBookError as error:
             return await failed(request, error, reader)
 
@@ -158,7 +158,7 @@ async def failed(request: Request, error: MemoryBookError, reader: Reader | None
     """Return a page that says what went wrong, in the frame where there is a book to show."""
     status = getattr(error, "status", 500)
     frame: dict[str, Any] = {"menu": [], "here": "", "theme": request.cookies.get("theme", "auto"), "waiting": 0}
-    frame |= {"root": "", "person": False, "tenants": [], "tenant": None, "done": None, "said": "", "demo": False}
+    frame |= {"root": "", "person": False, "tenants": [], "tenant": None, "done": None, "demo": False}
     if reader is not None:
         with suppress(MemoryBookError):
             frame = await reader.work(lambda memory: _frame(memory, reader, request, ""))
@@ -176,10 +176,7 @@ for each in VIEWS:
 @router.post("/act/{name}")
 async def act(name: str, request: Request) -> Response:
     """Carry out a verb with the fields of a form, and lead back with a receipt."""
-    values = parse_qsl((await request.body()).decode("utf-8", "replace"), keep_blank_values=True)
-    fields: dict[str, list[str]] = {}
-    for key, value in values:
-        fields.setdefault(key, []).append(value)
+    fields = parse_qs((await request.body()).decode("utf-8", "replace"), keep_blank_values=True)
     back = fields.pop("back", ["/"])[-1]
     if not back.startswith("/") or back.startswith("//"):
         back = "/"
@@ -188,10 +185,9 @@ async def act(name: str, request: Request) -> Response:
         outcome = await reader.work(lambda memory: actions.carry_out(memory, name, fields, reader.caller.person))
     except MemoryBookError as error:
         return await failed(request, error, reader)
-    told = {"done": outcome.operation, "said": outcome.message}
-    query, place = urlencode([(key, value) for key, value in told.items() if value]), outcome.back or back
-    joint = "&" if "?" in place else "?"
-    return RedirectResponse(f"{place}{joint}{query}" if query else place, 303)
+    place = outcome.back or back
+    done = f"{'&' if '?' in place else '?'}done={quote(outcome.operation)}" if outcome.operation else ""
+    return RedirectResponse(f"{place}{done}", 303)
 
 
 _CHOICES: Mapping[str, tuple[str, ...] | None] = {
@@ -218,24 +214,24 @@ async def choose(request: Request) -> Response:
 # --- live ------------------------------------------------------------------------------------------
 
 
-@router.get("/live")
+@router.get(STREAM)
 async def live(request: Request) -> Response:
-    """Stream an event whenever documents or conversations changed, until the browser or the server leaves."""
+    """Stream a stamp of the book, again whenever it changed, until the browser or the server leaves."""
     reader = Reader(request)
     leaving: Callable[[], bool] = getattr(request.app.state, "leaving", bool)
 
     async def events() -> AsyncIterator[str]:
         before = now = ""
         revoked = reader.books.tokens.revoked
-        while not leaving() and not revoked(reader.caller) and not await request.is_disconnected():
+        while not revoked(reader.caller) and not await request.is_disconnected():
             with suppress(MemoryBookError):  # the next look may succeed
                 now = await reader.work(_stamp)
-            if before and now != before:
-                yield f"event: changed\ndata: {json.dumps({'stamp': now})}\n\n"
-            else:
-                yield ": still here\n\n"
+            yield f"event: stamp\ndata: {now}\n\n" if now != before else ": still here\n\n"
             before = now
-            await asyncio.sleep(_LIVE_EVERY)
+            for _ in range(_LIVE_EVERY):
+                if leaving():
+                    return
+                await asyncio.sleep(0.1)
 
     return StreamingResponse(events(), 200, dict(HEADERS), "text/event-stream")
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime
+from contextlib import suppress
+from datetime import UTC, date, datetime, tzinfo
 from functools import cache
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
+from jinja2.runtime import Context
 from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
@@ -34,6 +36,7 @@ class Ask(NamedTuple):
         path: Of the request.
         today: Day of the reader's book.
         lists: The query, all values of each name.
+        zone: Of the reader's book: of all times that are shown; None is this machine's.
     """
 
     values: Mapping[str, str]
@@ -41,6 +44,7 @@ class Ask(NamedTuple):
     path: str
     today: date
     lists: Mapping[str, list[str]] = {}
+    zone: tzinfo | None = UTC
 
     def text(self, name: str, default: str = "") -> str:
         """Return a value of the query, trimmed."""
@@ -63,12 +67,18 @@ class Ask(NamedTuple):
         query = urlencode([(name, value) for name, value in left.items() if value not in (None, "")])
         return f"{self.path}?{query}" if query else self.path
 
+    def local(self, moment: datetime | None) -> datetime | None:
+        """Return a moment in the zone of the book, or as it is at the ends of the calendar."""
+        with suppress(OverflowError):
+            return moment and moment.astimezone(self.zone)
+        return moment
+
     def say(self, id: str, **values: Any) -> str:
         """Return a message of the page in the reader's language."""
         return locale.message(f"page.{id}", self.lang, **values)
 
 
-def ask_of(request: Request, today: date, language: str) -> Ask:
+def ask_of(request: Request, today: date, language: str, zone: tzinfo | None = UTC) -> Ask:
     """Return what a request asks; its language is chosen by cookie, the browser, or else the book."""
     wanted = request.cookies.get("lang", "")
     if wanted not in ("en", "zh"):
@@ -77,7 +87,7 @@ def ask_of(request: Request, today: date, language: str) -> Ask:
     query = request.query_params
     lists = {name: query.getlist(name) for name in query}
     path = request.url.path if request.method == "GET" else "/"  # a form has no page of its own
-    return Ask({name: values[-1] for name, values in lists.items()}, wanted, path, today, lists)
+    return Ask({name: values[-1] for name, values in lists.items()}, wanted, path, today, lists, zone)
 
 
 @cache
@@ -115,10 +125,12 @@ def day(value: datetime | date | str | None) -> str:
     return "" if value is None else str(value)[:10]
 
 
-def time(value: datetime | None) -> Markup | str:
-    """Return a time as an element that names its zone; "" for None."""
-    if value is None:
+@pass_context
+def time(context: Context, value: datetime | None, named: bool = False) -> Markup | str:
+    """Return a time in the zone of the book as an element, with the name of the zone in it or beside; "" for None."""
+    if (moment := context["ask"].local(value)) is None:
         return ""
-    moment = value.astimezone(UTC)
-    template = Markup('<time datetime="{}">{}</time>')
-    return template.format(moment.isoformat(timespec="seconds"), moment.strftime("%Y-%m-%d %H:%M"))
+    shown = moment.isoformat(timespec="minutes")
+    template = Markup('<time datetime="{}" title="UTC{}">{}{}</time>')
+    name = f" UTC{shown[16:]}" if named else ""
+    return template.format(shown, shown[16:], shown[:16].replace("T", " "), name)

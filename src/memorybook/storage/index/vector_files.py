@@ -10,7 +10,6 @@ import os
 from _thread import allocate_lock, start_new_thread
 from itertools import islice
 from math import inf
-from operator import itemgetter
 from time import time
 
 from memorybook._light import TYPE_CHECKING, Iterable, Iterator, NamedTuple, Sequence, suppress
@@ -173,23 +172,15 @@ class Vectors:
         file = self._files.get(key)
         if file is None:
             try:
-                if not self._stands(segment):
+                if vectors.stamp_of(path) != segment.stamp:
                     return None
-                file = vectors.VectorFile(path, self._held(segment), dimensions)
+                file = vectors.VectorFile(path, dimensions)
             except (OSError, ValueError):
                 return None
             # a file that is merged by now takes its place on the disk as long as it is mapped
             present = {(born, other.generation) for other in held}
             self._files = {**{known: mapped for known, mapped in self._files.items() if known in present}, key: file}
         return file
-
-    def _stands(self, segment: Segment) -> bool:
-        """Return whether the file is as it was written."""
-        return vectors.stamp_of(self.path(segment.generation)) == segment.stamp
-
-    def _held(self, segment: Segment) -> memoryview[int]:
-        """Return what the file holds. Raises OSError, ValueError."""
-        return vectors.mapped(self.path(segment.generation))
 
     def fold(self, connection: Connection, model: Model, made: int = ALL) -> None:
         """Move the tail into files once it is long, and remake damaged files. Raises OSError.
@@ -227,7 +218,8 @@ class Vectors:
         return [
             segment
             for segment in held
-            if not self._stands(segment) or self._file(age, segment, model.dimensions, held) is None
+            if vectors.stamp_of(self.path(segment.generation)) != segment.stamp
+            or self._file(age, segment, model.dimensions, held) is None
         ]
 
     def _write(self, connection: Connection, model: Model, after: int, upto: int, *, thinned: bool = False) -> bool:
@@ -236,7 +228,7 @@ class Vectors:
         blocks: list[vectors.Block] = []
         last = after
         for segment in known.segments:
-            whole = self._stands(segment)
+            whole = vectors.stamp_of(self.path(segment.generation)) == segment.stamp
             file = self._file(known.born, segment, model.dimensions, known.segments) if whole else None
             if file is None:
                 blocks += [block for _, block in _read(connection, model, segment.after, segment.upto)]
@@ -539,11 +531,11 @@ def passages_of(
     """Return cosine by passage of the first `count` passages with these texts, newest first among equals."""
     rows = connection.execute(
         "SELECT p.dense, p.id FROM passages AS p WHERE p.dense IN (SELECT value FROM json_each(?))"
-        f" {'AND ' + where if where else ''}",
+        f" {'AND ' + where if where else ''} ORDER BY p.id DESC",
         (listed(text for text, _ in near), *values),
     )
     holding: dict[int, list[int]] = {}
-    for text, number in sorted(rows, key=itemgetter(1), reverse=True):
+    for text, number in rows:
         holding.setdefault(text, []).append(number)
     found = ((number, cosine) for text, cosine in near for number in holding.get(text, ()))
     return dict(islice(found, count))

@@ -61,8 +61,17 @@ function refresh() {
   if (edited || palette.open || $("details[open] form[method=post]")) { $("#stale").hidden = false; return; }
   htmx.ajax("GET", location.pathname + location.search, { target: "#main", select: "#main", swap: "outerMorph" });
 }
+let stream, stamp = document.hidden ? "" : null; // "": what the page shows may be old
+function listen() {
+  stream?.close();
+  if (document.hidden) return; // of a server a browser opens six connections, and each stream is one
+  stream = new EventSource("/live");
+  stream.addEventListener("stamp", ({ data }) => {
+    if (stamp !== null && stamp !== data) refresh();
+    stamp = data;
+  });
+}
 if (window.EventSource && $("nav a") && !location.pathname.startsWith("/act/")) {
-  const source = new EventSource("/live");
-  source.addEventListener("changed", refresh);
-  addEventListener("pagehide", () => source.close());
+  document.addEventListener("visibilitychange", listen);
+  listen();
 }

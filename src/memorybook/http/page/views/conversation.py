@@ -48,7 +48,7 @@ def show(found: Found, ask: Ask) -> dict[str, Any]:
     known_turns = {turn.id for turn in found.recalled.turns}
     return {
         "session": session,
-        "turns": list(_dated(pages[page - 1])),
+        "turns": list(_dated(pages[page - 1], ask)),
         "cut": OF_ONE,
         "total": len(found.recalled.turns),
         "page": page,
@@ -61,12 +61,13 @@ def show(found: Found, ask: Ask) -> dict[str, Any]:
     }
 
 
-def _dated(turns: Sequence[FoundTurn]) -> Iterator[tuple[str, FoundTurn]]:
-    """Yield turns with the day where it is another than that of the one before."""
+def _dated(turns: Sequence[FoundTurn], ask: Ask) -> Iterator[tuple[str, FoundTurn]]:
+    """Yield turns in the zone of the book, with the day where it is another than that of the one before."""
     before = ""
     for turn in turns:
-        day = str(turn.time or "")[:10]
-        yield (day if day != before else ""), turn
+        moment = ask.local(turn.time)
+        day = str(moment or "")[:10]
+        yield (day if day != before else ""), turn._replace(time=moment)
         before = day or before
 
 

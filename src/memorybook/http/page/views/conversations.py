@@ -33,26 +33,24 @@ class Found(NamedTuple):
 def read(memory: Memory, ask: Ask) -> Found:
     """Recall what the query asks for, else list a page of the conversations."""
     recalled, error = None, None
+    days: Any = {name: ask.text(name) or None for name in ("since", "until")}
     try:
-        recalled = _recalled(memory, ask)
+        recalled = _recalled(memory, ask, days)
     except MemoryBookError as problem:
         error = problem
     if recalled is not None or error is not None:
         sessions, more = recalled.sessions if recalled is not None else (), False
     else:
-        page = ask.number("page", 1, 100_000)
-        since, until = ask.text("since") or None, ask.text("until") or None
-        skip = (page - 1) * PER_PAGE
-        talks = recalls.sessions(memory.context, limit=PER_PAGE, since=since, until=until, skip=skip)
+        skip = (ask.number("page", 1, 100_000) - 1) * PER_PAGE
+        talks = recalls.sessions(memory.context, limit=PER_PAGE, skip=skip, **days)
         sessions, more = talks.sessions, talks.more
     return Found(sessions, more, recalled, {one.uuid: _speakers(memory, one.uuid) for one in sessions}, error)
 
 
-def _recalled(memory: Memory, ask: Ask) -> Recollection | None:
+def _recalled(memory: Memory, ask: Ask, days: Any) -> Recollection | None:
     recall, query, which = ask.text("recall"), ask.text("q"), ask.text("which")
-    since, until = ask.text("since") or None, ask.text("until") or None
     if recall == "history":
-        return memory.recall_history(20, since=since, until=until)
+        return memory.recall_history(20, **days)
     if recall == "session" and (which or query):
         return memory.recall_session(which or query, limit=PER_PAGE)
     if recall == "within" and which and query:
@@ -64,7 +62,7 @@ def _recalled(memory: Memory, ask: Ask) -> Recollection | None:
             return asked
         with suppress(NotFound, Conflict):  # a name, a day, or "the last one" alone
             return memory.recall_session(query, limit=PER_PAGE)
-    return memory.recall_topic(query, top=20, since=since, until=until)
+    return memory.recall_topic(query, top=20, **days)
 
 
 def _speakers(memory: Memory, uuid: str) -> list[str]:
@@ -79,8 +77,9 @@ def show(found: Found, ask: Ask) -> dict[str, Any]:
     recalled = found.recalled
     turns: dict[str, list[Any]] = {}
     for turn in recalled.turns[:PER_PAGE] if recalled is not None else ():
-        turns.setdefault(turn.session, []).append(turn)
-    days = groupby(found.sessions, key=lambda one: "" if recalled else str(one.updated or one.started or "")[:10])
+        turns.setdefault(turn.session, []).append(turn._replace(time=ask.local(turn.time)))
+    sessions = [one._replace(updated=ask.local(one.updated or one.started)) for one in found.sessions]
+    days = groupby(sessions, key=lambda one: "" if recalled else str(one.updated or "")[:10])
     return {
         "days": [(day, list(sessions)) for day, sessions in days],
         "speakers": found.speakers,

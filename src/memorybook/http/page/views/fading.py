@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import date, timedelta
+from datetime import date
 from typing import Any
 
-from memorybook.book.fade import next_step, strength
-from memorybook.http.page.charts import Point
+from memorybook.book.fade import next_step
+from memorybook.http.page.charts import strengths
 from memorybook.http.page.rendering import Ask
 from memorybook.memory import Memory
-from memorybook.model import Entry
 from memorybook.results import Listed
-
-AHEAD = 240
-"""Days to come that a curve shows."""
 
 TILES = ("prompt", "archive", "remove", "due", "pinned")
 
@@ -32,14 +28,9 @@ def show(listed: Listed, ask: Ask) -> dict[str, Any]:
     wanted = [row for row in rows if (_tile(*row[1:]) == chosen if chosen else row[2])]
     wanted.sort(key=lambda row: (row[2] or date.min, row[1]))
     found = ask.cut(wanted)
-    ahead = {known.entry.id: _ahead(known.entry, ask.today) for known, _, _ in found["rows"]}
+    ahead = {known.entry.id: strengths(known.entry, ask.today, steps=20) for known, _, _ in found["rows"]}
     return {**found, "ahead": ahead, "tiles": [(tile, counts[tile]) for tile in TILES], "chosen": chosen}
 
 
 def _tile(step: str, day: date | None) -> str:
     return "pinned" if not step else "due" if day is None else step.replace("expire", "archive")
-
-
-def _ahead(entry: Entry, today: date) -> list[Point]:
-    days = (today + timedelta(days=number) for number in range(0, AHEAD + 1, 12))
-    return [Point(day, strength(entry, day)) for day in days]

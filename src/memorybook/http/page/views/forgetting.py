@@ -83,11 +83,9 @@ def _texts(memory: Memory, targets: Sequence[str]) -> Iterator[Text]:
     for target in targets:
         if target in entries:
             yield Text(entries[target], target)
-            continue
         with suppress(MemoryBookError):
-            opened = memory.get(target)
-            if isinstance(opened, Said):
-                yield Text(opened.turn.text, f"turn:{opened.turn.session}/{opened.turn.id}", opened.turn.speaker)
+            if target not in entries and isinstance(said := memory.get(target), Said):
+                yield Text(said.turn.text, f"turn:{said.turn.session}/{said.turn.id}", said.turn.speaker)
 
 
 def _turns(memory: Memory, words: str, most: int, about: float = 0.0) -> Iterator[Text]:

@@ -27,7 +27,7 @@ class Found(NamedTuple):
 
     history: History
     undone: Undone | None = None
-    refused: Conflict | None = None
+    error: Conflict | None = None
 
 
 class Shown(NamedTuple):
@@ -48,7 +48,7 @@ def read(memory: Memory, ask: Ask) -> Found:
     try:
         return Found(found, memory.undo(ask.text("undo"), dry_run=True) if ask.text("undo") else None)
     except Conflict as error:
-        return Found(found, refused=error)
+        return Found(found, error=error)
 
 
 def show(found: Found, ask: Ask) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def show(found: Found, ask: Ask) -> dict[str, Any]:
         "oldest": operations[-1].id if found.history.more else None,
         "undone": found.undone,
         "would": [_shown(change, LINES, ask) for change in found.undone.changes[:60]] if found.undone else [],
-        "refused": locale.describe(found.refused, ask.lang) if found.refused else "",
+        "refused": locale.describe(found.error, ask.lang) if found.error else "",
     }
 
 

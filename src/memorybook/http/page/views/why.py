@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import date
 from typing import Any, NamedTuple, get_args
 
-from memorybook.book.fade import falls_below, strength
+from memorybook.book.fade import falls_below
 from memorybook.entries.as_of import entry_of
 from memorybook.http.http_messages import entry_revision
-from memorybook.http.page.charts import BOUNDS, Point
+from memorybook.http.page.charts import BOUNDS, Point, strengths
 from memorybook.http.page.rendering import Ask
 from memorybook.memory import Memory
 from memorybook.model import Category, Entry
 from memorybook.results import Known, Why
-
-AHEAD = 240
-"""Days to come that a curve shows."""
 
 
 class Found(NamedTuple):
@@ -70,14 +67,8 @@ def curve_of(why: Why, today: date) -> tuple[list[Point], list[Point]]:
     last = today if now is not None or not why.story else why.story[-1].operation.time.date()
     for entry, following in zip(stages, [*stages[1:], None], strict=False):  # none of what was purged
         end = following.scored if following is not None else last
-        past += _days(entry, entry.scored, max(entry.scored, end))
-    return past, _days(now, today, today + timedelta(days=AHEAD)) if now is not None else []
-
-
-def _days(entry: Entry, first: date, last: date) -> list[Point]:
-    step = max(1, (last - first).days // 60)
-    days = [first + timedelta(days=number) for number in range(0, (last - first).days + 1, step)]
-    return [Point(day, strength(entry, day)) for day in days]
+        past += strengths(entry, entry.scored, max(entry.scored, end))
+    return past, strengths(now, today) if now is not None else []
 
 
 def bounds_of(entry: Entry, today: date) -> list[tuple[str, date]]:

@@ -15,16 +15,13 @@ from memorybook.results import Known, Listed
 from memorybook.text.tokens import count_tokens
 
 GROUPS = 24
-SIGHTS = ("used", "never", "costly", "same")
-"""What can be listed: the most used, the never used, those that cost most for a use, those of the same words."""
-
-
 ORDERS: dict[str, Callable[[Row], float]] = {
     "used": lambda row: -row.uses,
     "never": lambda row: -row.tokens,
     "costly": lambda row: -row.tokens / (1 + row.uses),
     "same": lambda row: 0,
 }
+"""What can be listed: the most used, the never used, those that cost most for a use, those of the same words."""
 
 
 class Row(NamedTuple):
@@ -59,7 +56,7 @@ def show(found: Found, ask: Ask) -> dict[str, Any]:
         "costly": rows,
         "same": [row for alike in same.values() if len(alike) > 1 for row in alike],
     }
-    sight = ask.text("show") if ask.text("show") in SIGHTS else "used"
+    sight = ask.text("show") if ask.text("show") in ORDERS else "used"
     tokens = sum(row.tokens for row in rows)
     return {
         **ask.cut(sorted(sights[sight], key=ORDERS[sight])),
