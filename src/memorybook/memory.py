@@ -261,11 +261,11 @@ class Memory:
             query: What the user just said; if blank, nothing is searched.
             max_tokens: Size of the block, at least 1; None takes 2,000. The page of `flat` is never cut.
         """
-        from memorybook.prompt.recall import recall
+        from memorybook.prompt.recall import build
 
         budget = given.budget_of(max_tokens)
         if self.config.provider == "tiered":  # without the other two, which would cost the command line time
-            return recall(self._there, query, max_tokens=budget)
+            return build(self._there, query, max_tokens=budget).use()
         from memorybook.providers import open_provider
 
         return open_provider(self).recalled(query, max_tokens=budget)
@@ -299,6 +299,9 @@ class Memory:
         session: str | None = None,
     ) -> results.Remembered:
         """Add an entry; the same statement said again strengthens the one that is there.
+
+        A text that says that something changed (`Correction: …`, `no longer`) replaces the entry that it speaks of.
+        Where that is a guess, or an agent speaks of a person's words, prompts tell both, the new one first.
 
         Args:
             text: The statement; secrets in it are masked.
@@ -378,6 +381,7 @@ class Memory:
     ) -> results.Known:
         """Change fields of an entry; None leaves a field as it is, "" clears `group` and `expires`.
 
+        A new text replaces entries that it speaks of, as in `remember`.
         What an agent would take away of a person's entry waits in review: other words, a day to lapse, the strength
         to stay. The answer then holds `proposals`, and the entry as it stands.
 
@@ -466,7 +470,7 @@ class Memory:
         """Undo an operation; undoing an undo restores it.
 
         Args:
-            operation: Its id, see `history`.
+            operation: Its id, see `history`; `MEMORY.md` puts back what another program took away from it.
             dry_run: Only report what would happen.
 
         Raises:

@@ -541,12 +541,13 @@ class Embedder(Protocol):
         dimensions: Length of a row; 0 while a remote one that was given none has not answered yet.
         local: True if it runs here, so that it is tried again at once after a failure; False if it may be down.
 
-    Five more are looked for, and need not be there:
+    Six more are looked for, and need not be there:
         `chosen`: the embedder that answers by now, for one that chooses among several while it is used.
         `inline`: how many waiting texts a sync may embed by itself; without it all for a local one, else none.
         `embed_questions(texts)`: as `embed`, for what is asked instead of what is searched.
         `expect(texts)`: told which texts are likely to be embedded soon; may make their vectors meanwhile. Told of
             none, it need not keep any longer what nobody asked for.
+        `unrelated`: the cosine up to which texts have nothing in common, where that need not be measured.
         `unread(count, total)`: told, after texts were embedded, how many of all got rows of zeros.
     """
 

@@ -12,7 +12,7 @@ import types
 import typing
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from functools import cache
 from importlib import import_module
 from sys import modules
@@ -36,7 +36,7 @@ def entry_json(entry: Entry, *, strength: float, access_count: int = 0) -> dict[
         "category": named(entry),
         "score": round(strength, 6),
         "state": entry.state,
-        "created_at": entry.created.isoformat().replace("+00:00", "Z") if entry.created else None,
+        "created_at": moment(entry.created),
         "last_activated": entry.last_activated.isoformat(),
         "hits": entry.hits,
         "access_count": access_count,
@@ -377,8 +377,8 @@ class Why(NamedTuple):
 
 
 def moment(time: datetime | None) -> str | None:
-    """Return a time as answers show it, `2026-02-24T10:12:33Z`."""
-    return None if time is None else time.isoformat(timespec="seconds").replace("+00:00", "Z")
+    """Return a time in UTC as answers show it, `2026-02-24T10:12:33Z`."""
+    return None if time is None else time.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 class Recalled(NamedTuple):

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +133,16 @@ def test_an_id_that_is_taken_is_replaced(book: Book) -> None:
     result = apply(book, Add(entry=entry("aaaaaa", "two")))
     assert result.outcomes[0].entry.id != "aaaaaa"
     assert {each.text for each in book.entries()} == {"one", "two"}
+
+
+def test_entries_of_one_time_stand_in_the_order_in_which_they_were_added(book: Book) -> None:
+    apply(book, *(Add(entry=entry(id, created=NOW, score=score)) for id, score in (("a", 0.4), ("b", 0.8))))
+    apply(book, Add(entry=entry("c", created=NOW)), Add(entry=entry("unknown")), Add(entry=entry("also")))
+    made = {one.id: one.created for one in book.entries()}
+    assert made.pop("unknown") is made.pop("also") is None
+    assert sorted(made, key=lambda id: str(made[id])) == ["a", "b", "c"]
+    assert made["a"] == NOW
+    assert all(time is not None and time - NOW < timedelta(milliseconds=1) for time in made.values())
 
 
 def test_nothing_is_written_when_one_change_cannot_be(book: Book) -> None:

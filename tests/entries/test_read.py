@@ -137,8 +137,9 @@ BOOKS = [
 def test_what_is_true_now_comes_first_and_what_it_replaced_says_so(
     memory: Memory, before: str, now: str, later: str, question: str
 ) -> None:
-    old, new, newest = (memory.remember(text, category="fact").known.entry.id for text in (before, now, later))
+    old = memory.remember(before, category="fact").known.entry.id
     assert memory.search(question).hits[0].passage.entry == old
+    new, newest = (memory.remember(text, category="fact").known.entry.id for text in (now, later))
     for id, by in ((old, new), (new, newest)):
         memory.book.apply([Supersede(id=id, by=by)], actor="user", door="test")
     found = memory.search(question)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,115 @@ def test_what_an_agent_files_under_a_heading_is_not_told_as_a_persons_words(memo
     assert memory.recall("").text.count("- reviews in pairs") == 1
     memory.context = memory.context._replace(door="mcp", actor="agent")
     assert memory.append("reviews in pairs", section="Preferences").duplicate
+
+
+CORRECTED = [
+    ("My sister Lena works as a nurse in Lyon.", "Correction: Lena works as a nurse in Bonn now, not in Lyon.",
+     "Where does Lena work?", "Lena is allergic to nuts."),
+    ("The spare key is under the blue pot.", "The spare key is no longer under the blue pot but at Ann's.",
+     "Where is the spare key?", "The blue pot cost 12 euros."),
+    ("我妹妹小雨在成都当护士", "更正：小雨现在在重庆当护士，不在成都", "小雨在哪里当护士？", "小雨对花生过敏"),
+    ("备用钥匙放在蓝色花盆下面", "备用钥匙不再放在蓝色花盆下面，改放在安家", "备用钥匙在哪里？", "蓝色花盆十二块钱"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "now", "question", "beside"), CORRECTED)
+def test_what_a_text_of_the_same_second_corrects_is_told_below_it(
+    memory: Memory, before: str, now: str, question: str, beside: str
+) -> None:
+    old, other = (memory.remember(text).entry.id for text in (before, beside))
+    said = memory.remember(now)
+    new = said.entry.id
+    entries = {one.id: one for one in memory.book.entries()}
+    assert (entries[old].superseded_by, entries[other].superseded_by) == (new, None)
+    assert entries[new].contradicts == (old,)
+    lines = [line for line in memory.recall(question).text.splitlines() if line.startswith("- [2026-02-24]")]
+    told = {id: [place for place, line in enumerate(lines) if f"({id})" in line] for id in (old, new)}
+    assert told[new][0] < told[old][0]
+    memory.undo(said.operation or "")
+    assert memory.get(old).entry == replace(entries[old], score=0.6, superseded_by=None, links=())  # type: ignore[union-attr]
+    assert new not in {one.id for one in memory.book.entries()}
+
+
+@pytest.mark.parametrize(("before", "now", "question", "beside"), CORRECTED)
+def test_an_update_links_what_its_text_corrects(
+    memory: Memory, before: str, now: str, question: str, beside: str
+) -> None:
+    new, other, old = (memory.remember(text).entry.id for text in ("to be worded", beside, before))
+    done = memory.update(new, text=now, tags=["moved"])
+    entries = {one.id: one for one in memory.book.entries()}
+    assert (entries[old].superseded_by, entries[other].superseded_by) == (new, None)
+    assert (entries[new].contradicts, entries[new].tags) == ((old,), ("moved",))
+    text = memory.recall(question).text
+    assert text.index(f"({new})") < text.index(f"({old})")
+    memory.undo(done.operation or "")
+    assert {one.superseded_by for one in memory.book.entries()} == {None}
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ("The flat costs 900 euros.", "Correction: the flat costs 950 euros."),
+        ("The user lives in Paris.", "The user has moved to Berlin."),
+        ("用户住在北京。", "用户搬到上海了。"),
+        ("房租每月3000元。", "更正：房租每月3200元。"),
+    ],
+)
+def test_what_is_plainly_not_so_any_more_is_told_with_what_is(memory: Memory, before: str, now: str) -> None:
+    old, new = (memory.remember(text).entry.id for text in (before, now))
+    text = memory.recall(now).text
+    assert f"({new})" in text
+    assert f"({old})" not in text
+    assert ("previously: " if now.isascii() else "此前：") + before in text
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ("The user lives in Paris.", "The user lives in Berlin."),  # does not say that it changed
+        ("Tobi has asthma.", "Tobi has moved to Swansea."),
+        ("The team uses Jira.", "The team now plays football on Mondays."),
+        ("The user does not want hostels.", "The user goes to Seville instead of Lisbon."),
+        ("阿纪吃坚果会起疹子。", "阿纪搬到东莞与父母同住了。"),
+        ("小雨养了一只猫。", "小雨现在在重庆工作。"),
+    ],
+)
+def test_what_a_new_text_does_not_speak_of_stays_as_it_is(memory: Memory, before: str, now: str) -> None:
+    old, _ = (memory.remember(text).entry for text in (before, now))
+    assert memory.get(old.id).entry == old  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("before", "now"), [("The user lives in Paris.", "I have moved to Berlin."),
+                                             ("用户住在北京。", "用户搬到上海了。")])  # fmt: skip
+def test_what_an_agent_says_replaces_no_word_of_a_person_and_is_told_with_it(
+    memory: Memory, before: str, now: str
+) -> None:
+    memory.context = memory.context._replace(door="cli", actor="user")
+    old = memory.remember(before).entry.id
+    memory.context = memory.context._replace(door="mcp", actor="agent")
+    new = memory.remember(now).entry.id
+    text = memory.recall(before).text
+    assert text.index(f"({new})") < text.index(f"({old})")
+
+
+def test_what_would_replace_a_pinned_entry_waits_for_a_person(memory: Memory) -> None:
+    old = memory.remember("The flat costs 900 euros.").entry.id
+    memory.pin(old)
+    said = memory.remember("Correction: the flat costs 950 euros.")
+    assert memory.get(old).entry.state == "active"  # type: ignore[union-attr]
+    [waiting] = memory.review().proposals
+    assert said.known.proposals == (waiting.proposal.id,)
+    memory.accept(waiting.proposal.id)
+    assert memory.get(old).entry.superseded_by == said.entry.id  # type: ignore[union-attr]
+
+
+def test_the_most_trusted_stays_true_where_that_is_the_setting(reopen: Reopen) -> None:
+    memory = reopen(conflicts="highest_trust")
+    memory.context = memory.context._replace(door="cli", actor="user")
+    old = memory.remember("The flat costs 900 euros.").entry
+    memory.context = memory.context._replace(door="mcp", actor="agent")
+    memory.remember("Correction: the flat costs 950 euros.")
+    assert memory.get(old.id).entry == old  # type: ignore[union-attr]
 
 
 def test_an_update_that_instructs_the_reader_is_suspect(memory: Memory) -> None:

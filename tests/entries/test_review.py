@@ -54,13 +54,11 @@ def stored(memory: Memory, text: str, **fields: Any) -> str:
 
 
 def test_an_automatic_write_is_carried_out_where_nobody_wants_to_be_asked(memory: Memory) -> None:
-    submitted = propose_or_apply(
-        memory.context, [Add(entry=made("tea at noon"))], kind="memorize", session="s1", door="import"
-    )
+    submitted = propose_or_apply(memory.context, [Add(entry=made("tea at noon"))], kind="memorize", session="s1")
     assert (len(submitted.result.outcomes), submitted.proposals) == (1, ())
     assert texts(memory) == {"tea at noon": "active"}
     [operation] = memory.book.journal.operations()
-    assert (operation.kind, operation.session, operation.door) == ("memorize", "s1", "import")
+    assert (operation.kind, operation.session, operation.door) == ("memorize", "s1", "python")
 
 
 def test_with_confirmation_nothing_is_written_and_all_of_it_waits(reopen: Reopen) -> None:

@@ -45,6 +45,21 @@ class TestMultilingualEmbedder(EmbedderConformance):
         likeness = made @ made.T
         assert likeness[:4, :4].min() > likeness[:4, 4:].max()
 
+    def test_texts_of_late_are_not_read_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        embedder, read, model = MultilingualEmbedder(), list[str](), multilingual._model()
+        encode = model.encode
+
+        def encoding(texts: Sequence[str]) -> Any:
+            read.extend(texts)
+            return encode(texts)
+
+        monkeypatch.setattr(model, "encode", encoding)
+        monkeypatch.setattr(multilingual, "KEPT", 4)
+        made = [np.asarray(embedder.embed(texts)) for texts in (CHINESE, [*CHINESE, "!", ENGLISH[0]], ENGLISH, CHINESE)]
+        assert read == [*CHINESE, "!", ENGLISH[0], *ENGLISH[1:], *CHINESE]
+        assert (made[0] == made[1][:3]).all()
+        assert not made[1][3].any()
+
 
 def test_the_arrays_that_are_kept_give_the_vectors_that_were_made_without(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -65,6 +65,17 @@ def test_a_block_says_whether_anything_is_clearly_about_the_question(language: s
         assert [line for line in lines if line in headings.values()] == [there]
 
 
+def test_of_notes_of_one_second_the_lower_is_the_newer() -> None:
+    text = made(*(hit(f"note {line}", start_line=line, time="09:00:00") for line in (4, 6, 5))).text
+    assert [line[-1] for line in told(text)] == ["6", "5", "4"]
+
+
+def test_what_was_replaced_stands_below_what_replaced_it_even_if_that_is_older() -> None:
+    old = hit("in Lyon", "entry", entry="a", state="superseded", superseded_by="b", date="2026-02-03")
+    text = made(old, hit("in Bonn", "entry", entry="b", date="2026-02-01"), hit("between", date="2026-02-02")).text
+    assert [line.split("] ")[1][:7] for line in told(text)] == ["between", "in Bonn", "in Lyon"]
+
+
 def test_nothing_to_say_is_no_block() -> None:
     assert made() == Block()
     assert made(facts=[fact("too long for it")], size=5) == Block()

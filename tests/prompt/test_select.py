@@ -10,7 +10,7 @@ import pytest
 from memorybook.memory import Memory
 from memorybook.model import Archive, Supersede, Update
 from memorybook.prompt.block import WORDING, words_of
-from memorybook.prompt.recall import hits_to_show, recall
+from memorybook.prompt.recall import build, hits_to_show
 from memorybook.prompt.select import FOLLOWING, PLACED, Selection, _outdated
 from memorybook.search.types import Hit, Passage
 from prompt.conftest import FIRST, Say, number, told
@@ -275,7 +275,7 @@ def test_the_newest_words_of_people_are_told_where_nothing_leads_on(memory: Memo
 def test_turns_of_the_session_that_the_prompt_shows_are_left_out(memory: Memory, say: Say) -> None:
     say("s1", "user: The ferry leaves at nine.")
     say("s2", "user: The ferry has a bar.", "assistant: The ferry is red.", "user: Sorry, the ferry is blue.", day=2)
-    text = recall(memory.context, "ferry", max_tokens=1_000, without="s2").text
+    text = build(memory.context, "ferry", max_tokens=1_000, without="s2").block.text
     assert [line.partition("] ")[2] for line in told(text)] == ["User: The ferry leaves at nine."]
     assert "blue" in memory.recall("ferry").text
 
@@ -284,13 +284,13 @@ def test_unasked_only_what_may_be_about_it_is_told(memory: Memory, say: Say) -> 
     memory.remember("The user's sister is called Ada.", importance="high")
     say("s1", "user: The staging database listens on port 5433.", "assistant: Noted.", "user: It moves in May.")
     say("s2", "user: I like rowing.", day=2)
-    text = recall(
+    text = build(
         memory.context, "Which port does the staging database listen on?", max_tokens=1_000, unasked=True
-    ).text
+    ).block.text
     assert "5433" in text
     assert "Ada" not in text
     assert "rowing" not in text
-    assert recall(memory.context, "How do jet engines work?", max_tokens=1_000, unasked=True).text == ""
+    assert build(memory.context, "How do jet engines work?", max_tokens=1_000, unasked=True).block.text == ""
 
 
 def test_talks_in_which_nobody_says_anything_do_not_hide_the_ones_before(memory: Memory, say: Say) -> None:

@@ -13,6 +13,7 @@ from memorybook.agent.turn_context import TurnContext
 from memorybook.errors import InvalidInput, MemoryBookError
 from memorybook.formats.json_schema import checked, decoded, described_without
 from memorybook.formats.llm_messages import Message, Reply, ToolCall, ToolSchema, Usage
+from memorybook.formats.messages_json import cut
 from memorybook.search.tool_results import marked
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def tools_of(
             found = memory_tools.call(memory, name, {**arguments, **filled}, for_model=True)
             wrote(operations_in(found))
             answer = memory_tools.text(found).replace("<!--", "<! --").replace("-->", "-- >")
-            return marked(clip(answer, WIDTH - 200))
+            return marked(cut(answer, WIDTH - 200))
 
         return AgentTool(ToolSchema(**schema), call)
 
@@ -111,11 +112,6 @@ def operations_in(answer: Mapping[str, Any]) -> list[str]:
         return []
     made = (answer, answer.get("receipt") or {}, *answer.get("accepted", ()))
     return [each["operation"] for each in made if each.get("operation")]
-
-
-def clip(text: str, width: int = WIDTH) -> str:
-    """Cut the text to a width, with a note of how much is missing."""
-    return text if len(text) <= width else f"{text[:width]}… [{len(text) - width} more characters]"
 
 
 # --- loading -------------------------------------------------------------------------------------
@@ -301,7 +297,7 @@ def _answer(tools: Mapping[str, AgentTool], call: ToolCall) -> tuple[bool, str]:
     try:
         answer = tool.call(call.arguments)
         text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False, default=str)
-        return True, clip(tool.shown(text))
+        return True, cut(tool.shown(text), WIDTH)
     except MemoryBookError as error:
         return False, tool.shown(f"Error: {error}")
     except Exception as error:  # a tool is anybody's

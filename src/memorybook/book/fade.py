@@ -61,10 +61,10 @@ def strength(entry: Entry, today: date) -> float:
     return fade(entry.score, scored=scored, activated=activated, today=today, pinned=entry.pinned)
 
 
-def falls_below(entry: Entry, bound: float, today: date, *, within: int = 1_500) -> date | None:
+def falls_below(entry: Entry, bound: float, today: date) -> date | None:
     """Return the first day from today on when the entry is weaker than a bound, if nothing is said of it again.
 
-    None if it is that weak already, is pinned, or keeps its strength for `within` days.
+    None if it is that weak already, is pinned, or keeps its strength for four years.
     """
     from datetime import timedelta
 
@@ -73,7 +73,7 @@ def falls_below(entry: Entry, bound: float, today: date, *, within: int = 1_500)
     more = _days_to_fade((entry.score, bound))
     already = max(0, (entry.scored - entry.last_activated).days - GRACE_DAYS)
     left = (entry.last_activated - today).days + GRACE_DAYS + already + more
-    return today + timedelta(days=left) if left <= within else None
+    return today + timedelta(days=left) if left <= 1_500 else None
 
 
 def _days_below(scores: tuple[float, float]) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple, assert_never
 
@@ -72,6 +72,7 @@ class Draft:
         self._today = pages.now.date()
         self._named: dict[str, str] = {}
         self._statements: set[str] | None = None
+        self._free: dict[datetime, datetime] | None = None  # a time at which nothing was made yet, by one that is taken
         self.unanswered: set[tuple[str, str]] = set()
 
     # --- reading -------------------------------------------------------------------------------
@@ -181,8 +182,21 @@ class Draft:
         if self.get(entry.id) is not None:
             entry = replace(entry, id=memory_md.new_id({known.id for known in self._all()}))
         self._named[change.entry.id] = entry.id
+        entry = self._in_order(entry)
         self._place(entry)
         return Outcome(self.record("add", entry.id, None, entry, change.reason), entry)
+
+    def _in_order(self, entry: Entry) -> Entry:
+        """Return the entry as made after those that were made at the same time: by a microsecond for each."""
+        if entry.created is None:
+            return entry
+        if self._free is None:
+            self._free = {one.created: one.created + _NEXT for one in self._all() if one.created is not None}
+        made = entry.created
+        while (after := self._free.get(made)) is not None:
+            made = after
+        self._free[entry.created] = self._free[made] = made + _NEXT
+        return replace(entry, created=made)
 
     def _was_unanswered(self, kind: str, id: str) -> bool:
         """Return whether this was done, and nobody was told; it counts as told from now on."""
@@ -392,6 +406,8 @@ def _written(kind: str, change: Append | Put | Drop, before: str | None, after: 
 _normalised = lru_cache(maxsize=20_000)(normalise)
 """Of entries, which are compared with every new statement."""
 
+
+_NEXT = timedelta(microseconds=1)
 
 _FIELDS = frozenset(field.name for field in fields(Entry)) - {"id"}
 

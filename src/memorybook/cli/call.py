@@ -510,14 +510,14 @@ class Call:
         else:
             remark(message)
 
-    def write_json(self, answer: dict[str, Any], *, end: str = "\n") -> None:
+    def write_json(self, answer: dict[str, Any]) -> None:
         """Write one JSON document to stdout: UTF-8, indented on a terminal only."""
         import json
 
         from memorybook.text.screen import visible_json
 
         text = json.dumps(answer, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None)
-        write(visible_json(text) + end, encoding="utf-8")
+        write(visible_json(text) + "\n", encoding="utf-8")
 
     def flush(self) -> None:
         """Flush stdout."""

@@ -237,7 +237,7 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
     "provider": ("tiered", "flat", "agentic"),
     "language": ("auto", "en", "zh"),
     "conflicts": ("newest", "highest_trust", "ask", "keep_both"),
-    "storage.kind": ("files", "memory"),
+    "storage.kind": ("files", "memory", "postgresql"),
     "llm.api": ("auto", "openai", "anthropic"),
     "llm.mode": ("auto", "json_schema", "tool", "prompted"),
     "tidy.apply": ("expire", "archive", "remove", "duplicate", "conflict", "promote"),
@@ -260,6 +260,7 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "server.max_body": (1024, 1 << 40),
     "server.max_requests": (1, 1_000_000),
     "server.threads": (1, 1_000),
+    "storage.pool": (1, 1_000),
     "embeddings.timeout": (0.1, 86400),
 }
 _DURATIONS = frozenset({"idle_timeout", "llm.timeout", "embeddings.timeout", "server.timeout"})
@@ -274,6 +275,8 @@ _NEEDS_TRUST = _PATHS | {
     "transcripts.url",
     "transcripts.auth_token",
     "storage.kind",
+    "storage.dsn",
+    "storage.tenant",
     "redaction.enabled",
     "server.host",
     "server.hosts",

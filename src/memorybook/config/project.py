@@ -61,9 +61,14 @@ def book_root(config: Config, *, cwd: str, book: str | None = None, project: str
 def locate(
     config: Config, *, cwd: str, book: str | os.PathLike[str] | None = None, project: str | None = None
 ) -> tuple[str, Project]:
-    """Return the directory, and the project that it is found by. Raises as `book_root` does."""
+    """Return the directory, and the project that it is found by; of a server's books, the tenant.
+
+    Raises as `book_root` does.
+    """
     if book is not None and not os.fspath(book).strip():
         raise InvalidInput(f"book is blank ({book!r}): give a directory, or leave it out for the project's book")
+    if config.storage.dsn:
+        return os.fspath(book or project or config.storage.tenant), Project()
     book = book or (config.root_dir if project is None else "")
     if book:
         return _usable(os.path.abspath(os.path.join(cwd, os.path.expanduser(book)))), Project()

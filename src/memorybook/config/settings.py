@@ -109,9 +109,19 @@ class TranscriptSettings(NamedTuple):
 
 
 class StorageSettings(NamedTuple):
-    """Where books are kept: `kind` is `files`, or `memory`, in this process and gone with it."""
+    """Where books are kept.
+
+    Attributes:
+        kind: `files`, `memory` (in this process and gone with it), or `postgresql`.
+        dsn: The PostgreSQL server, `postgresql://…`; set, it implies that kind.
+        tenant: Whose book of that server it is.
+        pool: Connections to the server that a process has at most.
+    """
 
     kind: str = "files"
+    dsn: str = ""
+    tenant: str = "default"
+    pool: int = 10
 
 
 class RecallSettings(NamedTuple):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from memorybook import locale
 from memorybook.book.book import retried
 from memorybook.book.fade import importance_score
-from memorybook.book.transaction import MEMORY
+from memorybook.book.transaction import MEMORY, is_page
 from memorybook.entries.match import Proposed
 from memorybook.entries.persons_words import edit, held_back, lines_lost, takes_away, wait_for_person, without_losses
 from memorybook.entries.read import Mask
@@ -162,7 +162,7 @@ def _remove_change(context: Context, path: str, expect: str | None, reason: str,
     before = _current_text(context, path, expect)
     if before is None:
         raise MissingDocument(f"no document {path!r} to {act}")
-    kept = context.actor != "user" and _holds_entries(path)
+    kept = context.actor != "user" and is_page(path)
     if kept and (path == MEMORY or memory_md.parse(before, modified=context.book.now()).entries):
         raise InvalidInput(f"document {path!r} holds what is remembered, it stays: forget entries one by one")
     return Drop(path=path, reason=reason, made_from=before)
@@ -217,7 +217,7 @@ def _permitted(context: Context, path: str, text: str, before: str | None) -> tu
     if context.actor == "user":
         return text, []
     standing = before or ""
-    if not _holds_entries(path):
+    if not is_page(path):
         lost = lines_lost(context.book, path, standing, text)
         return without_losses(path, standing, text, lost) if lost else (text, [])
     now = context.book.now()
@@ -266,10 +266,6 @@ def _with_entries(
             waiting.append(edit([Remove(id=entry.id, reason="left out")], entry.id, "remove"))
             written = written.with_entry(entry)
     return written, waiting
-
-
-def _holds_entries(path: str) -> bool:
-    return path == MEMORY or path.startswith("archive/")
 
 
 def _permitted_entry(context: Context, entry: Entry, known: Entry | None) -> Entry:

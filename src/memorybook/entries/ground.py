@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, tzinfo
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -294,14 +294,18 @@ class Grounder:
         same = sum(is_said(unit, forms(known.text)) for unit in new)
         return same < len(new) and 0 < 2 * same <= min(len(new), len(old))
 
+    @cached_property
+    def _often(self) -> frozenset[str]:
+        """Forms of words that a fifth of the known entries have, and at least four."""
+        spread = Counter(form for entry in self._known.values() for form in forms(entry.text))
+        return frozenset(form for form, count in spread.items() if count > max(3, len(self._known) // 5))
+
     def _changed(self, one: Candidate, places: Sequence[int]) -> tuple[str, ...]:
         """Return ids of the contradicted entries that candidate or turns really speak of; none if it names over two."""
-        if len(one.contradicts) > MOST_CHANGED:
+        if not 0 < len(one.contradicts) <= MOST_CHANGED:
             return ()
-        spread = Counter(form for entry in self._known.values() for form in forms(entry.text))
-        often = {form for form, count in spread.items() if count > max(3, len(self._known) // 5)}
         said = forms(f"{one.content} {one.quote}") | self._words(self._near(places, 2))
-        said = said - often if len(one.contradicts) > 1 else said
+        said = said - self._often if len(one.contradicts) > 1 else said
 
         def about(entry: Entry | None) -> bool:
             told = entry is None or any(is_said(unit, said) for unit in units(entry.text))

@@ -52,19 +52,7 @@ def history(
     until: str | date | None = None,
     before: str | None = None,
 ) -> History:
-    """List operations, newest first.
-
-    Args:
-        id: Only what changed this entry, document (`daily/2026-02-24.md`) or session (`session:UUID`), or this one
-            operation; None takes all.
-        limit: At most this many operations, at least 1; None takes all.
-        since, until: The first and the last day, UTC; None leaves them open.
-        before: Id of an operation: only older ones; None for all.
-
-    Raises:
-        NotFound: The journal knows nothing of it.
-        InvalidInput: A limit below 1, or no day.
-    """
+    """See `Memory.history`."""
     limit, (first, last) = count_of(limit), days_of(since, until)
     journal = context.book.journal
     undone = journal.undone()
@@ -237,13 +225,7 @@ def _value(value: Any) -> str:
 
 
 def why(context: Context, id: str) -> Why:
-    """Explain an entry: what it rests on, what made and changed it, and which prompts it entered.
-
-    Entries that are gone are explained as long as the journal knows them.
-
-    Raises:
-        NotFound: Neither the book nor the journal knows an entry of that id.
-    """
+    """See `Memory.why`."""
     id = text_of(id, "id")
     book = context.book
     entries = {entry.id: entry for entry in book.entries()}
@@ -332,20 +314,11 @@ def _turn(book: Book, name: str, session: str) -> Turn | None:
 
 
 def undo(context: Context, operation_id: str, *, dry_run: bool = False) -> Undone:
-    """Take back an operation; undoing an undo does it again.
+    """See `Memory.undo`.
 
     Documents that stand as the operation left them become what they were before it, byte for byte. In those that
     changed elsewhere since, what it changed is taken back and the rest stays. What it forgot may be imported again.
     Turns that it imported stay: `forget` takes out a source as a whole, and undoing that brings it back.
-
-    Args:
-        operation_id: See `history`; `MEMORY.md` puts back what another program took away from it.
-        dry_run: Only say what would happen.
-
-    Raises:
-        NotFound: The journal has no such operation.
-        Conflict: It is undone already, changed nothing, was purged, or something that it changed was changed
-            since; the message shows what stands now and what stood then. Nothing was done.
     """
     id = text_of(operation_id, "operation")
     book = context.book

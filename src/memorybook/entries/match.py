@@ -40,7 +40,7 @@ from memorybook.formats import memory_md
 from memorybook.inference.static import vectors_of
 from memorybook.model import TRUST_ORDER, Add, Archive, Change, Discarded, Entry, Reinforce, Supersede, Trust, Update
 from memorybook.search.types import Query
-from memorybook.text.tokens import normalise
+from memorybook.text.tokens import correction, normalise
 
 if TYPE_CHECKING:
     from memorybook.context import Context
@@ -396,7 +396,7 @@ class Ledger:
     def _supersede(self, candidate: Candidate, made: Entry, standing: list[Entry], reason: str, *, new: bool) -> None:
         """Let what was said last, or is trusted most, win; each loser keeps half its strength."""
         today = self.talk.now.date()
-        winner = next((one for one in standing if self._outranks(one, candidate)), None) if new else None
+        winner = next((one for one in standing if self.outranks(one, candidate)), None) if new else None
         if winner is not None:
             self._add(candidate, fade.contradicted(made, winner.id, today))
             self._decide("created", made.id, candidate, reason, f"entry {winner.id} is held true")
@@ -405,11 +405,13 @@ class Ledger:
             self._add(candidate, made)
             replaced = ", ".join(one.id for one in standing)
             self._decide("updated" if standing else "created", made.id, candidate, reason, f"replaces {replaced}")
+        if made.contradicts != self.entries[made.id].contradicts:
+            self.update(made.id, {"contradicts": made.contradicts}, reason)
         for one in standing:
             self.changes.append(Supersede(id=one.id, by=made.id, reason=_change_reason(candidate)))
             self.entries[one.id] = fade.contradicted(one, made.id, today)
 
-    def _outranks(self, one: Entry, candidate: Candidate) -> bool:
+    def outranks(self, one: Entry, candidate: Candidate) -> bool:
         """Return whether a known entry stays true against the candidate: by trust with `highest_trust`, else by date.
 
         Only entries from a turn know when they were said; the creation date of others counts against imports alone. A
@@ -503,19 +505,65 @@ def match(
         known = ledger.around(candidate, near) if candidate.leans else unsettled(ledger, candidate, near, alike)
         if known is not None:
             known += leaning
-            changed = {one.id: why for one in known if (why := replaces(candidate, one)) is not None}
-            gone = [one for one in known if one.id in changed] or outdated(candidate, known)
+            gone, reason, sure = replaced(candidate, known)
             if gone:
-                reason = changed.get(gone[0].id, "says what is so now")
                 if (candidate.leans and candidate.changes) or any(one in leaning for one in gone):
                     candidate = replace(candidate, content=with_previous(candidate.content, gone))
                 gone = [one for one in gone if one not in leaning]
-                ledger.replace(candidate, gone, reason, plain=bool(changed))
+                ledger.replace(candidate, gone, reason, plain=sure)
             elif candidate.leans:
                 leaning.append(ledger.entry_of(candidate))
             else:
                 ledger.create(candidate, "not known before")
     return ledger.matched()
+
+
+def replaced(candidate: Candidate, known: Sequence[Entry], *, least: float = 0.0) -> tuple[list[Entry], str, bool]:
+    """Return the entries that are no longer so by a candidate, why, and whether that is sure; `least` as `outdated`."""
+    changed = {one.id: why for one in known if (why := replaces(candidate, one)) is not None}
+    if changed:
+        return [one for one in known if one.id in changed], next(iter(changed.values())), True
+    return outdated(candidate, known, least=least), "says what is so now", False
+
+
+TAKEN_UP = 0.5
+"""A change worded by hand must take up more than this share of an entry's point, unless it begins as a correction."""
+
+
+def link_replaced(
+    context: Context, entry: Entry, near: Iterable[Entry]
+) -> tuple[Entry, list[Change], tuple[Proposed, ...]]:
+    """Let an entry that is worded by hand, and says that something changed, replace what it speaks of.
+
+    What it plainly says is not so is replaced as in a talk. What rules guess, or an agent says of a person's words, is
+    linked: a prompt tells both, with their days.
+
+    Args:
+        near: Entries that it may speak of, as `IndexNeighbours` finds them.
+
+    Returns:
+        The entry with what it contradicts, the changes of other entries, and what waits for a person.
+    """
+    entries = {each.id: each for each in context.book.entries()} | {entry.id: entry}
+    ledger = Ledger(entries, Talk(context.book.now(), heard=(entry.id,)), context.config.conflicts)
+    candidate = Candidate(
+        content=entry.text,
+        category=entry.category,
+        importance=entry.score,
+        turn_ids=(),
+        quote=entry.text,
+        trust=entry.trust or "user",
+        changes=True,
+    )
+    known = [one for each in near if each.id != entry.id and (one := ledger.current(each.id)) is not None]
+    least = 0.0 if correction(entry.text) is not None else TAKEN_UP
+    gone, reason, sure = replaced(candidate, known, least=least)
+    gone = [one for one in gone if not ledger.outranks(one, candidate)]
+    if gone and ledger.saying(entry.text) is entry:
+        may = context.actor == "user" or all(one.trust not in ("user", None) for one in gone)
+        ledger.replace(candidate, gone, reason, plain=sure and may)
+    others = [change for change in ledger.changes if getattr(change, "id", None) != entry.id]
+    return ledger.entries[entry.id], others, tuple(ledger.proposals)
 
 
 def unsettled(
@@ -611,10 +659,12 @@ class IndexNeighbours:
     Args:
         context: Its index is brought up to date when it is asked first.
         entries: Those of the book by id, in which whoever asks may put more: they are found by their words.
+        meaning: Whether the index compares vectors, too.
     """
 
-    def __init__(self, context: Context, entries: dict[str, Entry]) -> None:
+    def __init__(self, context: Context, entries: dict[str, Entry], *, meaning: bool = True) -> None:
         self._context = context
+        self._meaning = meaning
         self._entries = entries
         self._known = frozenset(entries)
         self._arrived = new_entries(entries)
@@ -640,7 +690,7 @@ class IndexNeighbours:
         try:
             if not self._found:
                 book.refresh()
-            items = book.index.candidates(Query(text, sources=frozenset({"entry"}))).items
+            items = book.index.candidates(Query(text, sources=frozenset({"entry"}), meaning=self._meaning)).items
         except Unavailable:
             yield from (entry.id for entry in by_words({id: self._entries[id] for id in self._known})(text))
             return

@@ -9,9 +9,10 @@ not keep to it is asked once more, with what is wrong.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook import locale
@@ -20,17 +21,19 @@ from memorybook.book import fade
 from memorybook.entries.ground import unfounded
 from memorybook.entries.read import Mask, known
 from memorybook.entries.read_reply import TEXT, Language, Step, ask, line_of, object_of, prompt_language, unfenced
+from memorybook.entries.replaces import says_change
 from memorybook.entries.same import lowest_trust, missing
 from memorybook.errors import Conflict, InvalidInput, NotFound, Unavailable
 from memorybook.formats import memory_md, session_md
 from memorybook.formats.memory_md import BY_AGENT
-from memorybook.model import CATEGORY_ALIASES, Add, Append, Category, Entry, Note, Update
+from memorybook.model import CATEGORY_ALIASES, Add, Append, Category, Change, Entry, Note, Update
 from memorybook.results import NAMED, Appended, Known, Remembered
 from memorybook.text.screen import screen
 from memorybook.text.sentences import compiled
 from memorybook.text.tokens import normalise
 
 if TYPE_CHECKING:
+    from memorybook.book.transaction import Result
     from memorybook.context import Context
     from memorybook.formats.llm_messages import Usage
     from memorybook.protocols import LLM
@@ -78,15 +81,37 @@ def remember(
         metadata=mask.json(metadata),
         unknown=((NAMED, named),) if named in CATEGORY_ALIASES else (),
     )
-    change = Add(entry=entry, reason="remembered")
-    result = book.apply([change], actor=context.actor, door=context.door, session=entry.session, kind="remember")
+    result, proposals = _apply(
+        context, entry, lambda entry: Add(entry=entry, reason="remembered"), kind="remember", session=entry.session
+    )
     outcome = result.outcomes[0]
-    standing = known(book, [outcome.entry or entry])[0]
+    standing = known(book, [outcome.entry or entry])[0]._replace(proposals=proposals)
     if outcome.applied is None:
         return Remembered(standing, "duplicate", mask.count)
     operation = result.operation.id if result.operation else None
     is_new = outcome.applied.kind == "add"
     return Remembered(standing, "created" if is_new else "strengthened", mask.count, operation)
+
+
+def _apply(
+    context: Context, entry: Entry, change: Callable[[Entry], Change], *, kind: str, session: str | None = None
+) -> tuple[Result, tuple[str, ...]]:
+    """Apply the change that brings an entry's text, and let the entry replace what that text says is no longer so.
+
+    Return the result, and the ids of what waits for a person. See `link_replaced`.
+    """
+    book = context.book
+    apply = partial(book.apply, actor=context.actor, door=context.door, kind=kind, session=session)
+    if entry.trust == "suspect" or not says_change(entry.text):
+        return apply([change(entry)]), ()
+    from memorybook.entries.match import IndexNeighbours, link_replaced  # heavy, and most texts change nothing
+    from memorybook.entries.review import propose
+
+    near = IndexNeighbours(context, {each.id: each for each in book.entries()}, meaning=False)(entry.text)
+    with book.storage.transaction():  # so that what is replaced still stands
+        entry, others, proposed = link_replaced(context, entry, near)
+        result = apply([change(entry), *others])
+    return result, propose(context, proposed, session=session)
 
 
 def append(context: Context, text: str, *, kind: str | None, tags: Sequence[str], section: str | None) -> Appended:
@@ -180,10 +205,23 @@ def set_fields(context: Context, id: str, fields: Mapping[str, Any], *, reason: 
     kind = "update" if reason == "updated" else "pin"
     if waits := _waiting(context, change):
         return waits
-    result = context.book.apply([change], actor=context.actor, door=context.door, kind=kind)
+    entry = _entry(context, id) if "text" in fields else None
+    proposals: tuple[str, ...] = ()
+    if entry is None or entry.text == fields["text"]:
+        result = context.book.apply([change], actor=context.actor, door=context.door, kind=kind)
+    else:
+        said = {name: fields[name] for name in ("text", "trust") if name in fields}
+        result, proposals = _apply(context, replace(entry, **said), partial(_reworded, change, entry), kind=kind)
     entry = result.outcomes[0].entry
     [now] = known(context.book, [entry] if entry else [])
-    return now._replace(operation=result.operation.id if result.operation else None)
+    return now._replace(operation=result.operation.id if result.operation else None, proposals=proposals)
+
+
+def _reworded(change: Update, before: Entry, after: Entry) -> Update:
+    """Return the update with what else becomes of the entry by its new text."""
+    names = ("links", "contradicts")
+    news = {name: value for name in names if (value := getattr(after, name)) != getattr(before, name)}
+    return replace(change, fields={**change.fields, **news})
 
 
 def _waiting(context: Context, change: Update) -> Known | None:
@@ -239,21 +277,10 @@ class Revised(NamedTuple):
 
 
 def revise(context: Context, id: str, instruction: str) -> Revised:
-    """Let the language model rewrite an entry's text.
+    """See `Memory.revise`.
 
     Numbers, dates and names that the instruction does not name stay as they are, and none are made up; a model that
     does not keep to it is asked once more. If it refuses, the entry is left as it was.
-
-    Args:
-        id: Of the entry.
-        instruction: What to change, in any language; secrets in it are masked.
-
-    Raises:
-        NotFound: No entry has that id.
-        InvalidInput: A blank instruction, or one of over 4,000 characters.
-        Unavailable: There is no language model.
-        LLMFailed: The model gave no text that can be used; the entry is as it was.
-        Conflict: Somebody changed the entry meanwhile.
     """
     mask = Mask(context)
     wanted = mask.text(given.text_of(instruction, "instruction", limit=MOST_INSTRUCTION).strip())

@@ -164,7 +164,7 @@ _CLAIMS: tuple[tuple[str, str], ...] = (
 @lru_cache(maxsize=20_000)
 def claims(text: str) -> tuple[Claim, ...]:
     """Return what the beginning of a text firmly says of attributes that have one value."""
-    text = " ".join(text[:_MOST].replace("’", "'").split())
+    text = " ".join((correction(text) or text)[:_MOST].replace("’", "'").split())
     if is_chinese(text):  # 我上周搬到…了: when it was stands before the verb
         for one in reversed(phrases(text)):
             if compiled(_NOW).match(text, one.end) and "了" in text[one.end :]:
@@ -396,8 +396,8 @@ class _Read(NamedTuple):
 
 @lru_cache(maxsize=20_000)
 def _read(text: str) -> _Read:
-    """Prepare a text: without the day that rules put behind it, names of several words as one."""
-    text = compiled(r"\s*[（(]\d{4}-\d\d-\d\d[)）]").sub("", text[:_MOST])
+    """Prepare a text: no opening of a correction, no day that rules put behind it, names of several words as one."""
+    text = compiled(r"\s*[（(]\d{4}-\d\d-\d\d[)）]").sub("", (correction(text) or text)[:_MOST])
     text = compiled(r"(?<=[a-z] )[A-Z]\w+(?: [A-Z]\w+)+").sub(lambda name: name[0].replace(" ", ""), text)
     denials, affirmed = tuple(_denials(text)), text
     while (denial := next(_denials(affirmed), None)) is not None:
@@ -422,7 +422,7 @@ _NAMED_DENIALS = (
     rf"(?i),\s*(?:and\s+)?not\s+{_OLD}{_OLD_ENDS}",
     rf"(?i),?(?:^|\s+)(?:instead of|rather than)\s+{_OLD}{_OLD_ENDS}",
     rf"(?i)\bnot\s+{_OLD},?\s+but\s+",
-    rf"[，,]?\s*(?:而不是|不再?是|而非)(?:在)?{_HAN_OLD}(?:了\s*)?(?=[，,。；;！!（(]|$)",
+    rf"(?:[，,]?\s*(?:而不是|不再?是|而非)(?:在)?|[，,]\s*不再?在){_HAN_OLD}(?:了\s*)?(?=[，,。；;！!（(]|$)",
     rf"不再?(?P<verb>[叫在喝吃用住去坐写姓养学][^，,。；;]??){_HAN_OLD}了?\s*[，,]\s*(?:而是|而|是|现在|"
     rf"只)?改?(?=(?P=verb))",
 )
@@ -568,25 +568,39 @@ NOW_SO = rf"{CHANGED}|了(?=[，,。！!；;\s]|$)"
 """The same, with the Chinese 了 that says only that it is so by now."""
 
 
-def outdated(candidate: Candidate, entries: Iterable[Entry]) -> list[Entry]:
+def says_change(text: str) -> bool:
+    """Return whether a text says that something is not as it was, or not as it was said before."""
+    patterns = (CHANGED, _SHIFTED, DONE)
+    return (
+        correction(text) is not None
+        or bool(_read(text).denials)
+        or any(compiled(pattern).search(text) is not None for pattern in patterns)
+    )
+
+
+def outdated(candidate: Candidate, entries: Iterable[Entry], *, least: float = 0.0) -> list[Entry]:
     """Find the entries whose point a statement takes up, at most two: they may still be true in part.
 
     It says that something is not as it was, or gives another measure of the same thing: 退房十一点, 退房十二点. They
-    share its rarest words. What differs in two ways is another thing: the rent of flat 3, 900 euros; the rent of flat
-    5, 1,200 euros. What leans on another statement is taken for a change only where it says so.
+    share its rarest words, and have the value that it denies, if it names one. What differs in two ways is another
+    thing: the rent of flat 3, 900 euros; the rent of flat 5, 1,200 euros. What leans on another statement is taken for
+    a change only where it says so. `least` is the share of an entry's point of which more has to be taken up.
     """
     if not candidate.changes or candidate.category == "todo":
         return []
     content, chinese = candidate.content, is_chinese(candidate.content)
     own = {f"turn:{id}" for id in candidate.turn_ids}
     known = [one for one in entries if one.source not in own and _may_speak_of(candidate, one)]
+    if denied := [words(one.value) for one in _read(content).denials]:
+        known = [one for one in known if any(value and value <= words(one.text) for value in denied)]
     differ = {one.id: _differ(content, one.text) for one in known}
     known = [one for one in known if len(differ[one.id]) <= 1]
     points = {one.id: subject_of(one.text) | _counts(one.text) for one in known}
     spread = Counter(word for point in points.values() for word in point)
+    corrected = correction(content)
     parts = compiled(r"[，,；;。.!！](?!\d)").split(content)
-    marked = " ; ".join(part for part in parts if compiled(NOW_SO).search(part) is not None)
-    firmly = any(compiled(pattern).search(content) for pattern in (CHANGED, _NOW))
+    marked = corrected or " ; ".join(part for part in parts if compiled(NOW_SO).search(part) is not None)
+    firmly = corrected is not None or any(compiled(pattern).search(content) for pattern in (CHANGED, _NOW))
     firmly |= any(denies(part) and undated(part)[0].endswith("了") for part in parts)
     open_ = known if firmly else [one for one in known if one.category == "todo" or undated(one.text)[1]]
     tries = [(subject_of(marked) | _counts(content), 0.3, open_)] if marked else []
@@ -597,11 +611,13 @@ def outdated(candidate: Candidate, entries: Iterable[Entry]) -> list[Entry]:
         tries.append((subject_of(content), 0.5 if chinese else 1.0, measured))
     if marked:
         tries.append((subject_of(content), 1.0, open_))
-    for point, least, among in tries:
+    own_point = subject_of(content) | _counts(content)
+    for point, enough, among in tries:
         scores = {one.id: sum(1 / spread[word] for word in point & points[one.id]) for one in among}
         best = max(scores.values(), default=0.0)
-        if best >= least:
-            return [one for one in among if scores[one.id] >= 0.9 * best][:2]
+        if best >= enough:
+            found = [one for one in among if scores[one.id] >= 0.9 * best][:2]
+            return [one for one in found if len(own_point & points[one.id]) > least * len(points[one.id])]
     return []
 
 
@@ -686,7 +702,8 @@ def _may_speak_of(candidate: Candidate, entry: Entry) -> bool:
 
     Who is the user's supplier in one may be the name that the other begins with.
     """
-    for one, said in ((candidate.content, entry.text), (entry.text, candidate.content)):
+    new, old = (correction(text) or text for text in (candidate.content, entry.text))
+    for one, said in ((new, old), (old, new)):
         other = compiled(_OTHER).match(one)
         if other is not None and (other["who"] or other["whose"]).lower() not in said.lower():
             begins = squeezed(said.removeprefix("User: "))

@@ -132,7 +132,6 @@ def propose_or_apply(
     discarded: Sequence[Discarded] = (),
     usage: Mapping[str, Any] | None = None,
     proposed: Iterable[Proposed] = (),
-    door: str | None = None,
 ) -> Submitted:
     """Apply automatic writes, or propose them if the setting wants a person's word.
 
@@ -142,13 +141,12 @@ def propose_or_apply(
     Args:
         changes: As for `Book.apply`; so are `kind`, `session`, `discarded` and `usage`.
         proposed: What waits in any case.
-        door: None is the memory's own.
 
     Raises:
         As `Book.apply`.
     """
     group = Group(session, changes, discarded, usage)
-    [submitted] = propose_or_apply_each(context, [group], kind=kind, door=door)
+    [submitted] = propose_or_apply_each(context, [group], kind=kind)
     return submitted._replace(proposals=(*submitted.proposals, *propose(context, proposed, session=session)))
 
 
@@ -193,16 +191,7 @@ def propose(context: Context, proposed: Iterable[Proposed], *, session: str | No
 
 
 def review(context: Context, *, kind: str | None = None, state: str = "open", limit: int | None = None) -> Review:
-    """List proposals, oldest first.
-
-    Args:
-        kind: Only of this kind.
-        state: `open`, `accepted`, `rejected` or `withdrawn`.
-        limit: At most this many, at least 1; None takes all.
-
-    Raises:
-        InvalidInput: An unknown kind or state, or a limit below 1.
-    """
+    """See `Memory.review`."""
     if state not in ("open", "accepted", "rejected", "withdrawn"):
         raise InvalidInput(f"state {state!r} is none of open, accepted, rejected, withdrawn")
     limit = count_of(limit)
@@ -222,19 +211,7 @@ def review(context: Context, *, kind: str | None = None, state: str = "open", li
 
 
 def accept(context: Context, ids: Sequence[str] = (), *, kind: str | None = None, every: bool = False) -> Reviewed:
-    """Carry out proposals, each as one operation on the documents as they are now.
-
-    One that is stale is withdrawn, and worked out anew where something of it is left.
-
-    Args:
-        ids: Of open proposals; or give one of:
-        kind: All of this kind.
-        every: All.
-
-    Raises:
-        InvalidInput: Not exactly one of the three was given, or the kind is unknown.
-        NotFound: There is no open proposal of one of the ids; nothing was done.
-    """
+    """See `Memory.accept`. What is left of a stale proposal is worked out anew."""
     chosen = _choose(context, ids, kind, every)
     standing = {entry.id: entry for entry in context.book.entries()} if chosen else {}
     forgets = [(each, buried) for each in chosen if (buried := tombstones(context, each, standing))]
@@ -304,15 +281,7 @@ def withdraw(context: Context, proposal: Proposal, why: str) -> tuple[str, ...]:
 def reject(
     context: Context, ids: Sequence[str] = (), *, kind: str | None = None, every: bool = False, reason: str = ""
 ) -> Reviewed:
-    """Settle proposals without carrying them out; the same ones do not come again, and the history keeps why.
-
-    Args:
-        ids, kind, every: As for `accept`.
-        reason: Why, for the history.
-
-    Raises:
-        As `accept`.
-    """
+    """See `Memory.reject`."""
     chosen = _choose(context, ids, kind, every)
     if not chosen:
         return Reviewed()

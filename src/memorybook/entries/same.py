@@ -19,7 +19,7 @@ from memorybook.entries.read_reply import Candidate
 from memorybook.model import TRUST_ORDER, Entry, Trust
 from memorybook.text.days.readers import named
 from memorybook.text.sentences import compiled
-from memorybook.text.tokens import figures, is_chinese, is_telling, query_words, tokens
+from memorybook.text.tokens import correction, figures, is_chinese, is_telling, query_words, tokens
 
 SAME = 0.95
 """Cosine from which two texts are the same statement, if nothing differs."""
@@ -100,7 +100,11 @@ def words(text: str) -> frozenset[str]:
 @lru_cache(maxsize=20_000)
 def sequence(text: str) -> tuple[str, ...]:
     """Return the words of `words`, in order, with repetition."""
-    return tuple(word for word in _units(folded(text)) if word not in FILLING)
+    return _stated(folded(text))
+
+
+def _stated(text: str) -> tuple[str, ...]:
+    return tuple(word for word in _units(text) if word not in FILLING)
 
 
 def folded(text: str) -> str:
@@ -194,7 +198,8 @@ _GLUE = frozenset(
 
 def forms(text: str) -> frozenset[str]:
     """Return all forms of the words of a text."""
-    return frozenset((*tokens(text), *tokens(folded(text)), *sequence(text)))
+    standing = folded(text)
+    return frozenset((*tokens(text), *tokens(standing), *_stated(standing)))
 
 
 def is_said(unit: Unit, heard: frozenset[str]) -> bool:
@@ -218,6 +223,7 @@ def differs(one: str, other: str) -> str | None:
 
 def speaker_of(text: str) -> str:
     """Return whose words a text gives in front (`Ann: I prefer tea`); "" if it does not say, or for a user."""
+    text = correction(text) or text
     found = compiled(
         r"([A-Z][\w.'-]{0,30}(?: [A-Z][\w.'-]{0,30})?|[\u3400-\u9fff][\u3400-\u9fff\w]{1,5})[:：](?!//)"
     ).match(text)

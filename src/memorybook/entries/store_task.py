@@ -153,23 +153,12 @@ def store_if_worthwhile(
     session_id: str | None = None,
     error: str = "",
 ) -> Stored:
-    """Remember what a finished task taught, if it is worth at least `store_threshold`; in one operation.
+    """See `Memory.store_if_worthwhile`.
 
     Judged by the language model in one call, or by rules where there is none or it fails (`degraded` says so).
     Memories are held against the task's own texts, secrets in which are masked first. What a person wanted forgotten
     does not come back. With `auto_store = false` nothing is judged or stored; with `require_user_confirmation` each
-    memory waits in the review queue.
-
-    Args:
-        task_goal: What was to be done.
-        task_result: What came of it: text, or a JSON value.
-        execution_log: What was done; of a long one the beginning and the end are looked at.
-        metadata: JSON object of your own, kept with each memory.
-        session_id: Session that the memories belong to; None makes them everybody's.
-        error: What ended the task early; "" if it came to its end.
-
-    Raises:
-        InvalidInput: A blank or endless goal, a log that is none, or metadata that is no JSON object.
+    memory waits in the review queue. Of a long log the beginning and the end are looked at.
     """
     config, book = context.config, context.book
     goal = given.text_of(task_goal, "task_goal")

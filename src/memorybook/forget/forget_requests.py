@@ -148,7 +148,7 @@ def _with_reasons(request: ForgetRequest, turn: Turn) -> str:
 def _carry_out(context: Context, meant: Sequence[tuple[ForgetRequest, Turn, Found]], page: str) -> Orders:
     """Cut everything that the requests mean at once, and mask the orders; propose the requests that are not plain."""
     orders = Orders()
-    plain = [each for each in meant if _is_plain(context, *each)]
+    plain = [(request, turn, found) for request, turn, found in meant if _is_plain(context, turn, found)]
     for request, turn, found in (each for each in meant if each not in plain):
         wait = plan_cut(context, found, reason=_reason(request), masked=_mask_orders([(request, turn)]), without=[page])
         orders = orders.then(Orders(proposed=(Proposed("forget", wait.changes, _proposal_reason(context, request)),)))
@@ -165,7 +165,7 @@ def _carry_out(context: Context, meant: Sequence[tuple[ForgetRequest, Turn, Foun
     return done_at_once.then(orders)
 
 
-def _is_plain(context: Context, request: ForgetRequest, turn: Turn, found: Found) -> bool:
+def _is_plain(context: Context, turn: Turn, found: Found) -> bool:
     """Return whether a request may be carried out unasked: surely an order, of few memories, none pinned."""
     pinned = any(one.pinned for one in found.entries)
     few = found.memories <= MOST

@@ -53,22 +53,12 @@ def purge(
     forgotten: bool = False,
     dry_run: bool = False,
 ) -> Receipt:
-    """Erase something for good: from the documents and from everything that kept a copy.
+    """See `Memory.purge`.
 
     Forgets it (as `forget` does, with the turns and summary lines that an entry comes from), empties it out of the
     journal, deletes the old versions of documents and `MEMORY.md.bak`, rebuilds the index, and vacuums the databases.
     The operations stay in the history without their texts, and cannot be undone. If another process holds the book
     open, `remains` says so, and `finish` or the next purge overwrites the rest.
-
-    Args:
-        target: Id of an entry, also of a forgotten one.
-        query, session, source: As for `forget`.
-        forgotten: Everything ever forgotten, removed by tidying or deleted through memorybook, unless undone.
-        dry_run: Only report what would go.
-
-    Raises:
-        NotFound: Neither the book nor its journal has it.
-        InvalidInput: Not exactly one of the five was given.
     """
     if forgotten == bool(target or query or session or source):
         raise InvalidInput("purge takes an id, a query, a session, a source or everything forgotten: one of the five")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -492,21 +492,18 @@ class Found(NamedTuple):
         """Number of memories: entries, notes, and cut pieces of turns that no entry here has as its source."""
         rested = {id for entry in self.entries for id in turn_ids(entry.source)}
         others = [spans for (_, turn), spans in self.cuts.items() if turn not in rested]
-        return len(self.entries) + len(self.notes) + sum(len(list(merge_spans(spans))) for spans in others)
+        return len(self.entries) + len(self.notes) + sum(len(merge_spans(spans)) for spans in others)
 
 
-def merge_spans(spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield the spans in order, touching or overlapping ones merged."""
-    start = end = -1
+def merge_spans(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the spans in order, touching or overlapping ones merged."""
+    found: list[tuple[int, int]] = []
     for first, last in sorted(spans):
-        if first > end >= 0:
-            yield start, end
-            start = first
-        elif end < 0:
-            start = first
-        end = max(end, last)
-    if end >= 0:
-        yield start, end
+        if found and first <= found[-1][1]:
+            found[-1] = found[-1][0], max(last, found[-1][1])
+        else:
+            found.append((first, last))
+    return found
 
 
 def merge_found(parts: Iterable[Found]) -> Found:

@@ -21,7 +21,7 @@ from memorybook.forget.tombstones import turn_key
 from memorybook.formats.messages_json import TOOL_TEXT_LIMIT, clean, cut
 from memorybook.frameworks import empty_if_missing
 from memorybook.model import Role, Session, Turn
-from memorybook.prompt.recall import WORTH_A_LOOK, recall
+from memorybook.prompt.recall import WORTH_A_LOOK, build
 from memorybook.results import Memorized
 from memorybook.search.types import Query
 from memorybook.sessions.memorize import end
@@ -146,7 +146,7 @@ class HostedSession:
         memory, budget = self._memory, budget_of(max_tokens)
         query = query if len(query) <= MAX_QUERY else ""  # a message that long asks for nothing in particular
         if memory.config.provider == "tiered":
-            found = recall(memory.context, query, max_tokens=budget, without=self.uuid)
+            found = build(memory.context, query, max_tokens=budget, without=self.uuid).use()
         else:
             found = memory.recall(query, max_tokens=budget)
         left = budget - found.tokens - 1

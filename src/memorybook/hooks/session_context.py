@@ -100,9 +100,9 @@ def _opened(config: Config, root: str) -> Memory:
 def _beginning(memory: Memory, session: str) -> str:
     known = memory.recall("", max_tokens=MOST_TOKENS)
     if known.tokens > MOST_TOKENS:  # the page of `flat` is never cut
-        from memorybook.prompt.recall import recall
+        from memorybook.prompt.recall import build
 
-        known = recall(memory.context, "", max_tokens=MOST_TOKENS)
+        known = build(memory.context, "", max_tokens=MOST_TOKENS).use()
     left = MOST_TOKENS - known.tokens - 1
     if left < 1 or not memory.config.recall.auto_recall:
         return known.text
@@ -117,7 +117,7 @@ def _beginning(memory: Memory, session: str) -> str:
 
 def _found(memory: Memory, query: str, session: str) -> str:
     """Return what the book says about a prompt, or the past conversations it asks about, without this session."""
-    from memorybook.prompt.recall import recall
+    from memorybook.prompt.recall import build
 
     current = None
     with suppress(MemoryBookError):  # a session that the book does not know
@@ -129,4 +129,4 @@ def _found(memory: Memory, query: str, session: str) -> str:
         past = of_talks(memory.context, query, current=current, max_tokens=OF_A_PROMPT)
         if past is not None and past.text:
             return past.text
-    return recall(memory.context, query, max_tokens=OF_A_PROMPT, without=current, unasked=True).text
+    return build(memory.context, query, max_tokens=OF_A_PROMPT, without=current, unasked=True).use().text

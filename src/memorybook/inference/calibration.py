@@ -2,7 +2,7 @@
 
 To one embedder such texts have a cosine of 0, to another of 0.8. It is measured on the questions and statements below,
 each question against the answers to the others: what a book holds says nothing of it, for all of that may be of one
-kind, and questions are spelled unlike what answers them.
+kind, and questions are spelled unlike what answers them. The bundled embedders carry what was measured of them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from math import sqrt
 from operator import mul
 
 from memorybook._light import TYPE_CHECKING
-from memorybook.inference.static import vectors_of
+from memorybook.inference.static import chosen, vectors_of
 
 if TYPE_CHECKING:
     from memorybook.protocols import Embedder
@@ -66,10 +66,16 @@ ANSWERS = [answer for pairs in PAIRS for _, answer in pairs]
 
 
 def unrelated(embedder: Embedder) -> float:
-    """Return the cosine up to which texts have nothing in common, the higher one of two languages.
+    """Return the cosine up to which texts have nothing in common, measured if the embedder has no `unrelated`.
 
     Raises EmbedderFailed.
     """
+    known: float | None = getattr(chosen(embedder), "unrelated", None)
+    return measured(embedder) if known is None else known
+
+
+def measured(embedder: Embedder) -> float:
+    """Measure it in two languages, and return the higher one. Raises EmbedderFailed."""
     questions, answers = vectors_of(embedder, QUESTIONS, asked=True), vectors_of(embedder, ANSWERS)
     found, end = [], 0
     for pairs in PAIRS:

@@ -425,7 +425,8 @@ class _Lines:
         """Return the lines newest first, undated ones last; within a day, people's before assistants' and summaries.
 
         Turns of a session keep its order, whatever their clocks say. An entry comes before its turn, since it may
-        contain what was said later.
+        contain what was said later, and before what it replaced, since it may have been reworded. Of notes of one
+        second the lower one is the newer.
         """
         first: dict[str | None, int] = {}
         for number in sorted(self.told):
@@ -438,12 +439,23 @@ class _Lines:
             if p.position >= 0:
                 times[number] = said_by[p.session, p.date] = max(p.time, said_by.get((p.session, p.date), ""))
 
-        def place(number: int) -> tuple[str, bool, str, bool, int, int, bool, int]:
+        numbers = {p.entry: number for number in self.told if (p := self._hits[number].passage).entry is not None}
+
+        def place(number: int) -> tuple[str, bool, str, bool, int, int, bool, int, int]:
             p = self._hits[number].passage
             at = p.position if p.position >= 0 or p.source != "entry" else LATEST
             said = p.role != "assistant" and p.source != "summary"
             now = p.state != "superseded"
-            return (p.date or "", said, times[number], now, -first[p.session], at, p.source == "entry", -number)
+            line = p.start_line if p.source == "note" else 0
+            day, time = min((self._hits[each].passage.date or "", times[each]) for each in with_newer(number))
+            return (day, said, time, now, -first[p.session], at, p.source == "entry", line, -number)
+
+        def with_newer(number: int | None) -> list[int]:
+            found: list[int] = []
+            while number is not None and number not in found:
+                found.append(number)
+                number = numbers.get(self._hits[number].passage.superseded_by or "")
+            return found
 
         return [self.told[number] for number in sorted(self.told, key=place, reverse=True)]
 

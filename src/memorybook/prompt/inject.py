@@ -108,22 +108,13 @@ def retrieve_and_inject(
     min_score: float | None = None,
     max_memories: int | None = None,
 ) -> Injected:
-    """Return the block `## Relevant Memory` for a question, ready for a prompt.
+    """See `Memory.retrieve_and_inject`.
 
     Half of the places, rounded up, go to the best hits of the session, whatever their relevance. The others go to the
     best of the whole book: by default half of the places whatever their relevance, and more from the setting
     `inject_min_score` on; with `min_score`, only hits that reach it. Places that one half leaves the other takes.
     Each statement appears once, in search order. Suspect text and tool output are left out; superseded entries appear
     as their successors, with "(previously: …)". Entries in the block count as used.
-
-    Args:
-        query: What the user just said, in any language.
-        session_id: Uuid or name of a session; without one, or if it has no memories, all places go to the book.
-        min_score: Least relevance of hits outside the session, 0..1; None as described above.
-        max_memories: Most memories, 1..200; None takes the setting.
-
-    Raises:
-        InvalidInput: A blank query or a value out of range.
     """
     config = context.config
     query = given.words_of(query)

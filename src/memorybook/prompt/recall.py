@@ -9,7 +9,7 @@ from memorybook.entries.read import known
 from memorybook.prompt.block import SHARE, WORDING, Block, Fact, Prose, Wording, block
 from memorybook.prompt.handwritten import Handwritten, Snapshot, handwritten, is_named_only, snapshot, standing_entries
 from memorybook.prompt.select import Selection, may_be_shown
-from memorybook.results import Known, Recalled
+from memorybook.results import Recalled
 from memorybook.search.evidence import is_about_talk, spoken
 from memorybook.search.search import RELEVANT
 from memorybook.search.types import Answer, Hit, Passage, Query
@@ -49,42 +49,35 @@ WORTH_A_LOOK = 0.3
 """Relevance from which a hit is worth a look: less than an answer, but a reader can judge it."""
 
 
-def recall(
-    context: Context,
-    query: str,
-    *,
-    max_tokens: int,
-    more: More | None = None,
-    without: str | None = None,
-    unasked: bool = False,
-) -> Recalled:
-    """Make the block for a prompt, see `Memory.recall`.
-
-    Args:
-        context: An open memory.
-        query: What the user just said; if blank, only what every prompt has is included.
-        max_tokens: Size of the block, at least 1.
-        more: Further hits, placed behind the first hits of the query.
-        without: Uuid of a session whose turns are left out.
-        unasked: Include only what may be about the query, as it need not be a question for the book.
-    """
-    if not context.config.enabled:
-        return Recalled("", 0)
-    built = build(context, query, max_tokens=max_tokens, more=more, without=without, unasked=unasked)
-    hot = tuple(known(context.book, [built.always[number] for number in built.block.standing]))
-    cold = tuple(built.hits[number] for number in built.block.found)
-    _count_used(context, query, hot, [hit for hit in cold if hit.relevance > 0 or hit in built.beside])
-    return Recalled(built.block.text, built.block.tokens, hot, cold, built.answer.has_relevant)
-
-
 class Built(NamedTuple):
-    """A block, and what it was built from: `hits` and `always` as its numbers name them."""
+    """A block, and what it was built from.
+
+    Attributes:
+        block: The block; its numbers are places in `hits` and `always`.
+        answer: What the search for the query found.
+        hits, always: Hits and standing entries.
+        beside: Hits that `more` brought.
+        context, query: As they were given.
+    """
 
     block: Block
     answer: Answer
     hits: Sequence[Hit]
     always: Sequence[Entry]
     beside: Sequence[Hit]
+    context: Context
+    query: str
+
+    def use(self) -> Recalled:
+        """Count the entries and notes in the block as used: the standing ones, and the hits about the question."""
+        hot = tuple(known(self.context.book, [self.always[number] for number in self.block.standing]))
+        cold = tuple(self.hits[number] for number in self.block.found)
+        about = [hit for hit in cold if hit.relevance > 0 or hit in self.beside]
+        used = [each.entry.id for each in hot] + [hit.passage.entry for hit in about if hit.passage.entry]
+        used += [note_key(hit.passage.text) for hit in about if hit.passage.source == "note"]
+        if used:
+            self.context.book.count_access(used, query=redacted_text(self.context.config, self.query))
+        return Recalled(self.block.text, self.block.tokens, hot, cold, self.answer.has_relevant)
 
 
 def build(
@@ -96,7 +89,18 @@ def build(
     without: str | None = None,
     unasked: bool = False,
 ) -> Built:
-    """Build the block for a prompt; arguments as in `recall`."""
+    """Build the block for a prompt, see `Memory.recall`; empty while memory is switched off.
+
+    Args:
+        context: An open memory.
+        query: What the user just said; if blank, only what every prompt has is included.
+        max_tokens: Size of the block, at least 1.
+        more: Further hits, placed behind the first hits of the query.
+        without: Uuid of a session whose turns are left out.
+        unasked: Include only what may be about the query, as it need not be a question for the book.
+    """
+    if not context.config.enabled:
+        return Built(Block(), candidates(context, "", max_tokens=max_tokens), (), (), (), context, query)
     book = context.book
     answer = candidates(context, query, max_tokens=max_tokens)
     page = snapshot(book)
@@ -123,7 +127,7 @@ def build(
         max_tokens=max_tokens,
         heading=_heading(wording, query, answer),
     )
-    return Built(made, answer, chosen.hits, always, beside)
+    return Built(made, answer, chosen.hits, always, beside, context, query)
 
 
 def _heading(wording: Wording, query: str, answer: Answer) -> str:
@@ -137,7 +141,6 @@ def hits_to_show(
     query: str,
     *,
     limit: int,
-    without: str | None = None,
     keep: Callable[[Passage], bool] | None = None,
 ) -> Answer:
     """Find what to show a person for a question, selected as for a block: current entries, retractions included.
@@ -146,14 +149,13 @@ def hits_to_show(
         context: An open memory.
         query: What the user just said, not blank.
         limit: Most hits, besides those that they must not be shown without.
-        without: Uuid of a session whose turns are left out.
         keep: Predicate of the passages to show; None keeps all.
     """
     book = context.book
     found = book.search(Query(words_of(query)), limit=limit, keep=keep)
     page = snapshot(book)
     wording = WORDING[_language(context, query, page)]
-    chosen = _selection(context, query, found.hits, page, wording=wording, without=without)
+    chosen = _selection(context, query, found.hits, page, wording=wording)
     relevance: dict[int, float] = {}
     groups = []
     for number, *beside in chosen.ranked():
@@ -197,7 +199,8 @@ def candidates(context: Context, query: str, *, max_tokens: int) -> Answer:
     limit = min(MOST, max(20, max_tokens // LINE))
     found = context.book.search(Query(query, pool=max(100, limit)), limit=limit)
     bar = max(RELEVANT, context.config.min_score)
-    return found._replace(has_relevant=found.has_relevant and (bar <= RELEVANT or _reaches(found, bar)))
+    reached = bar <= RELEVANT or any(hit.relevance >= bar for hit in found.hits)
+    return found._replace(has_relevant=found.has_relevant and reached)
 
 
 def latest_turns(book: Book) -> Iterator[Passage]:
@@ -210,10 +213,6 @@ def latest_turns(book: Book) -> Iterator[Passage]:
         left -= len(said)
         if left <= 0:
             return
-
-
-def _reaches(found: Answer, bar: float) -> bool:
-    return any(hit.relevance >= bar for hit in found.hits)
 
 
 def _entries(book: Book, page: Snapshot, found: Sequence[Hit]) -> Mapping[str, Entry]:
@@ -239,14 +238,6 @@ def _with_more(
         chosen.hits.append(hit)
         yield (len(chosen.hits) - 1,)
     yield from groups
-
-
-def _count_used(context: Context, query: str, hot: Sequence[Known], about: Sequence[Hit]) -> None:
-    """Count the entries and notes in the block as used: the standing ones, and the hits about the question."""
-    used = [each.entry.id for each in hot] + [hit.passage.entry for hit in about if hit.passage.entry]
-    used += [note_key(hit.passage.text) for hit in about if hit.passage.source == "note"]
-    if used:
-        context.book.count_access(used, query=redacted_text(context.config, query))
 
 
 def adds_statement(text: str, question: str, *, questions: bool) -> bool:

@@ -20,7 +20,7 @@ from memorybook.entries.rules import by_rules, entities_of
 from memorybook.errors import NotFound, Unavailable
 from memorybook.forget.tombstones import discard_unquoted, not_forgotten
 from memorybook.model import Add, Turn
-from memorybook.prompt.recall import recall
+from memorybook.prompt.recall import build
 from memorybook.protocols import Evolution
 from memorybook.providers.flat import is_shown
 from memorybook.providers.over_book import OverBook, turns_in
@@ -53,7 +53,7 @@ class Tiered(OverBook):
 
     def recalled(self, query: str, *, max_tokens: int | None = None) -> Recalled:
         """Return what a person wrote, the strongest entries, and what the query finds."""
-        return recall(self.context, query, max_tokens=validate.budget_of(max_tokens))
+        return build(self.context, query, max_tokens=validate.budget_of(max_tokens)).use()
 
     def _memorize(self, messages: Sequence[Mapping[str, Any]], given: MemorizeInput) -> str | None:
         context = self.context
@@ -80,7 +80,7 @@ class Agentic(Tiered):
         def linked(document: MemoryDocument, hits: Sequence[Hit], shown: set[str]) -> list[Hit]:
             return linked_with(document, [hit.passage.entry for hit in hits if hit.passage.entry], shown, today)
 
-        return recall(self.context, query, max_tokens=validate.budget_of(max_tokens), more=linked)
+        return build(self.context, query, max_tokens=validate.budget_of(max_tokens), more=linked).use()
 
     def evolve(self, content: str) -> Evolution:
         """Return what becomes of the statement among its neighbours: by the model, or by likeness where there is none.

@@ -60,7 +60,7 @@ class Passage(NamedTuple):
         speaker: Who said it, for turns; "" otherwise.
         role: Role of the speaker, for turns.
         position: Place in its session of a turn, or of the turn of an entry where a search met both; else -1.
-        time: Time of that day when it was said, UTC, `HH:MM:SS`; "" if unknown.
+        time: Time of that day when it was said, UTC, `HH:MM:SS`, with its fraction if it has one; "" if unknown.
         superseded_by: Id of the entry that replaced an entry; None if none did, and for others.
         pinned: Whether an entry is pinned.
         asks: Whether a turn asks something: 1 it does, 2 it says nothing else; worked out once, when it is indexed.

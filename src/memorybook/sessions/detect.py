@@ -129,14 +129,13 @@ def detect(text: str, keywords: Sequence[str] = (), *, today: date | None = None
     return Recall(scene, reason, confidence, query, span)
 
 
-def resembles(best: float, threshold: float, text: str, *, today: date | None = None) -> Recall | None:
+def resembles(best: float, threshold: float, text: str) -> Recall | None:
     """Return a recall by topic for an input that asks for none, but is that much like a past session.
 
     Args:
         best: The greatest relevance, 0..1, of a past session or turn for the input.
         threshold: The setting `recall.similarity_threshold`; 0 turns this off.
         text: The input, which is the query as it stands.
-        today: As for `detect`.
 
     >>> resembles(0.8, 0.7, "the ndots issue").scene, resembles(0.6, 0.7, "hello"), resembles(0.6, 0.0, "hello")
     ('topic', None, None)
@@ -144,8 +143,7 @@ def resembles(best: float, threshold: float, text: str, *, today: date | None = 
     if threshold <= 0 or best < threshold:
         return None
     sure = LIKE + (1 - LIKE) * (min(best, 1.0) - threshold) / (1 - threshold) if threshold < 1 else 1.0
-    span = None if today is None else days_of(text, today)
-    return Recall("topic", f"like a past session ({best:.2f})", sure, " ".join(text.split()), span)
+    return Recall("topic", f"like a past session ({best:.2f})", sure, " ".join(text.split()))
 
 
 def subject(text: str) -> str:

@@ -273,6 +273,8 @@ class FoundSession(NamedTuple):
 
     def json(self) -> dict[str, Any]:
         """Return all fields; times in UTC."""
+        from memorybook.results import moment
+
         return {
             **self._asdict(),
             "started": moment(self.started),
@@ -310,6 +312,8 @@ class FoundTurn(NamedTuple):
 
     def json(self) -> dict[str, Any]:
         """Return all fields; the time in UTC."""
+        from memorybook.results import moment
+
         return {**self._asdict(), "time": moment(self.time), "score": round(self.score, 4)}
 
 
@@ -401,12 +405,3 @@ def short(uuid: str) -> str:
     ('37b51692', 'chat-7')
     """
     return uuid[:8] if len(uuid) == 36 and uuid.count("-") == 4 else uuid
-
-
-def moment(time: datetime | None) -> str | None:
-    """Return the time in UTC as it stands in answers, `2026-02-24T10:12:33Z`."""
-    if time is None:
-        return None
-    from memorybook._light import UTC
-
-    return time.astimezone(UTC).isoformat().replace("+00:00", "Z")

@@ -16,13 +16,17 @@ Value = str | bytes | int | float | None
 """What a column holds."""
 
 
+class Surrogates(bytes):
+    """Text with lone surrogates, which UTF-8 cannot say."""
+
+
 def bindable(text: str | None) -> str | bytes | None:
     """Return the text as SQLite can hold it: as it is, or as bytes if it has surrogates, which UTF-8 cannot say."""
     if text is not None and not text.isascii():
         try:
             text.encode()
         except UnicodeEncodeError:
-            return text.encode("utf-8", "surrogatepass")
+            return Surrogates(text.encode("utf-8", "surrogatepass"))
     return text
 
 

@@ -455,6 +455,12 @@ class Store:
         connection.execute("BEGIN")
         return connection
 
+    def fill(self, connection: Connection, table: str, columns: Sequence[str], rows: Iterable[Row]) -> None:
+        """Let a table hold just these rows, in a transaction that is open."""
+        connection.execute(f"DELETE FROM {table}")
+        marks = ", ".join("?" * len(columns))
+        connection.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", rows)
+
     def fault(self, *, thorough: bool = False) -> str:
         """Say in one sentence what is wrong with the database: gone, older than it was, another one; "" if nothing is.
 
@@ -694,17 +700,18 @@ def _copy_pages(source: Connection, path: str) -> None:
 
 
 def copy_rows(store: Store, other: Store) -> None:
-    """Let the tables of the other hold what these hold, row by row."""
+    """Let the tables of the other hold what these hold, row by row; it keeps a name of its own."""
+    made = apsw.Connection(":memory:")
+    made.execute("; ".join(other.migrations)).fetchall()
+    tables = [str(name) for (name,) in made.execute("SELECT name FROM sqlite_schema WHERE type='table'")]
     source = store.snapshot()
     try:
         target = other.created()
         with immediate(target):
-            for (table,) in target.execute("SELECT name FROM sqlite_schema WHERE type='table'"):
-                names = [str(row[1]) for row in target.execute(f"PRAGMA table_info({table})")]
-                columns, marks = ", ".join(names), ", ".join("?" * len(names))
-                rows = source.stream(f"SELECT {columns} FROM {table}")
-                target.execute(f"DELETE FROM {table}")
-                target.executemany(f"INSERT INTO {table} ({columns}) VALUES ({marks})", rows)
+            for table in tables:
+                if table != "seal":
+                    columns = [str(row[1]) for row in made.execute(f"PRAGMA table_info({table})")]
+                    other.fill(target, table, columns, source.stream(f"SELECT {', '.join(columns)} FROM {table}"))
     finally:
         source.close()
 

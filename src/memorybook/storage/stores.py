@@ -27,11 +27,20 @@ _WRITTEN = ("daily", "sessions", "archive")
 
 def open_storage(config: Config, root: str) -> Storage:
     """Return the storage of the book at `root`; nothing is made before something is written. Raises ConfigError."""
-    if config.storage.kind == "memory":
+    where = config.storage
+    if where.kind != "files" or where.dsn:
         kept = config.transcripts
         places = {"db_path": config.db_path, "transcripts.db_path": kept.db_path, "transcripts.url": kept.url}
         if name := next((name for name, place in places.items() if place), ""):
-            raise ConfigError(f'{name} keeps a part of the book elsewhere than storage.kind "memory": leave one out')
+            kind = "postgresql" if where.dsn else where.kind
+            raise ConfigError(f'{name} keeps a part of the book elsewhere than storage.kind "{kind}": leave one out')
+    if where.dsn:
+        from memorybook.storage.postgres.postgres_storage import PostgresStorage
+
+        return PostgresStorage(where.dsn, root, pool=where.pool)
+    if where.kind == "postgresql":
+        raise ConfigError('storage.kind "postgresql" needs the server\'s address in storage.dsn')
+    if where.kind == "memory":
         from memorybook.storage.in_memory import MemoryStorage
 
         return MemoryStorage(root)

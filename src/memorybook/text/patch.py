@@ -211,15 +211,15 @@ def inserted(text: str, line: int, new: str) -> str:
     return text if text.endswith("\n") else f"{text}\n"
 
 
-def listing(files: Mapping[str, int], *, levels: int = 2) -> Iterator[tuple[str, str]]:
-    """Yield size and place of a folder and of all in it, `levels` deep: `""`, `/file`, `/folder/`."""
+def listing(files: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    """Yield size and place of a folder and of all in it, two levels deep: `""`, `/file`, `/folder/`."""
     found: dict[tuple[str, ...], int] = {(): 0}
     for name, size in files.items():
         parts = tuple(name.split("/"))
         for depth in range(len(parts) + 1):
             found[parts[:depth]] = found.get(parts[:depth], 0) + size
     for place in sorted(found):
-        if len(place) <= levels:
+        if len(place) <= 2:
             name = "/".join(place)
             yield size_of(found[place]), f"/{name}" * bool(place) + "/" * (bool(place) and name not in files)
 

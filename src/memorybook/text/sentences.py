@@ -49,7 +49,7 @@ def without_recalled(text: str) -> str:
 @lru_cache(maxsize=256)  # a turn's are asked for twice, by extraction and summary
 def sentences(text: str) -> tuple[Sentence, ...]:
     """Yield the sentences of the prose in `text`; without code, logs, long quotations and picture captions."""
-    return tuple(_cut(text, prose(text)))
+    return tuple(_cut(prose(text)))
 
 
 def prose(text: str) -> str:
@@ -127,7 +127,7 @@ _END_OR_DASH = rf"[。！？!?；….\s](?:{_STOP}|(?<=[a-z]\s)\s*[-–—]{{1,2
 """Where a sentence ends. The first character is of one class, so that a search may skip all the others."""
 
 
-def _cut(text: str, blanked: str) -> Iterator[Sentence]:
+def _cut(blanked: str) -> Iterator[Sentence]:
     start = 0
     dashes = "-" in blanked or "–" in blanked or "—" in blanked
     for found in compiled(_END_OR_DASH if dashes else _END).finditer(blanked):

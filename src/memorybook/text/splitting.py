@@ -101,7 +101,7 @@ def _utc(moment: datetime | None) -> tuple[str | None, str]:
         return None, ""
     with suppress(OverflowError):
         moment = moment.astimezone(UTC)
-    return moment.date().isoformat(), moment.time().isoformat(timespec="seconds")
+    return moment.date().isoformat(), moment.time().isoformat()
 
 
 # --- splitting ----------------------------------------------------

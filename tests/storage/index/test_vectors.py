@@ -29,6 +29,7 @@ from memorybook.storage.index.vectors import (
     block_of,
     cosines,
     discard,
+    mapped,
     rescored,
     stamp_of,
     write,
@@ -73,7 +74,7 @@ def put(path: Path, rows: list[tuple[int, bytes]], each: int = 10_000) -> Vector
     parts = [rows[at : at + each] for at in range(0, len(rows), each)]
     width = len(rows[0][1]) // 4
     assert write(str(path), width, [block(part) for part in parts]) == stamp_of(str(path))
-    return VectorFile(str(path), width)
+    return VectorFile(str(path), mapped(str(path)), width)
 
 
 def block(rows: list[tuple[int, bytes]]) -> Block:
@@ -167,8 +168,10 @@ def test_what_goes_wrong_in_the_other_thread_is_raised(tmp_path: Path, monkeypat
                 raise MemoryError
             return super().scan(question)
 
+    place = str(tmp_path / "vectors.1")
+    scanning = Scanning([Broken(place, mapped(place), WIDTH) for _ in range(2)], Question(unit(1)))
     with pytest.raises(MemoryError):
-        Scanning([Broken(str(tmp_path / "vectors.1"), WIDTH) for _ in range(2)], Question(unit(1))).finished()
+        scanning.finished()
 
 
 @pytest.mark.parametrize(
@@ -193,7 +196,7 @@ def test_what_is_no_whole_vector_file_is_refused(tmp_path: Path, damage: object)
     data = path.read_bytes()
     path.write_bytes(damage(data))  # type: ignore[operator]
     with pytest.raises(ValueError):
-        VectorFile(str(path), WIDTH)
+        VectorFile(str(path), mapped(str(path)), WIDTH)
 
 
 def test_a_file_stays_readable_when_it_is_unlinked(tmp_path: Path) -> None:

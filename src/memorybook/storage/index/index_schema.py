@@ -15,7 +15,7 @@ from memorybook._light import TYPE_CHECKING, Any, Callable, Iterable, Iterator, 
 from memorybook.errors import Unavailable
 from memorybook.inference.static import vectors_of
 from memorybook.search.types import Passage
-from memorybook.storage.columns import Value, bindable, readable
+from memorybook.storage.columns import Surrogates, Value, bindable, readable
 from memorybook.storage.sqlite import Connection, Row, connect, immediate
 from memorybook.text.tokens import without_names
 
@@ -36,7 +36,7 @@ FIELDS = Passage._fields
 COLUMNS = ", ".join(f"p.{name}" for name in FIELDS)
 
 _TYPES = {"score": "REAL"} | dict.fromkeys("start_line end_line position pinned asks".split(), "INTEGER")
-_BYTES = frozenset((bytes,))
+_BYTES = frozenset((bytes, Surrogates))
 _WHOLE = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 
 _PASSAGE_COLUMNS = ",\n    ".join(f"{name} {_TYPES.get(name, '')}".strip() for name in FIELDS)
@@ -183,9 +183,12 @@ def throw_away(path: str, opened: tuple[int, int] | None, *, ours: bool) -> None
 # --- what is noted of the whole ------------------------------------------------------------------
 
 
+NOTED = "SELECT value FROM meta WHERE name=?"
+
+
 def noted(connection: Connection, name: str) -> Any:
     """Return what `meta` says under a name that every index has. Raises apsw.CorruptError if it is not there."""
-    return _only(connection.first("SELECT value FROM meta WHERE name=?", (name,)), name)
+    return _only(connection.first(NOTED, (name,)), name)
 
 
 def counted_up(connection: Connection, name: str, by: int) -> int:
@@ -210,7 +213,7 @@ def born(connection: Connection) -> str:
 def passage_of(row: Sequence[Value]) -> Passage:
     """Return the passage in a row of `COLUMNS`."""
     if not _BYTES.isdisjoint(map(type, row)):
-        row = [readable(value) if type(value) is bytes else value for value in row]
+        row = [readable(value) if isinstance(value, bytes) else value for value in row]
     return tuple.__new__(Passage, (*row[:-2], row[-2] == 1, row[-1] or 0))  # `_make` takes three times as long
 
 

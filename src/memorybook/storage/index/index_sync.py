@@ -402,7 +402,7 @@ def _turn_rows(connection: Connection, keys: Iterable[tuple[str, str]]) -> dict[
 
 
 def _revision(connection: Connection) -> int | None:
-    row = connection.first("SELECT value FROM meta WHERE name='turns'")
+    row = connection.first(schema.NOTED, ("turns",))
     return row[0] if row is not None else None
 
 
@@ -446,7 +446,7 @@ def _insert(connection: Connection, words: bm25.Words, drafts: list[_Draft]) -> 
         connection.execute(
             "INSERT INTO texts (digest) SELECT value FROM json_each(?) WHERE true"
             " ON CONFLICT (digest) DO UPDATE SET digest=excluded.digest RETURNING digest, id",
-            ('["' + '","'.join(digest for _, _, digest in drafts) + '"]',),
+            ('["' + '","'.join({digest for _, _, digest in drafts}) + '"]',),
         )
     )
     last = schema.counted_up(connection, "last", len(drafts))
@@ -619,12 +619,12 @@ def bring_up_to_date(
 
 def is_whole(db: Connection) -> bool:
     """Return whether a sync ever came to its end, so that nothing is missing but what changed since."""
-    return db.first("SELECT 1 FROM meta WHERE name='whole'") is not None
+    return db.first(schema.NOTED, ("whole",)) is not None
 
 
 def _difference(db: Connection, table: Table, documents: Documents, transcripts: Transcripts) -> Difference:
     checked, changed, gone = table.compare(db, documents)
-    row = db.first("SELECT value FROM meta WHERE name='turns'")
+    row = db.first(schema.NOTED, ("turns",))
     before = row[0] if row is not None else None
     now, degraded = schema.revision_of(transcripts, before)
     return Difference(checked, changed, gone, (before, now), degraded)

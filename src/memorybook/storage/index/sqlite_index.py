@@ -460,14 +460,12 @@ def _neighbours(db: Connection, found: Mapping[int, Passage], places: set[tuple[
     places = places - own.keys()
     if not places:
         return []
-    # each by the turn that it stands before (even) or after (odd), so that the statement is always the same
-    beside = [
-        2 * before + 1 if (before := own.get((session, at - 1))) else 2 * own[session, at + 1] for session, at in places
-    ]
+    # each as the number of a turn that it stands beside, and its own place: the statement is always the same
+    beside = [(own.get((session, at - 1)) or own[session, at + 1]) << 32 | at for session, at in places if at >= 0]
     where, values = schema.filters(query)
     rows = db.execute(
-        "SELECT p.id FROM json_each(?) AS place CROSS JOIN passages AS o ON o.id=place.value>>1"
-        " CROSS JOIN passages AS p ON p.session=o.session AND p.position=o.position+2*(place.value&1)-1"
+        "SELECT p.id FROM json_each(?) AS place CROSS JOIN passages AS o ON o.id=place.value>>32"
+        " CROSS JOIN passages AS p ON p.session=o.session AND p.position=place.value&4294967295"
         f" WHERE p.source='turn' {'AND ' + where if where else ''}",
         (schema.listed(beside), *values),
     )

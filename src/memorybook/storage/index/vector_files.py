@@ -10,6 +10,7 @@ import os
 from _thread import allocate_lock, start_new_thread
 from itertools import islice
 from math import inf
+from operator import itemgetter
 from time import time
 
 from memorybook._light import TYPE_CHECKING, Iterable, Iterator, NamedTuple, Sequence, suppress
@@ -172,15 +173,23 @@ class Vectors:
         file = self._files.get(key)
         if file is None:
             try:
-                if vectors.stamp_of(path) != segment.stamp:
+                if not self._stands(segment):
                     return None
-                file = vectors.VectorFile(path, dimensions)
+                file = vectors.VectorFile(path, self._held(segment), dimensions)
             except (OSError, ValueError):
                 return None
             # a file that is merged by now takes its place on the disk as long as it is mapped
             present = {(born, other.generation) for other in held}
             self._files = {**{known: mapped for known, mapped in self._files.items() if known in present}, key: file}
         return file
+
+    def _stands(self, segment: Segment) -> bool:
+        """Return whether the file is as it was written."""
+        return vectors.stamp_of(self.path(segment.generation)) == segment.stamp
+
+    def _held(self, segment: Segment) -> memoryview[int]:
+        """Return what the file holds. Raises OSError, ValueError."""
+        return vectors.mapped(self.path(segment.generation))
 
     def fold(self, connection: Connection, model: Model, made: int = ALL) -> None:
         """Move the tail into files once it is long, and remake damaged files. Raises OSError.
@@ -218,8 +227,7 @@ class Vectors:
         return [
             segment
             for segment in held
-            if vectors.stamp_of(self.path(segment.generation)) != segment.stamp
-            or self._file(age, segment, model.dimensions, held) is None
+            if not self._stands(segment) or self._file(age, segment, model.dimensions, held) is None
         ]
 
     def _write(self, connection: Connection, model: Model, after: int, upto: int, *, thinned: bool = False) -> bool:
@@ -228,7 +236,7 @@ class Vectors:
         blocks: list[vectors.Block] = []
         last = after
         for segment in known.segments:
-            whole = vectors.stamp_of(self.path(segment.generation)) == segment.stamp
+            whole = self._stands(segment)
             file = self._file(known.born, segment, model.dimensions, known.segments) if whole else None
             if file is None:
                 blocks += [block for _, block in _read(connection, model, segment.after, segment.upto)]
@@ -531,11 +539,11 @@ def passages_of(
     """Return cosine by passage of the first `count` passages with these texts, newest first among equals."""
     rows = connection.execute(
         "SELECT p.dense, p.id FROM passages AS p WHERE p.dense IN (SELECT value FROM json_each(?))"
-        f" {'AND ' + where if where else ''} ORDER BY p.id DESC",
+        f" {'AND ' + where if where else ''}",
         (listed(text for text, _ in near), *values),
     )
     holding: dict[int, list[int]] = {}
-    for text, number in rows:
+    for text, number in sorted(rows, key=itemgetter(1), reverse=True):
         holding.setdefault(text, []).append(number)
     found = ((number, cosine) for text, cosine in near for number in holding.get(text, ()))
     return dict(islice(found, count))

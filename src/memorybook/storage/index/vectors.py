@@ -24,7 +24,7 @@ from sys import byteorder
 
 import simsimd
 
-from memorybook._light import TYPE_CHECKING, Any, Iterable, Literal, NamedTuple, Sequence, cast, suppress
+from memorybook._light import TYPE_CHECKING, Any, Iterable, Iterator, Literal, NamedTuple, Sequence, cast, suppress
 from memorybook.inference.static import arrays
 
 if TYPE_CHECKING:
@@ -113,15 +113,20 @@ def stamp_of(path: str) -> Stamp | None:
     return Stamp(status.st_size, status.st_mtime_ns)
 
 
-class VectorFile:
-    """A mapped vector file. Raises OSError if it is missing, ValueError if it is cut short or has other dimensions."""
+def mapped(path: str) -> memoryview[int]:
+    """Return what a file holds, mapped. Raises OSError if it is missing, ValueError if it is empty."""
+    from mmap import ACCESS_READ, mmap
 
-    def __init__(self, path: str, dimensions: int) -> None:
-        from mmap import ACCESS_READ, mmap
+    with open(path, "rb") as file:
+        return memoryview(mmap(file.fileno(), 0, access=ACCESS_READ))
+
+
+class VectorFile:
+    """What a vector file holds. Raises ValueError if it is cut short or has other dimensions."""
+
+    def __init__(self, path: str, whole: memoryview[int], dimensions: int) -> None:
         from struct import iter_unpack, unpack_from
 
-        with open(path, "rb") as file:
-            whole = memoryview(mmap(file.fileno(), 0, access=ACCESS_READ))
         if len(whole) < _HEADER or whole[:8] != _MAGIC:
             raise ValueError(f"{path!r} is no vector file")
         rows, self._width, count = unpack_from("=qqq", whole, 8)
@@ -362,8 +367,8 @@ def _peak(data: bytes) -> float:
     return max(float(held.max()), -float(held.min()))
 
 
-def write(path: str, dimensions: int, blocks: Sequence[Block]) -> Stamp:
-    """Write a vector file of at least one row; return its stamp. Raises OSError and leaves nothing behind."""
+def parts_of(dimensions: int, blocks: Sequence[Block]) -> Iterator[bytes | memoryview[int]]:
+    """Yield what a vector file of these blocks holds, of at least one row."""
     from struct import pack
 
     runs: list[tuple[int, float]] = []
@@ -371,14 +376,19 @@ def write(path: str, dimensions: int, blocks: Sequence[Block]) -> Stamp:
         if runs and runs[-1][1] == unit:
             rows += runs.pop()[0]
         runs.append((rows, unit))
+    yield _MAGIC + pack("=qqq", sum(rows for rows, _ in runs), dimensions, len(runs))
+    yield b"".join(pack("=qd", *run) for run in runs)
+    for part in ("texts", "high", "low"):
+        for block in blocks:
+            yield getattr(block, part)
+
+
+def write(path: str, dimensions: int, blocks: Sequence[Block]) -> Stamp:
+    """Write a vector file of at least one row; return its stamp. Raises OSError and leaves nothing behind."""
     temporary = f"{path}.{os.getpid()}.tmp"
     try:
         with open(temporary, "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
-            file.write(_MAGIC + pack("=qqq", sum(rows for rows, _ in runs), dimensions, len(runs)))
-            file.write(b"".join(pack("=qd", *run) for run in runs))
-            for part in ("texts", "high", "low"):
-                for block in blocks:
-                    file.write(getattr(block, part))
+            file.writelines(parts_of(dimensions, blocks))
             file.flush()
             os.fsync(file.fileno())
         status = os.stat(temporary)

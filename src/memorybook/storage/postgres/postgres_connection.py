@@ -1,0 +1,629 @@
+"""One tenant's tables in PostgreSQL, which look like a database of SQLite to what reads and writes them.
+
+`PostgresConnection` is a `Connection` in every respect that journal, transcripts and index use: they speak one SQL, and
+what the two databases spell differently is translated here. Connections to the server are borrowed from a pool of the
+process for as long as a transaction lasts, which begins by naming the tenant; row-level security does the rest.
+
+- One writer at a time, as with a file: a transaction that writes takes an advisory lock of its tenant and database.
+- Inside `Tenant.transaction` everything that its thread writes is one transaction.
+- Text that PostgreSQL cannot hold (NUL, lone surrogates) is stored behind a mark, in base 64.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import threading
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from itertools import count
+from time import sleep
+from typing import Any
+
+import apsw
+
+from memorybook.errors import BookLocked, Damaged, MissingExtra, Unavailable
+from memorybook.storage.columns import Surrogates
+from memorybook.storage.index.index_schema import NOTED
+from memorybook.storage.postgres.postgres_schema import MIGRATIONS, ROLE
+from memorybook.storage.sqlite import BUSY_TIMEOUT, Connection, Row, Store, Values
+
+try:
+    import psycopg
+    from psycopg.conninfo import conninfo_to_dict
+    from psycopg_pool import ConnectionPool, PoolTimeout
+except ImportError:
+    raise MissingExtra("storage.dsn needs the package psycopg: pip install 'memorybook[postgres]'") from None
+
+Raw = psycopg.Connection[tuple[Any, ...]]
+
+_PATIENCE = 10.0
+"""Seconds that a writer of a book waits for another, and that a pool waits for a connection."""
+
+_MARK = "\x1a"
+"""What begins a text that is stored in base 64."""
+
+_STREAMED = 1_000
+_PREPARED = 1_000
+_numbers = count()
+_NOTICED = 0.05  # seconds for which notices are gathered
+CHANNEL = "memorybook"
+
+
+# --- the pool of a process -------------------------------------------------------------------------
+
+
+_pools: dict[tuple[int, str], ConnectionPool[Raw]] = {}  # those of a parent process are kept, and never touched
+_opening = threading.Lock()
+
+
+def pool_of(dsn: str, size: int) -> ConnectionPool[Raw]:
+    """Return this process's pool of connections to a server, opened at first use.
+
+    Raises Unavailable if the server does not answer, or its tables are of another version than these.
+    """
+    with _opening:
+        key = (os.getpid(), dsn)
+        if key not in _pools:
+            with failures(dsn), connect(dsn) as first:
+                _check(first, dsn)
+            pool = _pools[key] = ConnectionPool(
+                dsn, kwargs=_HOW, configure=_take_role, min_size=0, max_size=size, timeout=_PATIENCE, open=True
+            )
+            atexit.register(pool.close)
+        return _pools[key]
+
+
+_HOW: dict[str, Any] = {
+    "autocommit": True,
+    "cursor_factory": psycopg.RawCursor,
+    "application_name": "memorybook",
+    "prepare_threshold": None,
+}
+_LOOKUPS = (
+    f"SET ROLE {ROLE}; SET search_path=memorybook; SET plan_cache_mode=force_generic_plan; SET jit=off;"
+    " SET max_parallel_workers_per_gather=0; SET join_collapse_limit=1; SET enable_seqscan=off;"
+    " SET enable_hashjoin=off; SET enable_mergejoin=off"
+)
+"""Every statement is written for lookups in indexes, in the order of its text: it is planned once, whatever is known of
+the tables by then."""
+
+
+def connect(dsn: str) -> Raw:
+    """Return a connection of the caller's own, with the rights of its user, to be closed. May raise psycopg.Error."""
+    return psycopg.connect(dsn, **_HOW)
+
+
+def _take_role(raw: Raw) -> None:
+    raw.execute(_LOOKUPS)
+    raw.prepare_threshold, raw.prepared_max = 0, _PREPARED
+
+
+def _check(raw: Raw, dsn: str) -> None:
+    version = version_of(raw)
+    if version < len(MIGRATIONS):
+        raise Unavailable(
+            f"the database {shown(dsn)!r} has no tables of this version: run memorybook db upgrade --dsn {shown(dsn)}"
+        )
+    if version > len(MIGRATIONS):
+        raise Unavailable(f"the database {shown(dsn)!r} was made by a newer memorybook: update memorybook")
+
+
+def version_of(raw: Raw) -> int:
+    """Return how many migrations a database has, 0 for none."""
+    [(there,)] = raw.execute("SELECT to_regclass('memorybook.migrations') IS NOT NULL").fetchall()
+    if not there:
+        return 0
+    [(version,)] = raw.execute("SELECT coalesce(max(number), 0) FROM memorybook.migrations").fetchall()
+    return int(version)
+
+
+def shown(dsn: str) -> str:
+    """Return an address for people: without its password."""
+    try:
+        known = conninfo_to_dict(dsn)
+    except psycopg.ProgrammingError:
+        return "postgresql://"
+    user = f"{known['user']}@" if known.get("user") else ""
+    port = f":{known['port']}" if known.get("port") else ""
+    return f"postgresql://{user}{known.get('host', '')}{port}/{known.get('dbname', '')}"
+
+
+# --- errors ----------------------------------------------------------------------------------------
+
+
+@contextmanager
+def failures(dsn: str) -> Iterator[None]:
+    """Turn errors of the driver into those of memorybook."""
+    try:
+        yield
+    except psycopg.Error as error:
+        where, said = f"the database {shown(dsn)!r}", str(error).strip().partition("\n")[0]
+        if isinstance(error, (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected)):
+            raise BookLocked(f"{where} is locked by another process; try again when it is done") from error
+        if isinstance(error, psycopg.errors.ReadOnlySqlTransaction):
+            raise Unavailable(f"{where} takes no writes: it is a standby; name the primary too in the DSN") from error
+        if isinstance(error, psycopg.errors.IntegrityError):
+            raise apsw.ConstraintError(said) from error
+        if isinstance(error, (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn)):
+            raise Damaged(f"{where} is not as memorybook made it ({said})") from error
+        if isinstance(error, psycopg.errors.InvalidParameterValue) and ROLE in said:
+            raise Unavailable(f"{where} has no role {ROLE!r}: run memorybook db upgrade") from error
+        if isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError)):
+            raise Unavailable(f"{where} does not answer: {said}") from error
+        raise Unavailable(f"{where} cannot be used: {said}") from error
+
+
+# --- one SQL in two spellings ----------------------------------------------------------------------
+
+_LARGER = {"min": "least", "max": "greatest"}
+_SPELLED = (
+    (re.compile(r"SELECT value FROM json_each\(\?\) WHERE true"),
+     "SELECT value FROM json_array_elements_text(CAST(? AS json)) AS value WHERE true"),
+    (re.compile(r"IN \(SELECT value FROM json_each\((\?\d*)\)\)"), r"= ANY (translate(\1, '[]', '{}')::bigint[])"),
+    (re.compile(r"json_each\((\?)\) AS place"), r"halves(\1) AS place"),
+    (re.compile(r"place\.value>>32"), "place.upper"),
+    (re.compile(r"place\.value&4294967295"), "place.lower"),
+    (re.compile(r"json_each\("), "listed("),
+    (re.compile(r"IN \(\)"), "IN (NULL)"),
+    (re.compile(r"CROSS JOIN (\w+ AS \w+) ON"), r"JOIN \1 ON"),
+    (re.compile(r"ON CONFLICT \((\w)"), r"ON CONFLICT (tenant, \1"),
+    (re.compile(r"\b(min|max)\((\w+), (\?\d*)\)"), lambda found: f"{_LARGER[found[1]]}({found[2]}, {found[3]})"),
+    (re.compile(r"typeof\((\S+?)\)='text'"), r"left(\1, 1)<>chr(26)"),
+    (re.compile(r"LIMIT (\?\d*)"), r"LIMIT nullif(\1, -1)"),
+)  # fmt: skip
+_IGNORING = "INSERT OR IGNORE INTO"
+
+
+@lru_cache(maxsize=4096)
+def translated(sql: str) -> str:
+    """Return a statement as PostgreSQL understands it, with numbered places for values."""
+    for pattern, spelling in _SPELLED:
+        sql = pattern.sub(spelling, sql)
+    if sql.startswith(_IGNORING):
+        sql = f"INSERT INTO{sql.removeprefix(_IGNORING)} ON CONFLICT DO NOTHING"
+    counted = iter(range(1, 10_000))
+    return re.sub(r"\?(\d*)", lambda found: f"${found[1] or next(counted)}", sql)
+
+
+def adapted(values: Values) -> list[Any]:
+    """Return values as PostgreSQL can hold them."""
+    return [
+        _marked(value.encode("utf-8", "surrogatepass"))
+        if isinstance(value, str) and ("\0" in value or value[:1] == _MARK)
+        else _marked(value)
+        if isinstance(value, Surrogates)
+        else int(value)
+        if isinstance(value, bool)
+        else bytes(value)
+        if isinstance(value, (bytearray, memoryview))
+        else value
+        for value in values
+    ]
+
+
+def _marked(data: bytes) -> str:
+    return _MARK + b64encode(data).decode()
+
+
+def restored(rows: list[Row]) -> list[Row]:
+    """Return rows with what `adapted` marked as it was."""
+    return [
+        tuple([_unmarked(value) if isinstance(value, str) and value[:1] == _MARK else value for value in row])
+        if any(isinstance(value, str) and value[:1] == _MARK for value in row)
+        else row
+        for row in rows
+    ]
+
+
+def _unmarked(value: str) -> str | bytes:
+    data = b64decode(value[1:])
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return Surrogates(data)
+
+
+# --- a tenant and its transactions -----------------------------------------------------------------
+
+
+class _Held(threading.local):
+    """What of the process's connections a thread holds in a `Tenant.transaction`."""
+
+    raw: Raw | None = None
+    depth = 0
+    changed = False
+
+
+class Tenant:
+    """A tenant of a server: where its transactions begin. Safe to share between threads.
+
+    Args:
+        dsn: Of the server.
+        name: Of the tenant; not empty.
+        size: Connections that this process has at most.
+    """
+
+    def __init__(self, dsn: str, name: str, size: int) -> None:
+        self.dsn = dsn
+        self.name = name
+        self.size = size
+        self.root = f"{shown(dsn)}#{name}"
+        self.held = _Held()
+        self.made = False
+
+    def begin(self, how: str, *first: tuple[str, Sequence[Any]]) -> Raw:
+        """Borrow a connection and begin a transaction on it, with statements that go before all others.
+
+        One that proves to be dead is replaced once, as after a failover.
+        """
+        pool = pool_of(self.dsn, self.size)
+        for again in (True, False):
+            raw = self._borrowed(pool)
+            try:
+                with raw.pipeline():
+                    raw.execute(f"BEGIN {how}")
+                    raw.execute("SELECT set_config('memorybook.tenant', $1, true)", (self.name,))
+                    for sql, values in first:
+                        raw.execute(sql, values)
+            except BaseException as error:
+                lost = raw.closed or raw.broken
+                with suppress(psycopg.Error):
+                    raw.rollback()
+                pool.putconn(raw)
+                if not (again and lost and isinstance(error, psycopg.OperationalError)):
+                    raise
+                pool.check()  # the others are dead as well, perhaps
+            else:
+                return raw
+        raise AssertionError
+
+    def _borrowed(self, pool: ConnectionPool[Raw]) -> Raw:
+        try:
+            return pool.getconn()
+        except PoolTimeout as error:
+            raise Unavailable(
+                f"the database {shown(self.dsn)!r} gives no connection within {_PATIENCE:g} s: it does not answer, or"
+                f" all {self.size} of this process are in use (storage.pool)"
+            ) from error
+
+    def end(self, raw: Raw, how: str) -> None:
+        """End a transaction and give its connection back."""
+        try:
+            if not raw.closed:
+                raw.execute(how)
+        finally:
+            pool_of(self.dsn, self.size).putconn(raw)
+
+    @contextmanager
+    def transaction(self, locked: str = "documents") -> Iterator[Raw]:
+        """Let all that this thread writes until the block ends be one transaction; the only one with that lock.
+
+        Reentrant. Raises BookLocked.
+        """
+        held = self.held
+        if held.raw is not None:
+            yield held.raw
+            return
+        with failures(self.dsn):
+            try:
+                waiting = (f"SET LOCAL lock_timeout={int(_PATIENCE * 1000)}", ())
+                raw = held.raw = self.begin("", waiting, self.lock(locked))
+            except psycopg.errors.LockNotAvailable as error:
+                raise BookLocked(
+                    f"the book {self.root!r} was locked by another writer for {_PATIENCE:g} s; try again"
+                ) from error
+            held.changed = False
+            try:
+                yield raw
+            except BaseException:
+                held.raw = None
+                with suppress(psycopg.Error):
+                    self.end(raw, "ROLLBACK")
+                raise
+            held.raw = None
+            self.end(raw, "COMMIT")
+        if held.changed:
+            notify(self)
+
+    def lock(self, what: str) -> tuple[str, tuple[str]]:
+        """Return the statement that waits for one of the tenant's locks, to be held until the transaction ends."""
+        return "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", (f"{self.name}/{what}",)
+
+    @contextmanager
+    def reading(self) -> Iterator[Raw]:
+        """Yield this thread's transaction, or one for the block."""
+        if self.held.raw is not None:
+            yield self.held.raw
+            return
+        with failures(self.dsn):
+            raw = self.begin("")
+            try:
+                yield raw
+            except BaseException:
+                with suppress(psycopg.Error):
+                    self.end(raw, "ROLLBACK")
+                raise
+            self.end(raw, "COMMIT")
+
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
+        """Run one statement of PostgreSQL's own, in this thread's transaction or by itself; return its rows."""
+        held = self.held.raw
+        if held is not None:
+            with failures(self.dsn):
+                return _fetched(held.execute(sql, values))
+        with failures(self.dsn):
+            pool = pool_of(self.dsn, self.size)
+            for again in (True, False):
+                raw = self._borrowed(pool)
+                try:
+                    with raw.pipeline():  # one transaction and one round trip
+                        raw.execute("SELECT set_config('memorybook.tenant', $1, true)", (self.name,))
+                        cursor = raw.execute(sql, values, binary=True)
+                    return _fetched(cursor)
+                except psycopg.OperationalError:
+                    if not (again and (raw.closed or raw.broken)) or not sql.startswith("SELECT"):
+                        raise
+                    pool.check()
+                finally:
+                    pool.putconn(raw)
+        raise AssertionError
+
+
+def _fetched(cursor: Any) -> list[Row]:
+    return cursor.fetchall() if cursor.description is not None else []
+
+
+# --- the connection and the store ------------------------------------------------------------------
+
+
+class PostgresConnection(Connection):
+    """`Connection` to one of a tenant's databases: `journal`, `transcripts` or `index`.
+
+    Args:
+        tenant: Whose.
+        name: Of the database: what its writers exclude each other by.
+        needed: Statements that make what its tables need before they are written.
+        counted: Whether `version` is asked for.
+    """
+
+    fileless = True
+
+    def __init__(self, tenant: Tenant, name: str, needed: Sequence[str] = (), *, counted: bool = False) -> None:
+        self.tenant = tenant
+        self.name = name
+        self._needed = [(one, ()) for one in needed]
+        self._counted = counted
+        self._own = 0
+        self._forced = True
+        self._transaction: Raw | None = None
+        self._nested = False
+        self._writes = False
+        self._noted: dict[Any, Any] | None = None
+        super().__init__(tenant.root, durable=True, timeout=BUSY_TIMEOUT)
+
+    @property
+    def raw(self) -> apsw.Connection:
+        """Nothing: it is not SQLite."""
+        return None  # type: ignore[return-value]
+
+    @property
+    def in_transaction(self) -> bool:
+        """True if a transaction is open."""
+        return self._transaction is not None
+
+    def version(self) -> tuple[object, int]:
+        """Return a value that equals an earlier one only if nobody else has committed anything since."""
+        with self.lock:
+            row = self.first("SELECT value FROM versions WHERE name=?", (self.name,))
+            return self, (row[0] if row is not None else 0) - self._own
+
+    def execute(self, sql: str, values: Values = ()) -> list[Row]:
+        """Run one statement and return all its rows, or begin or end a transaction. Raises Unavailable, Damaged."""
+        with self.lock:
+            control = _CONTROL.get(sql)
+            if control is not None:
+                control(self)
+                return []
+            return self._run(sql, values)[0]
+
+    def _run(self, sql: str, values: Values) -> tuple[list[Row], int]:
+        if self._closed:
+            raise Unavailable(f"the database {self.path!r} is closed; open it again")
+        if sql == NOTED and self._transaction is not None and not self._writes:  # it is one snapshot
+            if self._noted is None:
+                self._noted = dict(self._run("SELECT name, value FROM meta", ())[0])
+            return [(self._noted[name],) for name in values if name in self._noted], 1
+        sql, given = translated(sql), adapted(values)
+        if self._transaction is None and self.tenant.held.raw is None:
+            rows = self.tenant.rows(sql, given)
+            return restored(rows), len(rows)
+        with failures(self.tenant.dsn):
+            raw = self._transaction or self.tenant.held.raw
+            assert raw is not None  # or the tenant's own way was taken above
+            cursor = raw.execute(sql, given, binary=True)
+            return restored(_fetched(cursor)), cursor.rowcount
+
+    def executemany(self, sql: str, rows: Iterable[Values]) -> list[Row]:
+        """Run a statement once for each of `rows` and return all that it returned, in their order."""
+        with self.lock:
+            given = [adapted(row) for row in rows]
+            if not given:
+                return []
+            with failures(self.tenant.dsn), self._ready() as raw, raw.cursor(binary=True) as cursor:
+                cursor.executemany(translated(sql), given, returning=True)
+                found: list[Row] = []
+                while True:
+                    found += _fetched(cursor)
+                    if not cursor.nextset():
+                        return restored(found)
+
+    @contextmanager
+    def _ready(self) -> Iterator[Raw]:
+        if self._transaction is not None:
+            yield self._transaction
+        else:
+            with self.tenant.reading() as raw:
+                yield raw
+
+    def first(self, sql: str, values: Values = ()) -> Row | None:
+        """Return the first row, or None if there is none."""
+        with self.lock:
+            return next(iter(self._run(sql, values)[0]), None)
+
+    def insert(self, sql: str, values: Values = ()) -> int:
+        """Run an INSERT and return the number of its row."""
+        key = "seq" if sql.startswith("INSERT INTO operations") else "id"
+        with self.lock:
+            [(number,)] = self._run(f"{sql} RETURNING {key}", values)[0]
+            return int(number)
+
+    def modify(self, sql: str, values: Values = ()) -> int:
+        """Run an INSERT, UPDATE or DELETE in a transaction and return how many rows it touched."""
+        with self.lock:
+            return self._run(sql, values)[1]
+
+    def stream(self, sql: str, values: Values = ()) -> Iterator[Row]:
+        """Yield rows some at a time, all from one snapshot; only in a transaction."""
+        name = f"streamed_{next(_numbers)}"
+        with failures(self.tenant.dsn), self._ready() as raw, psycopg.RawServerCursor(raw, name) as cursor:
+            cursor.itersize = _STREAMED
+            for row in cursor.execute(translated(sql), adapted(values), binary=True):
+                yield from restored([row])
+
+    def close(self) -> None:
+        """End what is open; closing twice does nothing."""
+        with self.lock:
+            self._closed = True
+            if self._transaction is not None:
+                self._finish("ROLLBACK")
+
+    # --- transactions ---
+
+    def _begin(self, *, writes: bool) -> None:
+        first = [
+            *self._needed,
+            (f"SET LOCAL lock_timeout={self.timeout_milliseconds}", ()),
+            self.tenant.lock(self.name),
+        ]
+        with failures(self.tenant.dsn):
+            held = self.tenant.held.raw
+            if held is None:
+                forced = [] if self._forced else [("SET LOCAL synchronous_commit=off", ())]
+                how = "" if writes else "ISOLATION LEVEL REPEATABLE READ"
+                self._transaction = self.tenant.begin(how, *([*forced, *first] if writes else ()))
+            else:
+                if writes:
+                    with held.pipeline():
+                        for sql, values in [(f"SAVEPOINT {self.name}", ()), *first]:
+                            held.execute(sql, values)
+                self._transaction = held
+            self._nested, self._writes, self._noted = held is not None, writes, None
+
+    def _finish(self, how: str) -> None:
+        raw, self._transaction = self._transaction, None
+        if raw is None:
+            return
+        with failures(self.tenant.dsn):
+            counts = self._counted and self._writes and how == "COMMIT"
+            if counts:
+                raw.execute(
+                    "INSERT INTO versions (name, value) VALUES ($1, 1) ON CONFLICT (tenant, name)"
+                    " DO UPDATE SET value=versions.value+1",
+                    (self.name,),
+                )
+            if not self._nested:
+                self.tenant.end(raw, how)
+            elif self._writes:
+                raw.execute(f"{'RELEASE' if how == 'COMMIT' else 'ROLLBACK TO'} SAVEPOINT {self.name}")
+            self._own += counts
+
+    def _force(self, *, on: bool) -> None:
+        self._forced = on
+
+    def _lose(self) -> None:
+        """Leave what is open to the process that this one was forked of."""
+        super()._lose()
+        self._transaction = None
+        self.tenant.held = _Held()
+
+
+_CONTROL: dict[str, Callable[[PostgresConnection], None]] = {
+    "BEGIN": lambda one: one._begin(writes=False),
+    "BEGIN IMMEDIATE": lambda one: one._begin(writes=True),
+    "COMMIT": lambda one: one._finish("COMMIT"),
+    "ROLLBACK": lambda one: one._finish("ROLLBACK"),
+    "PRAGMA synchronous=NORMAL": lambda one: one._force(on=False),
+    "PRAGMA synchronous=FULL": lambda one: one._force(on=True),
+}
+
+
+class PostgresStore(Store):
+    """`Store` of a tenant: there is something to read once the tenant has a book, and writing makes it."""
+
+    def __init__(self, tenant: Tenant, name: str, migrations: Sequence[str], needed: Sequence[str]) -> None:
+        super().__init__(name, migrations)
+        self.path = tenant.root
+        self._tenant = tenant
+        self._database = name
+        self._needed = needed
+
+    def existing(self) -> Connection | None:
+        """Return the connection for reading; None while there is no book. Raises Unavailable."""
+        with self._lock:
+            if self._closed:
+                raise Unavailable(f"the database {self.path!r} is closed; open it again")
+            if not self._tenant.made:
+                self._tenant.made = bool(self._tenant.rows("SELECT 1 FROM books"))
+            return self.created() if self._tenant.made else None
+
+    def created(self) -> Connection:
+        """Return the connection for writing, which makes the book. Raises Unavailable."""
+        with self._lock:
+            if self._closed:
+                raise Unavailable(f"the database {self.path!r} is closed; open it again")
+            if self._connection is None:
+                self._connection = self._connect()
+            return self._connection
+
+    def _connect(self) -> Connection:
+        return PostgresConnection(self._tenant, self._database, self._needed)
+
+    def snapshot(self) -> Connection:
+        """Return a connection of the caller's own, to be closed by them, all of whose reading is of this moment."""
+        connection = PostgresConnection(self._tenant, self._database)
+        connection.execute("BEGIN")
+        return connection
+
+    def fault(self, *, thorough: bool = False) -> str:
+        """Return nothing: the server answers for its files."""
+        return ""
+
+
+# --- notices ---------------------------------------------------------------------------------------
+# NOTIFY lets all commits of a server wait for each other, so it is left out of the transactions that write: a thread
+# of this process tells of them soon after.
+
+_told: dict[tuple[int, str], set[str]] = {}
+
+
+def notify(tenant: Tenant) -> None:
+    """Tell whoever listens that documents of the tenant changed, soon."""
+    key = (os.getpid(), tenant.dsn)
+    with _opening:
+        waiting = _told.get(key)
+        _told.setdefault(key, set()).add(tenant.name)
+    if waiting is None:
+        threading.Thread(target=_tell, args=(tenant, key), daemon=True, name="memorybook-notices").start()
+
+
+def _tell(tenant: Tenant, key: tuple[int, str]) -> None:
+    sleep(_NOTICED)
+    with _opening:
+        names = _told.pop(key)
+    with suppress(psycopg.Error, Unavailable), pool_of(tenant.dsn, tenant.size).connection() as raw:
+        for name in names:
+            raw.execute("SELECT pg_notify($1, $2)", (CHANNEL, name[:4000]))

@@ -1,0 +1,227 @@
+"""The index in PostgreSQL: the tables and the ranking of the one in SQLite, vector files as rows.
+
+Whoever searches brings in what changed, as with files, and every server sees it. What vector files hold never changes,
+so a process keeps the last ones it read.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import apsw
+
+from memorybook.errors import BookLocked, Unavailable
+from memorybook.inference.bundled import LEAST
+from memorybook.search.types import SyncReport
+from memorybook.storage.index import index_schema as schema
+from memorybook.storage.index import vector_files, vectors
+from memorybook.storage.index.index_sync import Table, bring_up_to_date
+from memorybook.storage.index.sqlite_index import SqliteIndex, _Rows
+from memorybook.storage.postgres.postgres_connection import PostgresConnection, Tenant
+from memorybook.storage.sqlite import Connection, immediate
+
+if TYPE_CHECKING:
+    from memorybook.protocols import Documents, Embedder, Progress, Transcripts
+
+T = TypeVar("T")
+
+MOST_HELD = 256 * 2**20
+"""Bytes of vectors that a process keeps."""
+
+_MADE = "passages words terms postings entries known_documents session_names pending gone segments meta".split()
+"""Tables that a rebuild empties; vectors stay, with the texts that they are of."""
+
+
+class PostgresIndex(SqliteIndex):
+    """`Index` in a tenant's tables, which may be deleted at any moment. Safe to share between threads and servers."""
+
+    def __init__(self, tenant: Tenant, embedder: Embedder | None) -> None:
+        super().__init__(tenant.root, embedder=embedder)
+        self._path = tenant.root
+        self._tenant = tenant
+        self._vectors = TableVectors(tenant)
+        self._connection = PostgresConnection(tenant, "index", counted=True)
+        self._ready = False
+        self._settled: tuple[tuple[int | None, ...], SyncReport] = ((), SyncReport())
+
+    def sync(self, documents: Documents, transcripts: Transcripts) -> SyncReport:
+        """Bring in what changed since the last time, whoever changed it: one question if nothing did."""
+        before = self._standing()
+        if before == self._settled[0] and self._truth == (documents, transcripts):
+            return self._settled[1]
+        report = super().sync(documents, transcripts)
+        after = self._standing()
+        if after[:2] == before[:2] and not (report.pending_vectors or report.degraded or self.behind):
+            self._settled = (after, report._replace(changed=0, removed=0, warnings=()))
+        return report
+
+    def _standing(self) -> tuple[int | None, ...]:
+        """Return what any change of documents, transcripts and index changes; their revisions, Nones for nothing."""
+        [row] = self._tenant.rows(
+            "SELECT (SELECT revision FROM books), (SELECT revision FROM state),"
+            " (SELECT value FROM versions WHERE name='index')"
+        )
+        return row
+
+    @property
+    def _absent(self) -> bool:
+        """True if there is nothing; searching an empty book must not make anything."""
+        return not self._ready and not self._tenant.rows("SELECT 1 FROM meta LIMIT 1")
+
+    def _open(self) -> Connection:
+        if not self._ready:
+            row = self._connection.first("SELECT value FROM meta WHERE name='version'")
+            if row is None or row[0] != schema.VERSION:
+                with immediate(self._connection) as db:
+                    row = db.first("SELECT value FROM meta WHERE name='version'")  # perhaps by another process by now
+                    if row is None or row[0] != schema.VERSION:
+                        _empty(db)
+            self._ready = True
+            self._remember_choice()
+        return self._connection
+
+    def _remember_choice(self) -> None:
+        """Let an embedder that chooses by what a book holds choose as it did before, in whichever process."""
+        unread = getattr(self._embedder, "unread", None)
+        if unread is not None:
+            row = self._connection.first("SELECT 1 FROM models WHERE name LIKE 'multilingual/%'")
+            if row is not None:
+                unread(LEAST, 0)
+
+    def _let_go_of_replaced(self) -> None:
+        """Do nothing: there is no file."""
+
+    def _let_go(self, opened: object) -> None:
+        self._ready, self._settled = False, ((), SyncReport())
+        self._vectors.forget()
+
+    def _mended(self, action: Callable[[Connection], T]) -> T:
+        """Do it; if the tables prove not to fit together, fill them anew from the truth and do it once more."""
+        try:
+            return action(self._open())
+        except (apsw.CorruptError, apsw.ConstraintError) as error:
+            if self._truth is None:
+                raise Unavailable(f"the index of {self._path!r} was damaged ({error}); sync makes it anew") from error
+            self._refill(*self._truth)
+            return action(self._open())
+
+    def _refill(self, documents: Documents, transcripts: Transcripts, progress: Progress | None = None) -> SyncReport:
+        """Empty the tables and fill them in one transaction, so that others go on with what stood there."""
+        self._table, self._rows = Table(), _Rows()
+        with self._tenant.transaction("rebuild"):
+            with immediate(self._connection) as db:
+                _empty(db)
+            report = bring_up_to_date(self._connection, documents, transcripts, progress, table=self._table)
+        self._vectors.forget()
+        self._ready = True
+        return report
+
+    def rebuild(
+        self, documents: Documents, transcripts: Transcripts, *, progress: Progress | None = None
+    ) -> SyncReport:
+        """Fill it anew in one transaction while others go on with what stood there; vectors of known texts are kept."""
+        self._truth = (documents, transcripts)
+        report = self._refill(documents, transcripts, progress)
+        after = self.sync(documents, transcripts)
+        self._mended(self._tidy)
+        return after._replace(
+            changed=report.changed + after.changed, warnings=tuple(dict.fromkeys(report.warnings + after.warnings))
+        )
+
+    def _sync(self, db: Connection, documents: Documents, transcripts: Transcripts) -> SyncReport:
+        try:
+            return super()._sync(db, documents, transcripts)
+        except BookLocked as error:  # somebody else brings it in
+            return SyncReport(degraded=(f"what changed last is not found yet: {error}",))
+
+    def vacuum(self) -> bool:
+        """Return True: what was deleted is not to be read any more, and the server overwrites it in its own time."""
+        return True
+
+    def close(self) -> None:
+        """Release what is held; using it again opens it again."""
+        super().close()
+
+    def _stats(self, db: Connection) -> Mapping[str, Any]:
+        sizes = self._tenant.rows(
+            "SELECT (SELECT coalesce(sum(length(data)), 0) FROM segments)"
+            " + (SELECT coalesce(sum(length(passages) + length(codes)), 0) FROM postings)"
+        )
+        return {**super()._stats(db), "bytes": int(sizes[0][0])}
+
+
+def _empty(db: Connection) -> None:
+    for table in _MADE:
+        db.execute(f"DELETE FROM {table}")
+    born = int.from_bytes(os.urandom(7), "big")
+    values = {"version": schema.VERSION, "born": born, "generation": time.time_ns() // 1000}
+    values |= dict.fromkeys(("last", "altered", "passages", "words", "terms"), 0)
+    db.executemany("INSERT INTO meta (name, value) VALUES (?, ?)", [*values.items()])
+
+
+# --- vectors ---------------------------------------------------------------------------------------
+
+
+_kept: OrderedDict[tuple[str, int], memoryview[int]] = OrderedDict()
+_keeping = threading.Lock()
+
+
+class TableVectors(vector_files.Vectors):
+    """`Vectors` whose files are rows of the table `segments`."""
+
+    def __init__(self, tenant: Tenant) -> None:
+        super().__init__("", "")
+        self._tenant = tenant
+
+    def _stands(self, segment: vector_files.Segment) -> bool:
+        """Return True: a row is as it was written."""
+        return True
+
+    def _held(self, segment: vector_files.Segment) -> memoryview[int]:
+        key = (self._tenant.root, segment.generation)
+        with _keeping:
+            if (held := _kept.get(key)) is not None:
+                _kept.move_to_end(key)
+                return held
+        rows = self._tenant.rows("SELECT data FROM segments WHERE generation=$1", (segment.generation,))
+        if not rows:  # merged into another one meanwhile
+            raise ValueError(f"there is no segment {segment.generation}")
+        held = memoryview(rows[0][0])
+        with _keeping:
+            _kept[key] = held
+            while len(_kept) > 1 and sum(map(len, _kept.values())) > MOST_HELD:
+                _kept.popitem(last=False)
+        return held
+
+    def _put(
+        self,
+        connection: Connection,
+        model: vector_files.Model,
+        known: vector_files._Known,
+        blocks: list[vectors.Block],
+        upto: int,
+    ) -> bool:
+        rows = sum(block.rows for block in blocks)
+        data = b"".join(vectors.parts_of(model.dimensions, blocks)) if rows else b""
+        with immediate(connection):
+            if known != vector_files._known(connection, model, known.after, upto):
+                return False
+            for segment in known.segments:
+                connection.execute("DELETE FROM segments WHERE generation=?", (segment.generation,))
+            if rows:
+                generation = schema.counted_up(connection, "generation", 1)
+                row = (generation, model.id, known.after, upto, rows, len(data), 0, data)
+                connection.execute("INSERT INTO segments VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+        return rows > 0
+
+    def bytes(self) -> int:
+        """Return what the segments take."""
+        return 0
+
+    def discard_uncounted(self, connection: Connection) -> None:
+        """Do nothing: a segment that does not count is no row."""

@@ -1,0 +1,242 @@
+"""A book in PostgreSQL: one tenant of a server."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from itertools import count
+from pathlib import Path
+from secrets import token_hex
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import psycopg
+
+from memorybook.errors import ConfigError, Conflict
+from memorybook.storage import journal, safe_open, transcript_rows
+from memorybook.storage.book_copy import JOURNAL, TRANSCRIPTS, copy
+from memorybook.storage.columns import Surrogates
+from memorybook.storage.journal import SqliteJournal
+from memorybook.storage.postgres.postgres_connection import (
+    CHANNEL,
+    PostgresStore,
+    Tenant,
+    adapted,
+    connect,
+    failures,
+)
+from memorybook.storage.postgres.postgres_documents import PostgresDocuments
+from memorybook.storage.postgres.postgres_schema import DERIVED, TABLES
+from memorybook.storage.sqlite import Connection, Row, Store, copy_rows
+from memorybook.storage.transcripts import SqliteTranscripts
+
+if TYPE_CHECKING:
+    from memorybook.protocols import Embedder, Index
+
+_LONGEST = 200
+_LOOK = 0.5  # s until somebody who waits for changes looks whether to stop
+
+_BOOK = "INSERT INTO books DEFAULT VALUES ON CONFLICT DO NOTHING"
+_STATE = "INSERT INTO state (revision) VALUES (0) ON CONFLICT DO NOTHING"
+
+
+class TableStore(PostgresStore):
+    """`Store` that can be filled with rows that keep their numbers."""
+
+    def fill(self, connection: Connection, table: str, columns: Sequence[str], rows: Iterable[Row]) -> None:
+        """Let a table hold just these rows, in a transaction that is open."""
+        texts = [TABLES[table][column] == "TEXT" for column in columns]
+
+        def kept() -> Iterator[Row]:
+            for row in rows:
+                yield tuple(
+                    [
+                        Surrogates(value) if text and isinstance(value, bytes) else value
+                        for text, value in zip(texts, row, strict=True)
+                    ]
+                )
+
+        super().fill(connection, table, columns, kept())
+        for key in (column for column, kind in TABLES[table].items() if kind == "IDENTITY"):
+            connection.execute(
+                f"SELECT setval(pg_get_serial_sequence('memorybook.{table}', '{key}'), greatest(last_value,"
+                f" (SELECT max({key}) FROM {table}))) FROM {table}_{key}_seq"
+            )
+
+
+class PostgresStorage:
+    """`Storage` of a tenant of a PostgreSQL server.
+
+    Args:
+        dsn: Of the server, whose tables `memorybook db upgrade` makes.
+        name: Of the tenant: any text of at most 200 characters.
+        pool: Connections of this process to the server, at most.
+
+    Raises:
+        ConfigError: A name that cannot be one.
+    """
+
+    machine = ""
+
+    def __init__(self, dsn: str, name: str, *, pool: int = 10) -> None:
+        if not name or len(name) > _LONGEST or not name.isprintable():
+            raise ConfigError(f"a tenant has a name of 1 to {_LONGEST} printable characters, not {name!r}")
+        self._tenant = Tenant(dsn, name, pool)
+        self.root = self._tenant.root
+        self.documents = PostgresDocuments(self._tenant)
+        self._stores = (
+            TableStore(self._tenant, "journal", journal.MIGRATIONS, (_BOOK,)),
+            TableStore(self._tenant, "transcripts", transcript_rows.MIGRATIONS, (_BOOK, _STATE)),
+        )
+        self.journal = SqliteJournal(self._stores[0])
+        self.transcripts = SqliteTranscripts(self._stores[1])
+        self.transcripts.server = ""
+
+    def open_index(self, embedder: Embedder | None) -> Index:
+        """Return the index in the tenant's tables."""
+        from memorybook.storage.postgres.postgres_index import PostgresIndex
+
+        return PostgresIndex(self._tenant, embedder)
+
+    def exists(self) -> bool:
+        """Return whether the tenant has a book."""
+        self._tenant.made = self._tenant.made or bool(self._tenant.rows("SELECT 1 FROM books"))
+        return self._tenant.made
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Let all that the block writes come true together, or nothing. Raises BookLocked."""
+        with self._tenant.transaction():
+            yield
+
+    @contextmanager
+    def lease(self, work: str) -> Iterator[bool]:
+        """Yield whether nobody else, on any server, does this work until the block ends."""
+        with failures(self._tenant.dsn), connect(self._tenant.dsn) as raw:
+            locked = "SELECT pg_try_advisory_lock(hashtextextended($1, 1))"
+            [(ours,)] = raw.execute(locked, (f"{self._tenant.name}/{work}",)).fetchall()
+            yield bool(ours)
+
+    def identity(self, *, make: bool) -> str:
+        """Return the random name of the book."""
+        if make:
+            self._tenant.rows(
+                "INSERT INTO books (identity) VALUES ($1) ON CONFLICT (tenant) DO UPDATE"
+                " SET identity=excluded.identity WHERE books.identity=''",
+                (token_hex(16),),
+            )
+            self._tenant.made = True
+        rows = self._tenant.rows("SELECT identity FROM books")
+        return str(rows[0][0]) if rows else ""
+
+    def drop_prepared(self) -> None:
+        """Do nothing: nothing is prepared."""
+
+    def leftovers(self, holds: Callable[[bytes], object], overlap: int) -> tuple[list[str], int]:
+        """Return the tenant's tables with a row that holds it; those of the index only if no others do."""
+        found = [table for table in TABLES if any(holds(data) for data in self._rows_of(table))]
+        truth = [table for table in found if table not in DERIVED]
+        return truth or found, len(TABLES)
+
+    def _rows_of(self, table: str) -> Iterator[bytes]:
+        text = [
+            f"coalesce({name}, '')" if kind == "bytea" else f"convert_to(coalesce({name}, ''), 'UTF8')"
+            for name, kind in TABLES[table].items()
+            if kind in ("TEXT", "bytea")
+        ]
+        if not text:
+            return
+        with self._tenant.reading() as raw, psycopg.RawServerCursor(raw, f"left_{table}") as cursor:
+            for (data,) in cursor.execute(f"SELECT {' || '.join(text)} FROM {table}", binary=True):
+                yield data
+
+    def strangers(self, known: set[str]) -> list[str]:
+        """Return nothing: nothing else is here."""
+        return []
+
+    def copy(self, folder: str) -> list[str]:
+        """Copy the book into an empty folder."""
+        return copy(self, folder, None)
+
+    def restore(self, fill: Callable[[str], None], *, identity: str, replace: bool, now: datetime) -> str:
+        """Read the book from a folder that is filled, and keep the old one as another tenant."""
+        with TemporaryDirectory(prefix="memorybook-") as folder, self._tenant.transaction():
+            before = self.exists()
+            if before and not replace:
+                raise Conflict(f"{self.root!r} is not empty: restore into another one, or let it be replaced")
+            fill(folder)
+            mine = self.identity(make=False) or identity
+            kept = self._renamed(now) if before else ""
+            self.documents.prepare()
+            self._tenant.rows("UPDATE books SET identity=$1", (mine,))
+            for path in sorted(Path(folder).rglob("*.md")):
+                name, data = path.relative_to(folder).as_posix(), path.read_bytes()
+                self.documents._put(name, data, safe_open.digest(data))
+                [key] = adapted((name,))
+                self._tenant.rows("UPDATE documents SET modified=$2 WHERE path=$1", (key, path.stat().st_mtime))
+            for name, store in zip((JOURNAL, TRANSCRIPTS), self._stores, strict=True):
+                file = Store(os.path.join(folder, name), store.migrations)
+                if file.existing() is not None:  # of the newest version from now on
+                    copy_rows(file, store)
+                file.close()
+        return kept
+
+    def _renamed(self, now: datetime) -> str:
+        """Give the rows of the book another tenant; return the root of that."""
+        names = (f"{self._tenant.name}.before-{now:%Y%m%dT%H%M%SZ}{f'-{n}' * bool(n)}" for n in count())
+        for name in names:
+            other = Tenant(self._tenant.dsn, name, self._tenant.size)
+            if not other.rows("SELECT 1 FROM books"):
+                break
+        raw = self._tenant.held.raw
+        assert raw is not None
+        with failures(self._tenant.dsn):
+            for table in TABLES:
+                if table not in DERIVED:
+                    move_rows(raw, table, self._tenant.name, name)
+                else:
+                    raw.execute(f"DELETE FROM {table}")
+        return other.root
+
+    def notices(self, stop: threading.Event | None) -> Iterator[None]:
+        """Yield soon after documents were changed, by whomever."""
+        with failures(self._tenant.dsn), connect(self._tenant.dsn) as raw:
+            raw.execute(f"LISTEN {CHANNEL}")
+            while stop is None or not stop.is_set():
+                told = [notice.payload for notice in raw.notifies(timeout=_LOOK, stop_after=1)]
+                if self._tenant.name[:4000] in told:
+                    yield
+
+    def writable(self) -> bool:
+        """Return whether the server takes writes."""
+        return not self._tenant.rows("SELECT pg_is_in_recovery()")[0][0]
+
+    def erase(self) -> None:
+        """Delete every row of the tenant."""
+        with self._tenant.transaction() as raw:
+            for table in TABLES:
+                raw.execute(f"DELETE FROM {table}")
+        self._tenant.made = False
+
+    def hint(self) -> str:
+        """Say where it is."""
+        return "this book is kept in PostgreSQL: memorybook export and db pull give it out as files"
+
+    def close(self) -> None:
+        """Let go of it; the process keeps its connections."""
+        self.transcripts.close()
+        self.journal.close()
+
+
+def move_rows(raw: psycopg.Connection[tuple[object, ...]], table: str, old: str, new: str) -> None:
+    """Give a tenant's rows of a table another tenant, in a transaction of the first."""
+    columns = ", ".join(TABLES[table])
+    raw.execute(f"CREATE TEMPORARY TABLE moving ON COMMIT DROP AS SELECT {columns} FROM {table}")
+    raw.execute(f"DELETE FROM {table}")
+    raw.execute("SELECT set_config('memorybook.tenant', $1, true)", (new,))
+    raw.execute(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM moving")
+    raw.execute("SELECT set_config('memorybook.tenant', $1, true)", (old,))
+    raw.execute("DROP TABLE moving")
