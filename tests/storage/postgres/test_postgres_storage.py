@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import psycopg
 import pytest
 
 import memorybook
@@ -16,6 +20,7 @@ from conformance.storage import Open, StorageConformance
 from conformance.transcripts import TranscriptsConformance
 from memorybook.config.settings import Config
 from memorybook.protocols import Documents, Embedder, Journal, Storage, Transcripts
+from memorybook.storage.postgres.postgres_storage import PostgresStorage
 from memorybook.storage.stores import open_storage
 
 
@@ -83,3 +88,52 @@ class TestPostgresIndex(IndexConformance):
             return storage.open_index(embedder)
 
         return make
+
+
+# --- connections that died -------------------------------------------------------------------------
+
+
+def test_after_all_connections_died_the_next_request_is_answered(config: Config, tenant: str, dsn: str) -> None:
+    together, storages = threading.Barrier(4), [open_storage(config, tenant) for _ in range(4)]
+    storages[0].documents.write("a.md", "茶 tea\n", expect=None)
+
+    def connection_of(storage: Storage) -> int:
+        assert isinstance(storage, PostgresStorage)
+        with storage._tenant.reading() as raw:
+            [(pid,)] = raw.execute("SELECT pg_backend_pid()").fetchall()
+            together.wait()  # each has one of its own
+            return int(pid)
+
+    def read() -> str:
+        return storages[1].documents.read("a.md").text
+
+    def append() -> str:
+        return storages[1].documents.append("b.md", "咖啡")
+
+    for ask in (read, append):
+        with ThreadPoolExecutor(4) as threads:
+            pids = list(threads.map(connection_of, storages))
+        with psycopg.connect(dsn, autocommit=True) as owner:
+            owner.execute("SELECT pg_terminate_backend(pid, 5000) FROM unnest(%s::int[]) AS pid", (pids,))
+        assert ask()
+
+
+def test_who_waits_for_changes_goes_on_after_its_connection_died(opened: Open, dsn: str) -> None:
+    storage, stop, told = opened(), threading.Event(), threading.Semaphore(0)
+
+    def listen() -> None:
+        for _ in storage.notices(stop):
+            told.release()
+
+    listening = threading.Thread(target=listen)
+    listening.start()
+    with psycopg.connect(dsn, autocommit=True) as owner:
+        while not owner.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query~'^LISTEN'"
+        ).rowcount:
+            time.sleep(0.01)
+    assert told.acquire(timeout=10)  # as something may have changed meanwhile
+    opened().documents.write("a.md", "茶\n", expect=None)
+    assert told.acquire(timeout=10)
+    stop.set()
+    listening.join()

@@ -12,6 +12,7 @@ process for as long as a transaction lasts, which begins by naming the tenant; r
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import re
 import threading
@@ -37,6 +38,8 @@ try:
     from psycopg_pool import ConnectionPool, PoolTimeout
 except ImportError:
     raise MissingExtra("storage.dsn needs the package psycopg: pip install 'memorybook[postgres]'") from None
+
+logging.getLogger("psycopg").addHandler(logging.NullHandler())  # what it warns of is raised, too
 
 Raw = psycopg.Connection[tuple[Any, ...]]
 
@@ -258,7 +261,7 @@ class Tenant:
     def begin(self, how: str, *first: tuple[str, Sequence[Any]]) -> Raw:
         """Borrow a connection and begin a transaction on it, with statements that go before all others.
 
-        One that proves to be dead is replaced once, as after a failover.
+        If it proves to be dead, as after a failover, so may be the others: all are tried, and it begins once more.
         """
         pool = pool_of(self.dsn, self.size)
         for again in (True, False):

@@ -11,11 +11,12 @@ from itertools import count
 from pathlib import Path
 from secrets import token_hex
 from tempfile import TemporaryDirectory
+from time import sleep
 from typing import TYPE_CHECKING
 
 import psycopg
 
-from memorybook.errors import ConfigError, Conflict
+from memorybook.errors import ConfigError, Conflict, Unavailable
 from memorybook.storage import journal, safe_open, transcript_rows
 from memorybook.storage.book_copy import JOURNAL, TRANSCRIPTS, copy
 from memorybook.storage.columns import Surrogates
@@ -202,13 +203,25 @@ class PostgresStorage:
         return other.root
 
     def notices(self, stop: threading.Event | None) -> Iterator[None]:
-        """Yield soon after documents were changed, by whomever."""
-        with failures(self._tenant.dsn), connect(self._tenant.dsn) as raw:
-            raw.execute(f"LISTEN {CHANNEL}")
-            while stop is None or not stop.is_set():
-                told = [notice.payload for notice in raw.notifies(timeout=_LOOK, stop_after=1)]
-                if self._tenant.name[:4000] in told:
-                    yield
+        """Yield soon after documents were changed, by whomever, and once the server is back that was gone."""
+        listened = lost = False
+        while stop is None or not stop.is_set():
+            try:
+                with failures(self._tenant.dsn), connect(self._tenant.dsn) as raw:
+                    listened = True
+                    raw.execute(f"LISTEN {CHANNEL}")
+                    if lost:  # nobody told of what changed meanwhile
+                        yield
+                    lost = False
+                    while stop is None or not stop.is_set():
+                        told = [notice.payload for notice in raw.notifies(timeout=_LOOK, stop_after=1)]
+                        if self._tenant.name[:4000] in told:
+                            yield
+            except Unavailable:
+                if not listened:
+                    raise
+                lost = True
+                sleep(_LOOK)
 
     def writable(self) -> bool:
         """Return whether the server takes writes."""
