@@ -89,7 +89,7 @@ _HOW: dict[str, Any] = {
 _LOOKUPS = (
     f"SET ROLE {ROLE}; SET search_path=memorybook; SET plan_cache_mode=force_generic_plan; SET jit=off;"
     " SET max_parallel_workers_per_gather=0; SET join_collapse_limit=1; SET enable_seqscan=off;"
-    " SET enable_hashjoin=off; SET enable_mergejoin=off"
+    " SET enable_hashjoin=off; SET enable_mergejoin=off; SET enable_memoize=off; SET enable_material=off"
 )
 """Every statement is written for lookups in indexes, in the order of its text: it is planned once, whatever is known of
 the tables by then."""
