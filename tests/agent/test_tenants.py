@@ -17,7 +17,9 @@ import pytest
 
 from agent.conftest import CONFIG, Place, said, talk, texts
 from agent.model import extracting
+from agent.tenants import sees_each_book_with_its_own_embedder
 from memorybook.agent import Workspace
+from memorybook.config.settings import Config
 from memorybook.context import Context
 from memorybook.errors import ConfigError, InvalidInput, Unavailable
 from memorybook.formats.llm_messages import Reply, ToolCall
@@ -76,8 +78,9 @@ def test_the_settings_are_loaded_if_none_are_given(tmp_path: Path, monkeypatch: 
     assert [path.name[:4] for path in (tmp_path / "home").iterdir()] == ["a-b-"]
 
 
-def test_books_share_one_embedder(place: Place) -> None:
-    workspace = place.workspace(config=CONFIG._replace(vector_enabled=True))
+def test_books_share_one_embedder_that_is_the_same_for_every_book(place: Place) -> None:
+    multilingual = CONFIG.embeddings._replace(model="multilingual")
+    workspace = place.workspace(config=CONFIG._replace(vector_enabled=True, embeddings=multilingual))
     with workspace.session("a", "b").memory() as first, workspace.session("a", "c").memory() as second:
         assert first.context.embedder is second.context.embedder is not None
 
@@ -690,3 +693,7 @@ def test_an_open_session_of_a_name_is_gone_back_to(place: Place) -> None:
         memory.book.transcripts.append(planes, [Turn(id="t", session="x", text="said before", role="user")])
         session.new("planes")
     assert (session.uuid, texts(session.messages)) == ("x", ["said before"])
+
+
+def test_each_book_takes_the_embedder_that_reads_it(tmp_path: Path) -> None:
+    sees_each_book_with_its_own_embedder(Workspace(str(tmp_path / "books"), config=Config(timezone="UTC")))

@@ -65,6 +65,29 @@ class ServerStateConformance:
         assert [value for value in taken if value is not None] == [["owner", None, True]]
         assert (state.get("link", "a"), state.get("login", "a")) == (None, "another")
 
+    def test_a_tenant_that_is_due_is_claimed_by_one_server(self, opened: Open) -> None:
+        one = opened()
+        other = one if one.near else opened()
+        assert one.claim(seconds=60) is None
+        one.note("later", seconds=60)
+        one.note("ann", seconds=0)
+        with ThreadPoolExecutor(4) as servers:
+            claimed = list(servers.map(lambda number: (one, other)[number % 2].claim(seconds=60), range(8)))
+        [due] = [due for due in claimed if due is not None]
+        assert due.tenant == "ann"
+        one.note("ann", seconds=0)
+        one.settle(due)
+        again = other.claim(seconds=0)
+        assert again is not None, "it was noted anew while it was looked after"
+        again = other.claim(seconds=0)
+        assert again is not None, "whoever claimed it has died"
+        other.settle(again)
+        assert one.claim(seconds=60) is None
+
+    def test_a_name_that_nobody_has_is_in_no_register(self, state: ServerState) -> None:
+        for name in ("x" * 300, "a\0b", "\udce9", "'; --"):
+            assert name not in state.register()["tenants"]
+
     def test_a_token_makes_as_many_requests_as_it_may(self, state: ServerState) -> None:
         assert [state.wait("any", 0) for _ in range(100)] == [0.0] * 100
         waits = [state.wait("one", 0.001) for _ in range(3)]

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import tarfile
+import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -193,7 +194,6 @@ def test_a_session_that_nobody_ends_is_closed_by_the_servers_tick(one: Served, m
     one.books.tick()
     assert one.client.get(f"/sessions/{held}").json()["sessions"][0]["open"]
     monkeypatch.setattr(Memory, "close_idle", lambda memory, limit: [memory.end_session(held)])
-    monkeypatch.setattr(one.books, "_heard", {"": 0.0})
     one.books.tick()
     assert not one.client.get(f"/sessions/{held}").json()["sessions"][0]["open"]
 
@@ -292,17 +292,19 @@ def test_a_tenant_that_left_a_session_open_is_looked_after_and_another_is_not(
         return ()
 
     monkeypatch.setattr(Memory, "close_idle", close_idle)
-    monkeypatch.setitem(many.books._heard, "ida", 0.0)
+    many.books.tokens.state.note("ida", seconds=0)
     many.books.tick()
     assert any("server-ida-" in root for root in asked)
     assert not any("server-leo-" in root for root in asked)
-    monkeypatch.setitem(many.books._heard, "leo", 0.0)
+    many.books.tokens.state.note("leo", seconds=0)
     asked.clear()
     many.books.tick()
+    monkeypatch.setattr(many.books.tokens.state, "_clock", lambda: time.monotonic() + 60)
     many.books.tick()
     assert not any("server-ida-" in root for root in asked), "nothing of hers is open any more"
     assert sum("server-leo-" in root for root in asked) == 2, "his is tried again"
-    many.books._heard.pop("leo")
+    many.client.delete("/tenants/leo")
+    many.books.tick()
 
 
 # --- The commands of `docs/server.md` are run, against servers of this process --------------------

@@ -7,8 +7,8 @@ import pytest
 from conformance.server_state import Open, ServerStateConformance
 from memorybook.config.settings import Config, ServerSettings, StorageSettings
 from memorybook.http.api_tokens import Tokens
-from memorybook.http.books import Books
-from memorybook.http.server_state import MemoryState, open_state
+from memorybook.http.books import Books, open_state
+from memorybook.http.server_state import MemoryState
 
 OWNER = "x" * 16
 

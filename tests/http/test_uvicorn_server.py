@@ -159,7 +159,7 @@ def test_of_many_tenants_none_has_all_threads(tmp_path: Path, caplog: pytest.Log
         assert asyncio.run(asked()) == ["done", "done"]
     finally:
         books.close()
-    books._heard["ann"] = 0.0
+    books.tokens.state.note("ann", seconds=0)
     books.tick()
     assert not caplog.records, "what is closed is not looked after"
 

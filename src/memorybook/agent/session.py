@@ -41,6 +41,7 @@ from memorybook.memory import open as open_memory
 from memorybook.providers import open_provider
 from memorybook.sessions.summary import refresh
 from memorybook.sessions.user_commands import obey
+from memorybook.storage import stores
 
 if TYPE_CHECKING:
     from memorybook.config.settings import Config
@@ -557,11 +558,11 @@ class Workspace:
     At most `max_open` books are open at a time, besides those in use; the least recently used is closed first.
 
     Args:
-        root: Directory of the books; None takes the setting `workspace_dir`.
-        book: Directory of one book that all sessions share, instead of one per tenant under `root`.
+        root: Directory of the books; None takes the setting `workspace_dir`. With `storage.dsn` there is none.
+        book: Directory, or with `storage.dsn` name, of one book that all sessions share, instead of one per tenant.
         config: Settings of every book; None loads them, see `config.settings.load`.
         llm: The model that remembers; None takes the configured one.
-        embedder: Of every book; None takes the configured one, which they share.
+        embedder: Of every book; None takes the configured one, which they share unless it chooses by what they hold.
         provider: Makes the policy over a memory; None takes the setting `provider`.
         clock: Returns the time, timezone-aware; None takes the system's.
         max_open: At least 1.
@@ -603,9 +604,9 @@ class Workspace:
         name = next((name for name, place in places.items() if place), "")
         if book is None and name:
             raise ConfigError(f"{name} would put the books of all tenants into one place: leave it out for a workspace")
-        self.root = os.path.abspath(os.path.expanduser(root or config.workspace_dir))
-        self.placeless = settings.machine_paths(config, self.root) if book is None else str
-        self._book = None if book is None else os.path.abspath(os.path.expanduser(book))
+        self.root = stores.address(config, root or ("" if config.storage.dsn else config.workspace_dir))
+        self.placeless = stores.placeless(config, self.root) if book is None else str
+        self._book = None if book is None else stores.address(config, book)
         self.memory_window = memory_window
         self._config = config
         self._llm = llm
@@ -741,7 +742,7 @@ class Workspace:
     def converse(self, session: AgentSession, view: View) -> Conversation:
         """Open the book of a session, and its conversation with that view."""
         memory = open_memory(
-            self._book or os.path.join(self.root, session.key),
+            self._book or stores.tenant_address(self._config, self.root, session.channel, session.chat_id),
             config=self._config._replace(root_dir=""),
             door=self._door,
             clock=self._clock,
@@ -749,7 +750,8 @@ class Workspace:
             llm=self._llm,
             missing_ok=True,
         )
-        self._embedder = self._embedder or memory.context.embedder
+        if not hasattr(memory.context.embedder, "chosen"):  # one that chooses, does so by what each book holds
+            self._embedder = self._embedder or memory.context.embedder
         try:
             return Conversation(memory, self._provider(memory), session.channel, session.chat_id, view)
         except BaseException:

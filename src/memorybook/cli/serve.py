@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 def _serve(call: Call) -> dict[str, Any] | None:
     o = call.options
     given = {"host": o.host, "port": o.port, "tls_cert": o.tls_cert, "tls_key": o.tls_key}
-    return _run(call, given, workspace=o.workspace, insecure=o.insecure_no_tls)
+    vars(o)["set"] = [*o.set, *([("storage.dsn", o.dsn)] if o.dsn else [])]
+    return _run(call, given, workspace=o.workspace, tenants=o.tenants, insecure=o.insecure_no_tls)
 
 
 @command("ui")
@@ -37,6 +38,7 @@ def _run(
     given: dict[str, Any],
     *,
     workspace: str | None = None,
+    tenants: bool = False,
     insecure: bool = False,
     browser: bool = False,
 ) -> dict[str, Any] | None:
@@ -45,6 +47,7 @@ def _run(
         from memorybook.http import uvicorn_server
         from memorybook.http.access import Logins
         from memorybook.http.app import build_app
+        from memorybook.storage.stores import for_people
     except ImportError as missing:
         needs = f"memorybook serve needs {missing.name}: pip install 'memorybook[server]'"
         raise MissingExtra(needs) from None
@@ -58,16 +61,16 @@ def _run(
     config = call.config()
     settings = config.server
     uvicorn_server.check_reach(settings, insecure=insecure)
-    books, token = _books(call, config, workspace)
+    books, token = _books(call, config, workspace, tenants=tenants)
     listening = uvicorn_server.listen(settings)
     logins = Logins(books.tokens.state)
     url = uvicorn_server.url_of(listening, settings)
 
-    login = f"{url}/?token={logins.link()}"
+    login, root = f"{url}/?token={logins.link()}", for_people(config, books.root)
     if o.json:
-        call.write_json({"url": url, "login": login, "root": books.root, "token": token})
+        call.write_json({"url": url, "login": login, "root": root, "token": token})
     else:
-        lines = [f"serving {books.root} at {url}", f"log in once with {login}", f"the owner's token is in {token}"]
+        lines = [f"serving {root} at {url}", f"log in once with {login}", f"the owner's token is in {token}"]
         write("".join(f"{visible(line)}\n" for line in lines))
     call.flush()
     app = build_app(books, logins)
@@ -82,18 +85,19 @@ def _run(
     return None
 
 
-def _books(call: Call, config: Config, workspace: str | None) -> tuple[Any, str]:
+def _books(call: Call, config: Config, workspace: str | None, *, tenants: bool) -> tuple[Any, str]:
     """Say what is served, and where the owner's token is."""
     from memorybook.config.project import book_root
     from memorybook.http.api_tokens import Tokens, owner_token
-    from memorybook.http.books import Books
-    from memorybook.http.server_state import open_state
+    from memorybook.http.books import Books, open_state
 
-    o, here = call.options, working_directory()
-    if workspace is not None:
-        if o.book or o.project:
-            raise InvalidInput("--workspace serves the books of tenants: leave --book and --project out")
-        root = book_root(config, cwd=here, book=workspace)
+    o, here, many = call.options, working_directory(), tenants or workspace is not None
+    if many and (o.book or o.project):
+        raise InvalidInput("--workspace and --tenants serve the books of tenants: leave --book and --project out")
+    if bool(config.storage.dsn) == (workspace is not None) and many:
+        raise InvalidInput("give --workspace DIR for tenants in folders, or --tenants for those of storage.dsn")
+    if many:
+        root = book_root(config, cwd=here, book=workspace) if workspace is not None else ""
     else:
         root = book_root(config, cwd=here, book=o.book, project=o.project)
     folder = os.environ.get("XDG_STATE_HOME", "")
@@ -103,6 +107,5 @@ def _books(call: Call, config: Config, workspace: str | None) -> tuple[Any, str]
     owner = os.environ.get("MEMORYBOOK_TOKEN", "").strip()  # files that it is read from end with a newline
     if owner and len(owner) < 16:
         raise InvalidInput("MEMORYBOOK_TOKEN is too short: give at least 16 characters")
-    many = workspace is not None
     tokens = Tokens(open_state(config, root, many=many), owner or owner_token(place))
     return Books(config, root, many=many, tokens=tokens), "MEMORYBOOK_TOKEN" if owner else place

@@ -303,7 +303,8 @@ def value_of(key: str, default: Any, given: Given, home: str) -> Any:
         _check_range(key, value)
     except ValueError as problem:
         text = given.value if isinstance(given.value, str) else "?"  # a key, or an address that may hold one
-        secret = any(mark in text for mark in "@?") if key.endswith("url") else key.endswith(("api_key", "auth_token"))
+        keys = ("api_key", "auth_token", "dsn")
+        secret = any(mark in text for mark in "@?") if key.endswith("url") else key.endswith(keys)
         shown = "that" if secret else repr(given.value)
         raise ConfigError(f"{given.name} ({given.origin}) must be {problem}, not {shown}") from None
     place = _LOCAL if key == "embeddings.model" and value.startswith(_FOLDERS) else ""

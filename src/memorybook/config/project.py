@@ -166,7 +166,7 @@ def absence(root: str, project: Project) -> str:
     told = f"there is no book at {root!r}"
     if project.copy_of[0]:
         told += f", for {_folder(project)} is a copy of {project.copy_of[0]} and has none of its own"
-    near = _nearest(folder, name, project.copy_of[1])
+    near = _nearest(folder, name, project.copy_of[1]) if folder else []  # a name on a server has no neighbours
     if near:
         named = "the nearest are" if len(near) > 1 else "the nearest is"
         told += f"; {named} {', '.join(map(repr, near))}" + ("" if project.key else f" in {folder}")

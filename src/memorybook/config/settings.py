@@ -22,7 +22,7 @@ OFF = "memory is switched off: its user can switch it on with the setting enable
 
 def _shown(value: tuple[Any, ...], fields: tuple[str, ...]) -> str:
     """Return a repr that tells whether a key or an address is set, and never what it is."""
-    secret = ("api_key", "auth_token", "url", "base_url")
+    secret = ("api_key", "auth_token", "url", "base_url", "dsn")
     parts = (f"{n}={'***' if n in secret and v else repr(v)}" for n, v in zip(fields, value, strict=True))
     return f"{type(value).__name__}({', '.join(parts)})"
 
@@ -113,7 +113,7 @@ class StorageSettings(NamedTuple):
 
     Attributes:
         kind: `files`, `memory` (in this process and gone with it), or `postgresql`.
-        dsn: The PostgreSQL server, `postgresql://…`; set, it implies that kind.
+        dsn: The PostgreSQL server, `postgresql://…`, or several with blanks between; set, it implies that kind.
         tenant: Whose book of that server it is.
         pool: Connections to the server that a process has at most.
     """
@@ -122,6 +122,9 @@ class StorageSettings(NamedTuple):
     dsn: str = ""
     tenant: str = "default"
     pool: int = 10
+
+    def __repr__(self) -> str:
+        return _shown(self, self._fields)
 
 
 class RecallSettings(NamedTuple):

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memorybook.http.api_tokens import OWNER, Caller, digest
 from memorybook.http.http_messages import Refusal, refuse
-from memorybook.http.server_state import ServerState
+from memorybook.http.server_state import ServerState, ask
 
 PUBLIC = frozenset({"/livez", "/healthz", "/readyz"})
 """Public paths."""
@@ -37,26 +37,26 @@ class Logins:
     """
 
     def __init__(self, state: ServerState) -> None:
-        self._state = state
+        self.state = state
 
     def link(self, caller: Caller = OWNER) -> str:
         """Issue the token of a link, valid once within 15 minutes, for a browser that acts as this caller."""
         token = secrets.token_urlsafe(32)
-        self._state.put("link", digest(token), [*caller], seconds=_LINK_LASTS)
+        self.state.put("link", digest(token), [*caller], seconds=_LINK_LASTS)
         return token
 
     def redeem(self, token: str) -> str | None:
         """Exchange the token of a link for a cookie; None if it is invalid or used."""
-        caller = self._state.take("link", digest(token))
+        caller = self.state.take("link", digest(token))
         if caller is None:
             return None
         cookie = secrets.token_urlsafe(32)
-        self._state.put("login", digest(cookie), caller, seconds=_LOGIN_LASTS)
+        self.state.put("login", digest(cookie), caller, seconds=_LOGIN_LASTS)
         return cookie
 
     def caller(self, cookie: str) -> Caller | None:
         """Return whose browser has the cookie; None if it is invalid."""
-        caller = self._state.get("login", digest(cookie))
+        caller = self.state.get("login", digest(cookie))
         return None if caller is None else Caller(*caller)
 
 
@@ -113,11 +113,13 @@ class Access:
                 raise Refusal(421, "misdirected", "the Host header does not name this server: see server.hosts")
             if origins and (len(origins) > 1 or not _is_own(origins[0], hosts[0])):
                 raise Refusal(403, "foreign_origin", "requests from other sites' pages are refused")
-            if (came := self._came_by_link(scope, headers)) is not None:
+            if (came := await self._came_by_link(scope, headers)) is not None:
                 await came(scope, receive, send)
                 return
             public = scope["type"] == "http" and (scope["path"] in PUBLIC or scope["path"].startswith(f"{STATIC}/"))
-            scope["caller"] = caller = None if public else self._caller(scope, headers)
+            scope["caller"] = caller = (
+                None if public else await ask(self._logins.state, lambda: self._caller(scope, headers))
+            )
             if caller is not None and not caller.owner:
                 send = _without_places(send, self._placeless)
         except Refusal as refusal:
@@ -128,7 +130,7 @@ class Access:
             return
         await self.app(scope, receive, send)
 
-    def _came_by_link(self, scope: Scope, headers: Headers) -> Response | None:
+    async def _came_by_link(self, scope: Scope, headers: Headers) -> Response | None:
         """Redirect a browser that came by a one-time link, or by a used one but is logged in: without the token."""
         if scope["type"] != "http" or scope["method"] != "GET" or "authorization" in headers:
             return None
@@ -136,8 +138,8 @@ class Access:
         token = next((value for name, value in query if name == "token"), None)
         if token is None:
             return None
-        cookie = self._logins.redeem(token)
-        if cookie is None and self._browser(scope, headers) is None:
+        cookie = await ask(self._logins.state, lambda: self._logins.redeem(token))
+        if cookie is None and await ask(self._logins.state, lambda: self._browser(scope, headers)) is None:
             raise Refusal(401, "unauthorized", "this login link was used or has expired", _CHALLENGE)
         left = urlencode([(name, value) for name, value in query if name != "token"])
         path = "/" + scope["path"].lstrip("/")  # never another server's
@@ -214,9 +216,9 @@ _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="memorybook"'}
 
 
 def _cookie_name(scope: Scope) -> str:
-    """Return the name of a browser's cookie: with the port, as servers of one host share their cookies."""
-    server = scope.get("server")
-    return f"memorybook-{server[1]}" if server else "memorybook"
+    """Return the name of a browser's cookie, with the port that it asks: servers of one host share their cookies."""
+    found = _HOST.fullmatch(Headers(scope=scope).get("host", "").lower())
+    return f"memorybook-{found[2]}" if found is not None and found[2] else "memorybook"
 
 
 _HOST = re.compile(r"([a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?")

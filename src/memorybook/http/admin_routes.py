@@ -140,7 +140,8 @@ async def revoke(id: str, tokens: Owned, book: InBook) -> Response:
 @router.post("/login-links", response_model=Link, status_code=201, tags=["tokens"])
 async def login_link(request: Request) -> Response:
     """Issue a one-time link to the page, for a browser of whoever asks; it is valid for 15 minutes."""
-    token = request.app.state.logins.link(caller_of(request))
+    logins, caller = request.app.state.logins, caller_of(request)
+    token = await books_of(request).run(lambda: logins.link(caller))
     return answer({"path": f"/?token={token}"}, status=201)
 
 

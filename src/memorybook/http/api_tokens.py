@@ -106,7 +106,11 @@ class Tokens:
 
     def tenants(self) -> Mapping[str, Mapping[str, Any]]:
         """Return the tenants by name, with the time each was created."""
-        return dict(self.state.register()["tenants"])
+        return dict(self.state.register()["tenants"].items())
+
+    def has_tenant(self, name: str) -> bool:
+        """Return whether there is such a tenant."""
+        return name in self.state.register()["tenants"]
 
     def add_tenant(self, name: str) -> dict[str, Any]:
         """Add a tenant. Raises InvalidInput, Conflict if the name is taken."""
@@ -125,7 +129,8 @@ class Tokens:
         with self.state.changing() as kept:
             if kept["tenants"].pop(name, None) is None:
                 raise no_tenant(name)
-            kept["tokens"] = {id: token for id, token in kept["tokens"].items() if token["tenant"] != name}
+            for id in [id for id, token in kept["tokens"].items() if token["tenant"] == name]:
+                del kept["tokens"][id]
 
     # --- tokens ----------------------------------------------------------------------------------
 

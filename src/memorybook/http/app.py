@@ -20,7 +20,6 @@ from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Message, Receive, Scope, Send
 
-from memorybook.config.settings import machine_paths
 from memorybook.errors import MemoryBookError
 from memorybook.http import admin_routes, routes
 from memorybook.http.access import PUBLIC, STATIC, Access, Logins, names_of, wants_page
@@ -28,7 +27,9 @@ from memorybook.http.books import Books
 from memorybook.http.http_messages import Refusal, handle
 from memorybook.http.middleware import Heads, Limits, Metrics, Tracing
 from memorybook.http.rest_api import API
+from memorybook.http.server_state import ask
 from memorybook.mcp import Opening, build
+from memorybook.storage.stores import placeless
 
 # --- MCP --------------------------------------------------------------------------------------------
 
@@ -56,7 +57,7 @@ class McpApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve MCP (ASGI) for the token's book, or the one the owner names. Raises Refusal as `Books.work`."""
         named = Request(scope).headers.get("x-memorybook-tenant")
-        tenant = self._books.tenant(scope["caller"], named)
+        tenant = await ask(self._books.tokens.state, lambda: self._books.tenant(scope["caller"], named))
         whole = await Request(scope, receive).body()  # before it takes the tenant's turn
         body = iter([{"type": "http.request", "body": whole}])
         begun, late = False, False
@@ -136,7 +137,7 @@ def build_app(books: Books, logins: Logins) -> FastAPI:
         caller=books.tokens.caller,
         revoked=books.tokens.revoked,
         logins=logins,
-        placeless=machine_paths(books.config, books.root),
+        placeless=placeless(books.config, books.root),
         page=app.state.page,
     )
     app.add_middleware(Tracing, metrics=app.state.metrics)  # the last one added is the first to be asked

@@ -11,15 +11,17 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing, contextmanager, suppress
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from memorybook.agent.session import Workspace
-from memorybook.config.project import tenant_key
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound, Unavailable
 from memorybook.http.api_tokens import Caller, Tokens, no_tenant
 from memorybook.http.http_messages import Refusal, too_many_at_a_time
+from memorybook.http.server_state import FileState, MemoryState, ServerState
 from memorybook.memory import Memory
-from memorybook.storage.stores import open_storage
+from memorybook.storage.directory import STATE
+from memorybook.storage.stores import SERVED, open_storage, tenant_address
 
 if TYPE_CHECKING:
     from memorybook.agent.session import AgentSession
@@ -29,16 +31,27 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Door = Literal["http", "mcp"]
 
-CHANNEL = "server"
-"""Channel of tenants in the workspace."""
-
 _TICK = 30.0
 _AT_ONCE = 3
+_CLAIMED = 600.0  # s until another server looks after a tenant that this one had claimed
+_INEXACT = 0.1  # of the time after which a session is idle
 _PATIENCE = 10.0
 _READY_FOR = 2.0
+_PROBED = 1_000
 _READY_WITHIN = 5.0
 
 _log = logging.getLogger("memorybook.server")
+
+
+def open_state(config: Config, root: str, *, many: bool) -> ServerState:
+    """Return the state for a book at `root`, or with `many` for a workspace."""
+    if config.storage.dsn:
+        from memorybook.http.postgres_state import PostgresState
+
+        return PostgresState(config.storage.dsn, "" if many else root, pool=config.storage.pool)
+    if config.storage.kind == "memory":
+        return MemoryState()
+    return FileState(os.path.join(root, "tenants.json") if many else os.path.join(root, STATE, "tokens.json"))
 
 
 class Books:
@@ -46,7 +59,7 @@ class Books:
 
     Args:
         config: Settings of every book, and of the server.
-        root: Directory of one book, or with `many` of a workspace.
+        root: Directory of one book, or with `many` of a workspace; with `storage.dsn` a name, or "".
         many: Whether each tenant has a book of its own.
         tokens: The tenants.
         llm: The model that remembers; None takes the configured one.
@@ -71,7 +84,9 @@ class Books:
         self._closing: set[str] = set()
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(config.server.threads, thread_name_prefix="memorybook-http")
-        self._heard: dict[str, float] = dict.fromkeys(tokens.tenants() if many else [""], 0.0)
+        self._heard: dict[str, float] = {}
+        for tenant in tokens.tenants() if many and tokens.state.near else ():  # others know from before
+            tokens.state.note(tenant, seconds=0)
         self._turns: dict[str, asyncio.Semaphore] = {}
         self._probe: asyncio.Task[bool] | None = None
         self._probed = 0.0
@@ -98,7 +113,7 @@ class Books:
             return ""
         if named is None:
             raise InvalidInput("this server has a book for each tenant: name one in X-Memorybook-Tenant")
-        if named not in self.tokens.tenants():
+        if not self.tokens.has_tenant(named):
             raise no_tenant(named)
         return named
 
@@ -119,14 +134,16 @@ class Books:
     @contextmanager
     def _used(self, tenant: str) -> Iterator[AgentSession]:
         """Hold a tenant's session, so that its book is not removed meanwhile."""
+        if self.many and not self.tokens.has_tenant(tenant):
+            raise no_tenant(tenant)
         with self._lock:
-            if tenant in self._closing or (self.many and tenant not in self.tokens.tenants()):
+            if tenant in self._closing:
                 raise no_tenant(tenant)
             self._uses[tenant] += 1
             session = self._sessions.get(tenant)
         try:
             if session is None:
-                session = self._workspace.session(CHANNEL, tenant)
+                session = self._workspace.session(SERVED, tenant)
                 with self._lock:
                     session = self._sessions.setdefault(tenant, session)
             yield session
@@ -268,30 +285,42 @@ class Books:
 
     def heard(self, tenant: str) -> None:
         """Note that a tenant may have an open session."""
-        self._heard[tenant] = time.monotonic()
+        idle = self.config.idle_timeout
+        now = time.monotonic()
+        if self.many and now - self._heard.get(tenant, -idle) >= idle * _INEXACT:
+            self._heard[tenant] = now
+            self.tokens.state.note(tenant, seconds=idle * (1 + _INEXACT))
 
     def tick(self) -> None:
-        """Close and memorize idle sessions, and ingest events of agent hosts."""
+        """Close and memorize idle sessions, and ingest events of agent hosts; of many tenants those that are due."""
         try:
             self._workspace.tick()
         except Exception as error:  # it is looked again
             _log.warning("idle sessions were not looked for: %s", error)
-        wanted = self.config.enabled and self.config.auto_capture_on_new_session
-        for tenant, heard in list(self._heard.items()) if wanted else ():
-            if self._closed:
-                return
-            if self.many and heard and time.monotonic() - heard <= self.config.idle_timeout:
-                continue
-            try:
-                with self.opened(tenant, person=False) as memory:
-                    left = len(memory.close_idle(limit=_AT_ONCE)) == _AT_ONCE
-            except NotFound:  # closed meanwhile
-                left = False
-            except Exception as error:  # one tenant's book must not be another's trouble
-                _log.warning("sessions that were left open were not closed: %s", error)
-                left = True
-            if not left and self.many and self._heard.get(tenant) == heard:
-                self._heard.pop(tenant, None)
+        if not (self.config.enabled and self.config.auto_capture_on_new_session):
+            return
+        if not self.many:
+            self._close_idle("")
+            return
+        try:
+            while not self._closed and (due := self.tokens.state.claim(seconds=_CLAIMED)) is not None:
+                if self._close_idle(due.tenant):
+                    self.tokens.state.note(due.tenant, seconds=_TICK)
+                else:
+                    self.tokens.state.settle(due)
+        except Exception as error:
+            _log.warning("tenants that are due were not looked after: %s", error)
+
+    def _close_idle(self, tenant: str) -> bool:
+        """Close what a tenant left open; return whether there may be more."""
+        try:
+            with self.opened(tenant, person=False) as memory:
+                return len(memory.close_idle(limit=_AT_ONCE)) == _AT_ONCE
+        except NotFound:  # closed meanwhile
+            return False
+        except Exception as error:  # one tenant's book must not be another's trouble
+            _log.warning("sessions that were left open were not closed: %s", error)
+            return True
 
     @property
     def in_use(self) -> int:
@@ -316,7 +345,7 @@ class Books:
                     memory.book.journal.pending()
                     memory.book.documents.prepare()
             self.tokens.state.check()
-            tenants = list(self.tokens.tenants()) if self.many else [""]
+            tenants = list(islice(self.tokens.state.register()["tenants"], _PROBED)) if self.many else [""]
             if tenants and not any(map(self._may_write, tenants)):  # the trouble of one is not that of all
                 raise Unavailable("no book can be written: check the rights of their folders")
         except (OSError, MemoryBookError) as error:
@@ -329,5 +358,5 @@ class Books:
             return storage.writable()
 
     def _storage(self, tenant: str) -> Storage:
-        place = os.path.join(self._workspace.root, tenant_key(CHANNEL, tenant)) if self.many else self.root
-        return open_storage(self.config, place)
+        root = tenant_address(self.config, self._workspace.root, SERVED, tenant) if self.many else self.root
+        return open_storage(self.config, root)

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from memorybook.config.settings import ServerSettings
 from memorybook.http.access import PUBLIC, STREAM
 from memorybook.http.http_messages import Refusal, refuse, response, too_many_at_a_time
-from memorybook.http.server_state import ServerState
+from memorybook.http.server_state import ServerState, ask
 
 
 class Heads:
@@ -64,7 +64,7 @@ class Limits:
             await self.app(scope, receive, send)
             return
         try:
-            self._check(scope)
+            await self._check(scope)
         except Refusal as refusal:
             await refuse(scope, receive, send, refusal)
             return
@@ -75,13 +75,13 @@ class Limits:
         finally:
             self._now[stream] -= 1
 
-    def _check(self, scope: Scope) -> None:
+    async def _check(self, scope: Scope) -> None:
         try:
             unquote(scope.get("raw_path", b"").decode("ascii"), errors="strict")
         except UnicodeDecodeError:
             raise Refusal(400, "invalid_input", "the address is not UTF-8") from None
-        caller = scope.get("caller")
-        wait = self._state.wait(caller.token, self.settings.rate) if caller is not None else 0.0
+        caller, rate = scope.get("caller"), self.settings.rate
+        wait = await ask(self._state, lambda: self._state.wait(caller.token, rate)) if caller and rate else 0.0
         if wait:
             after = {"Retry-After": str(math.ceil(wait))}
             raise Refusal(429, "too_many", f"this token may make {self.settings.rate:g} requests a second", after)

@@ -164,12 +164,12 @@ def _verb(resource: Resource) -> Route:
         def work(memory: Memory) -> Any:
             _check(memory, resource.verb, arguments)
             words = arguments.pop(takes.listed, ())
-            return to_json(getattr(memory, resource.verb)(*words, **arguments))
+            found = to_json(getattr(memory, resource.verb)(*words, **arguments))
+            if resource.verb in _SPEAKS:
+                book.books.heard(book.tenant)
+            return found
 
-        found = await book.work(work)
-        if resource.verb in _SPEAKS:
-            book.books.heard(book.tenant)
-        return answer(found)
+        return answer(await book.work(work))
 
     return route
 

@@ -2,39 +2,51 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
 import os
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from memorybook.errors import Unavailable
-from memorybook.storage.directory import STATE
 from memorybook.storage.output_file import put_in_place
 
-if TYPE_CHECKING:
-    from memorybook.config.settings import Config
+T = TypeVar("T")
 
-_FIELDS = {"tenants": ("created",), "tokens": ("sha256", "tenant", "acts_as", "label", "created")}
+_log = logging.getLogger("memorybook.server")
+
+PARTS = {"tenants": ("created",), "tokens": ("sha256", "tenant", "acts_as", "label", "created")}
 """Parts of the register, and what each of their entries has."""
 
 _KNOWN = 10_000
-"""Tokens whose rate is remembered."""
+"""Tokens whose rate is remembered by one server."""
 
 _PROBE = b"ready?\n" * 600
 
-Register = dict[str, dict[str, dict[str, str]]]
+Register = Mapping[str, MutableMapping[str, dict[str, str]]]
 """Tenants by name, and the tokens that were given out by id."""
+
+
+class Due(NamedTuple):
+    """A tenant to be looked after, and the time until which it is claimed."""
+
+    tenant: str
+    until: float
 
 
 class ServerState(Protocol):
     """Safe to share between threads; any method may raise Unavailable."""
 
+    near: bool
+    """True if no method waits for another machine, so that an event loop may call it; see `ask`."""
+
     def register(self) -> Mapping[str, Mapping[str, Mapping[str, str]]]:
-        """Return the tenants and tokens as they are now; read-only. Cheap."""
+        """Return the tenants and tokens as they are now; read-only. Looking one up is cheap, going through them not."""
 
     def changing(self) -> AbstractContextManager[Register]:
         """Yield them to be changed, with no other server in between; durable when the block ends, unless it raises."""
@@ -51,15 +63,31 @@ class ServerState(Protocol):
     def wait(self, token: str, rate: float) -> float:
         """Take one request of a token that may make `rate` a second; return the seconds to wait, 0 if it is allowed."""
 
+    def note(self, tenant: str, *, seconds: float) -> None:
+        """Have some server look after a tenant once so many seconds have passed; replaces an earlier note of it."""
+
+    def claim(self, *, seconds: float) -> Due | None:
+        """Return a tenant whose time has come, None if there is none; nobody else is given it for so many seconds."""
+
+    def settle(self, due: Due) -> None:
+        """Say that a claimed tenant was looked after; what was noted meanwhile stays."""
+
     def check(self) -> None:
         """Raise OSError or Unavailable unless what is registered now would be kept."""
 
 
-def open_state(config: Config, root: str, *, many: bool) -> ServerState:
-    """Return the state for a book at `root`, or with `many` for a workspace."""
-    if config.storage.kind == "memory":
-        return MemoryState()
-    return FileState(os.path.join(root, "tenants.json") if many else os.path.join(root, STATE, "tokens.json"))
+async def ask(state: ServerState, question: Callable[[], T]) -> T:
+    """Return what a question to the state returns, asked in a thread if it may take its time.
+
+    It is asked for whoever comes, known or not: that the state does not answer is told without saying where it is.
+    """
+    if state.near:
+        return question()
+    try:
+        return await asyncio.to_thread(question)
+    except Unavailable as error:
+        _log.warning("the state of the servers: %s", error)
+        raise Unavailable("what the servers share does not answer; try again later") from error
 
 
 class MemoryState:
@@ -69,12 +97,15 @@ class MemoryState:
         clock: Seconds, growing.
     """
 
+    near = True
+
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lock = threading.RLock()
-        self._register: Register = {part: {} for part in _FIELDS}
+        self._register: Register = {part: {} for part in PARTS}
         self._values: dict[tuple[str, str], tuple[float, Any]] = {}
         self._left: dict[str, tuple[float, float]] = {}
+        self._due: dict[str, float] = {}
 
     def register(self) -> Register:
         """Return the tenants and tokens."""
@@ -121,6 +152,26 @@ class MemoryState:
             self._left[token] = (left - 1, now) if left >= 1 else (left, now)
             return 0.0 if left >= 1 else (1 - left) / rate
 
+    def note(self, tenant: str, *, seconds: float) -> None:
+        """Have the tenant claimed in so many seconds."""
+        with self._lock:
+            self._due[tenant] = self._clock() + seconds
+
+    def claim(self, *, seconds: float) -> Due | None:
+        """Return the tenant that waits longest of those whose time has come."""
+        with self._lock:
+            tenant = min(self._due, key=self._due.__getitem__, default=None)
+            if tenant is None or self._due[tenant] > self._clock():
+                return None
+            self._due[tenant] = self._clock() + seconds
+            return Due(tenant, self._due[tenant])
+
+    def settle(self, due: Due) -> None:
+        """Forget the note that was claimed."""
+        with self._lock:
+            if self._due.get(due.tenant) == due.until:
+                del self._due[due.tenant]
+
     def check(self) -> None:
         """Do nothing."""
 
@@ -162,13 +213,13 @@ class FileState(MemoryState):
                     raise Unavailable("others may read or change the tokens that were given out: chmod 600 their file")
                 with open(self._path, encoding="utf-8") as file:
                     kept = json.load(file)
-                for part, needed in _FIELDS.items():
+                for part, needed in PARTS.items():
                     told = kept[part].values()
                     if not all(isinstance(each[name], str) for each in told for name in needed):
                         raise ValueError("half a token")
                 self._register, self._stamp = kept, stamp
         except FileNotFoundError:
-            self._stamp, self._register = (), {part: {} for part in _FIELDS}
+            self._stamp, self._register = (), {part: {} for part in PARTS}
         except (OSError, ValueError, LookupError, TypeError, AttributeError):  # or it is something else
             raise Unavailable("the tokens that were given out cannot be read") from None
         return self._register

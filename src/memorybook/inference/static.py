@@ -22,7 +22,7 @@ from struct import Struct, pack
 from time import monotonic
 from zlib import crc32
 
-from memorybook._light import TYPE_CHECKING, Any, Memo, Sequence, cast, lazily, suppress
+from memorybook._light import TYPE_CHECKING, Any, Sequence, cast, lazily, suppress
 from memorybook.errors import EmbedderFailed
 
 if TYPE_CHECKING:
@@ -262,7 +262,7 @@ class StaticEmbedder:
 
     def rows(self, texts: Sequence[str], *, bulk: bool) -> Vectors:
         """Embed now, in this process; imports numpy only if `bulk`."""
-        self._opened = self._opened or _read_once((tuple(sys.path), self._cache_dir))
+        self._opened = self._opened or _read_once(tuple(sys.path), self._cache_dir)
         pieces, weights, start = self._opened
         np = arrays(inf if bulk else sum(map(len, texts)) * _LOST)
         if np is not None:
@@ -532,8 +532,7 @@ def serve(texts: int, rows: int, cache_dir: str) -> None:
 _Opened = tuple[WordPieces, mmap, int]
 
 
-def _read(place: tuple[tuple[str, ...], str | None]) -> _Opened:
-    folders, cache_dir = place
+def _read(folders: tuple[str, ...], cache_dir: str | None) -> _Opened:
     folder = next((folder for folder in folders if os.path.isfile(os.path.join(folder, _WEIGHTS))), None)
     if folder is None:  # found without importing anything
         raise EmbedderFailed("the bundled embedder's weights are not installed; run: pip install 'wordllama>=0.4,<0.5'")
@@ -553,8 +552,15 @@ def _read(place: tuple[tuple[str, ...], str | None]) -> _Opened:
     return pieces, weights, start
 
 
-_read_once = Memo(_read, 1).__getitem__
-"""One vocabulary for all books that are open in a process: it takes 4 MB once it is used much."""
+_vocabularies: dict[tuple[str, ...], _Opened] = {}
+"""One for all books that are open in a process, whatever folder each has: it takes 4 MB once it is used much."""
+
+
+def _read_once(folders: tuple[str, ...], cache_dir: str | None) -> _Opened:
+    opened = _vocabularies.get(folders)
+    if opened is None:
+        opened = _vocabularies[folders] = _read(folders, cache_dir)
+    return opened
 
 
 def readable(text: str) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 
 from memorybook._light import TYPE_CHECKING, Callable, Iterator, contextmanager, suppress
+from memorybook.config.project import tenant_key
+from memorybook.config.settings import machine_paths
 from memorybook.errors import ConfigError, Unavailable
 from memorybook.storage.directory import STATE, DirectoryDocuments
 from memorybook.storage.journal import SqliteJournal
@@ -45,6 +47,48 @@ def open_storage(config: Config, root: str) -> Storage:
 
         return MemoryStorage(root)
     return FileStorage(root, config)
+
+
+SERVED = "server"
+"""Channel of the tenants that `memorybook serve` has: their names are the owner's, and are never given twice."""
+
+
+def address(config: Config, place: str) -> str:
+    """Return the root of a book, or of a workspace, that somebody wrote: an absolute path, or a name on a server."""
+    return place if config.storage.dsn else os.path.abspath(os.path.expanduser(place))
+
+
+def tenant_address(config: Config, workspace: str, channel: str, chat_id: str) -> str:
+    """Return the root of a tenant's book: a folder of the workspace, or on a server just a name."""
+    key = tenant_key(channel, chat_id)
+    if config.storage.dsn:
+        return chat_id if channel == SERVED else key
+    return os.path.join(workspace, key)
+
+
+def for_people(config: Config, root: str) -> str:
+    """Return where a book or a workspace is, for those who may know."""
+    if not config.storage.dsn:
+        return root
+    from memorybook.storage.postgres.postgres_connection import dsns_of, shown
+
+    known = ", ".join(map(shown, dsns_of(config.storage.dsn)))
+    return f"{known}#{root}" if root else known
+
+
+def placeless(config: Config, *places: str) -> Callable[[str], str]:
+    """Take out of a text where this machine keeps things, and which database server it uses; see `machine_paths`."""
+    paths = machine_paths(config, *filter(os.path.isabs, places))
+    if not config.storage.dsn:
+        return paths
+    import re
+
+    from memorybook.storage.postgres.postgres_connection import dsns_of, shown
+
+    known = "|".join(re.escape(shown(dsn)) for dsn in dsns_of(config.storage.dsn))
+    # what its driver says names hosts and users; in JSON a quotation mark stands behind a backslash
+    found = re.compile(rf"(?:{known})('[^:\"]{{,40}}: (?:\\.|[^\"\\<\n])*)?")
+    return lambda text: found.sub(lambda one: f"...{(one[1] or '').partition(':')[0]}", paths(text))
 
 
 class FileStorage:

@@ -42,6 +42,7 @@ from memorybook.http.page.views import (
     worth,
 )
 from memorybook.http.routes import books_of, caller_of
+from memorybook.http.server_state import ask
 from memorybook.memory import Memory
 
 router = APIRouter(include_in_schema=False)
@@ -94,12 +95,17 @@ class Reader:
         """Run `do` with the memory of the book that is shown. Raises NotFound if there is none yet."""
         if self.books.many and self.caller.owner and self.chosen is None:
             raise locale.error(NotFound, "page.no_tenants")
-        tenant = self.books.tenant(self.caller, self.chosen)
+        tenant = await ask(self.books.tokens.state, lambda: self.books.tenant(self.caller, self.chosen))
 
         def work(memory: Memory) -> Any:  # a book begins with what is first remembered
             return do(memory.seen_by(door="http", actor=memory.context.actor, missing_ok=True))
 
         return await self.books.work(tenant, self.caller.person, work)
+
+
+async def reader_of(request: Request) -> Reader:
+    """Return who looks."""
+    return await ask(books_of(request).tokens.state, lambda: Reader(request))
 
 
 def _frame(memory: Memory, reader: Reader, request: Request, view: str) -> dict[str, Any]:
@@ -132,7 +138,7 @@ def _route(view: View) -> Callable[[Request], Any]:
     async def route(request: Request) -> Response:
         if view.path == "/" and not wants_page(request.scope):
             return await root()
-        reader = Reader(request)
+        reader = await reader_of(request)
 
         def work(memory: Memory) -> tuple[Ask, dict[str, Any], Any]:
             demo = _is_empty(memory) and "own" not in request.cookies
@@ -180,7 +186,7 @@ async def act(name: str, request: Request) -> Response:
     back = fields.pop("back", ["/"])[-1]
     if not back.startswith("/") or back.startswith("//"):
         back = "/"
-    reader = Reader(request)
+    reader = await reader_of(request)
     try:
         outcome = await reader.work(lambda memory: actions.carry_out(memory, name, fields, reader.caller.person))
     except MemoryBookError as error:
@@ -217,13 +223,15 @@ async def choose(request: Request) -> Response:
 @router.get(STREAM)
 async def live(request: Request) -> Response:
     """Stream a stamp of the book, again whenever it changed, until the browser or the server leaves."""
-    reader = Reader(request)
+    reader = await reader_of(request)
     leaving: Callable[[], bool] = getattr(request.app.state, "leaving", bool)
 
     async def events() -> AsyncIterator[str]:
         before = now = ""
-        revoked = reader.books.tokens.revoked
-        while not revoked(reader.caller) and not await request.is_disconnected():
+        tokens, caller = reader.books.tokens, reader.caller
+        while not await request.is_disconnected():
+            if await ask(tokens.state, lambda: tokens.revoked(caller)):
+                return
             with suppress(MemoryBookError):  # the next look may succeed
                 now = await reader.work(_stamp)
             yield f"event: stamp\ndata: {now}\n\n" if now != before else ": still here\n\n"

@@ -124,6 +124,12 @@ def version_of(raw: Raw) -> int:
     return int(version)
 
 
+def dsns_of(setting: str) -> list[str]:
+    """Return the addresses that `storage.dsn` holds: several have blanks between, which an address has as `%20`."""
+    words = setting.split()
+    return words if all(word.startswith(("postgresql://", "postgres://")) for word in words) else [setting]
+
+
 def shown(dsn: str) -> str:
     """Return an address for people: without its password."""
     try:

@@ -175,7 +175,9 @@ WHERE p.source='entry';
 """
 
 _SERVER = """
-CREATE TABLE memorybook.server_state (name text PRIMARY KEY, data jsonb NOT NULL);
+CREATE TABLE memorybook.server_state (scope text COLLATE "C" NOT NULL, kind text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL, data jsonb NOT NULL, ends double precision, PRIMARY KEY (scope, kind, name));
+CREATE INDEX ON memorybook.server_state (scope, ends);
 GRANT SELECT, INSERT, UPDATE, DELETE ON memorybook.server_state TO memorybook;
 """
 
