@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import tempfile
 from collections.abc import Generator, Iterator
 from functools import cache
 
@@ -23,6 +24,12 @@ FORCING = {name: getattr(sqlite, name) for name in ("_DURABLE", "_DERIVED")}
 # A script's background jobs ignore interrupts, and what tests start and interrupt would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# What tests write goes to memory, where there is room and it can be executed. `TMPDIR` overrules it.
+if "TMPDIR" not in os.environ and os.path.isdir("/dev/shm"):
+    shared = os.statvfs("/dev/shm")
+    if shared.f_bavail * shared.f_frsize > 2 << 30 and not shared.f_flag & os.ST_NOEXEC:
+        os.environ["TMPDIR"] = tempfile.tempdir = "/dev/shm"
 
 # Machines differ in speed, and drift: a slow draw is no failure of what is tested. Each run draws other examples,
 # so that few of them do; `--hypothesis-profile=thorough` draws many. Tests that want more or fewer say so as a share.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from itertools import chain
@@ -21,7 +21,7 @@ from memorybook.memory import Memory
 from memorybook.protocols import LLM
 from memorybook.results import Memorized
 from memorybook.sessions.memorize import process_session_end
-from recorded import DATA, Recorded, RecordedLLM, needs_recordings, recorded
+from recorded import DATA, RecordedLLM, needs_recordings, recorded
 
 pytestmark = needs_recordings
 
@@ -40,44 +40,20 @@ def messages(name: str) -> dict[str, list[dict[str, Any]]]:
 
 @contextmanager
 def replayed(
-    folder: Path, name: str, llm: LLM | None, sessions: Sequence[Recorded] | None = None, *, evolving: bool = False
+    folder: Path, name: str, llm: LLM | None, *, evolving: bool = False
 ) -> Iterator[tuple[Memory, list[Memorized]]]:
     """The conversation, each session remembered at its end, tidied once a day."""
     time = datetime(2026, 1, 1, tzinfo=UTC)
     zone = "UTC" if name == "conv-30" else "Asia/Shanghai"
     with memorybook.open(str(folder / name), config=Config(timezone=zone), clock=lambda: time, llm=llm) as memory:
         reports = []
-        for one in sessions or recorded(name):
+        for one in recorded(name):
             time = max(turn.time for turn in one.turns if turn.time is not None)
             said = messages(name)[one.session.name]
             reports.append(process_session_end(memory.context, said, one.session.name, evolving=evolving))
         yield memory, reports
 
 
-Replay = tuple[Memory, list[Memorized], RecordedLLM]
-
-
-@pytest.fixture(scope="module")
-def replay_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, bool], Replay]]:
-    """A conversation as a model remembers it, or as rules do: replayed once, however many tests look at it."""
-    with ExitStack() as stack:
-
-        @cache
-        def made(name: str, by_model: bool) -> Replay:
-            llm = RecordedLLM(recorded(name))
-            replay = replayed(tmp_path_factory.mktemp("replay"), name, llm if by_model else None)
-            return *stack.enter_context(replay), llm
-
-        yield made
-
-
-@pytest.fixture(params=["conv-30", "zh-agent"])
-def modelled(request: pytest.FixtureRequest, replay_of: Callable[[str, bool], Replay]) -> Replay:
-    """Either conversation, as a model remembers it."""
-    return replay_of(request.param, True)
-
-
-@pytest.fixture(scope="module")
 def marks() -> dict[str, Any]:
     """What is known of the Chinese conversation."""
     return dict(json.loads((DATA / "zh-agent" / "annotations.json").read_text(encoding="utf-8")))
@@ -102,104 +78,85 @@ LEAST = {
 }
 
 
-def name_of(memory: Memory) -> str:
-    return Path(memory.root).name
+@pytest.mark.parametrize("name", ["conv-30", "zh-agent"])
+def test_a_model_is_called_once_a_session_and_what_it_says_is_kept_by_the_laws(tmp_path: Path, name: str) -> None:
+    """One replay, looked at from all sides: it takes seconds."""
+    llm = RecordedLLM(recorded(name))
+    with replayed(tmp_path, name, llm) as (memory, reports):
+        check_counts(name, counted(reports), llm)
+        check_what_changed(memory, llm)
+        if name == "zh-agent":
+            check_nothing_leaked(memory)
+            assert sum(each.removed for each in reports) == 2
+            check_facts_heard_three_times(memory, llm)
+        check_a_conversation_told_twice_changes_nothing(memory, name, llm)
 
 
-def test_a_model_is_called_once_a_session_and_what_it_says_is_kept_by_the_laws(modelled: Replay) -> None:
-    memory, reports, llm = modelled
-    counts = counted(reports)
+def check_counts(name: str, counts: Counts, llm: RecordedLLM) -> None:
     assert (counts["calls"], counts["queued"]) == (len(llm.sessions), 0)
-    assert all(counts[name] >= least for name, least in LEAST[name_of(memory)].items())
+    assert all(counts[what] >= least for what, least in LEAST[name].items())
     wanted = sum(len(one.extraction["candidates"]) for one in llm.sessions)
     assert counts["new"] + counts["updated"] + counts["reinforced"] >= 0.97 * wanted
     assert max(llm.prompts) < 3000
 
 
-@pytest.mark.parametrize(("name", "new", "notes"), [("conv-30", 18, 15), ("zh-agent", 65, 5)])
-def test_rules_alone_keep_what_was_said_firmly(
-    replay_of: Callable[[str, bool], Replay], name: str, new: int, notes: int
-) -> None:
-    _, reports, _ = replay_of(name, False)
-    counts = counted(reports)
-    assert counts["new"] >= new
-    assert counts["notes"] >= notes
-    assert (counts["calls"], counts["queued"]) == (0, 0)
-    assert all(each.summary for each in reports)
-
-
-def check_nothing_leaked(memory: Memory, marks: dict[str, Any]) -> None:
-    text = told(memory)
-    for secret in marks["secrets"]:
-        assert secret["value"] not in text
-        assert all(secret["value"] not in hit.snippet for hit in memory.search(secret["value"]).hits)
-    for attack in chain.from_iterable(each["must_not_store"] for each in marks["injections"]):
-        assert attack not in text
-    assert "猎头" not in text
-    assert not [each for each in memory.entries().entries if "cluster" in each.entry.text]
-
-
-def test_secrets_instructions_and_what_was_forgotten_stand_nowhere_by_rules(
-    replay_of: Callable[[str, bool], Replay], marks: dict[str, Any]
-) -> None:
-    memory, _, _ = replay_of("zh-agent", False)
-    check_nothing_leaked(memory, marks)
-
-
-CHINESE = pytest.mark.parametrize("modelled", ["zh-agent"], indirect=True)
-
-
-@CHINESE
-def test_nor_do_they_where_a_model_remembers(modelled: Replay, marks: dict[str, Any]) -> None:
-    memory, reports, _ = modelled
-    check_nothing_leaked(memory, marks)
-    assert sum(each.removed for each in reports) == 2
-
-
-def test_what_changed_is_superseded_by_what_is_true_now(modelled: Replay) -> None:
-    memory, _, llm = modelled
+def check_what_changed(memory: Memory, llm: RecordedLLM) -> None:
+    """What is no longer true is superseded by what is true now."""
     held = {each.entry.text: each.entry for each in memory.entries().entries}
-    pairs = [
-        (one["key"], old)
-        for each in llm.sessions
-        for one in each.extraction["candidates"]
-        for old in one["contradicts"]
-    ]
-    contents = {one["key"]: one["content"] for each in llm.sessions for one in each.extraction["candidates"]}
-    known = [held[contents[old]] for new, old in pairs if contents[new] in held and contents[old] in held]
+    contents = contents_of(llm)
+    told = [one for each in llm.sessions for one in each.extraction["candidates"]]
+    pairs = [(one["content"], contents[old]) for one in told for old in one["contradicts"]]
+    known = [held[old] for new, old in pairs if new in held and old in held]
     replaced = [entry for entry in known if entry.superseded_by is not None]
     assert len(replaced) >= 0.75 * len(known)
     assert all(entry.score < 0.5 for entry in replaced)
 
 
-def hits_of_repeated(memory: Memory, sessions: Sequence[Recorded], marks: dict[str, Any]) -> dict[str, list[int]]:
-    """How often each fact that was said three times was heard, for each entry that says it."""
-    contents = {one["key"]: one["content"] for each in sessions for one in each.extraction["candidates"]}
+def check_nothing_leaked(memory: Memory) -> None:
+    """Secrets, instructions and what was forgotten stand nowhere."""
+    text, known = told(memory), marks()
+    for secret in known["secrets"]:
+        assert secret["value"] not in text
+        assert all(secret["value"] not in hit.snippet for hit in memory.search(secret["value"]).hits)
+    for attack in chain.from_iterable(each["must_not_store"] for each in known["injections"]):
+        assert attack not in text
+    assert "猎头" not in text
+    assert not [each for each in memory.entries().entries if "cluster" in each.entry.text]
+
+
+def contents_of(llm: RecordedLLM) -> dict[str, str]:
+    return {one["key"]: one["content"] for each in llm.sessions for one in each.extraction["candidates"]}
+
+
+def check_facts_heard_three_times(memory: Memory, llm: RecordedLLM) -> None:
+    """Five facts in three wordings are five entries."""
+    contents = contents_of(llm)
     entries = [each.entry for each in memory.entries().entries]
-    return {
-        fact["name"]: [one.hits for one in entries if one.text == contents[fact["keys"][0]]]
-        for fact in marks["repeat_facts"]
-    }
+    for fact in marks()["repeat_facts"]:
+        assert [one.hits for one in entries if one.text == contents[fact["keys"][0]]] == [3], fact["name"]
 
 
-@CHINESE
-def test_five_facts_in_three_wordings_are_five_entries_heard_three_times(
-    modelled: Replay, marks: dict[str, Any]
-) -> None:
-    memory, _, llm = modelled
-    assert list(hits_of_repeated(memory, llm.sessions, marks).values()) == [[3]] * 5
-
-
-def test_so_they_are_where_statements_meet_their_neighbours(tmp_path: Path, marks: dict[str, Any]) -> None:
-    sessions = recorded("zh-agent")
-    with replayed(tmp_path, "zh-agent", RecordedLLM(sessions), evolving=True) as (memory, _):
-        assert list(hits_of_repeated(memory, sessions, marks).values()) == [[3]] * 5
-
-
-def test_a_conversation_told_twice_changes_nothing(modelled: Replay) -> None:
-    memory, _, llm = modelled
+def check_a_conversation_told_twice_changes_nothing(memory: Memory, name: str, llm: RecordedLLM) -> None:
     before = told(memory)
     for one in llm.sessions:
-        again = memory.process_session_end(messages(name_of(memory))[one.session.name], one.session.name)
+        again = memory.process_session_end(messages(name)[one.session.name], one.session.name)
         assert (again.new, again.usage) == (0, None)
     assert told(memory) == before
+
+
+def test_facts_are_heard_three_times_where_statements_meet_their_neighbours_too(tmp_path: Path) -> None:
+    llm = RecordedLLM(recorded("zh-agent"))
+    with replayed(tmp_path, "zh-agent", llm, evolving=True) as (memory, _):
+        check_facts_heard_three_times(memory, llm)
+
+
+@pytest.mark.parametrize(("name", "new", "notes"), [("conv-30", 18, 15), ("zh-agent", 65, 5)])
+def test_rules_alone_keep_what_was_said_firmly(tmp_path: Path, name: str, new: int, notes: int) -> None:
+    with replayed(tmp_path, name, None) as (memory, reports):
+        counts = counted(reports)
+        assert counts["new"] >= new
+        assert counts["notes"] >= notes
+        assert (counts["calls"], counts["queued"]) == (0, 0)
+        assert all(each.summary for each in reports)
+        if name == "zh-agent":
+            check_nothing_leaked(memory)
