@@ -259,13 +259,16 @@ def test_detection_is_counted_by_part_and_language(tmp_path: Path, capsys: pytes
     assert len(json.loads((tmp_path / "detect.json").read_text(encoding="utf-8"))["inputs"]) == 4
 
 
+IN_MEMORY = "storage.kind=memory"
+
+
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_small_books_answer_first_also_what_was_asked_before(
     lang: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shelf = [book for book in recall.lines(small.SHIPPED) if book["lang"] == lang and len(book["entries"]) <= 10]
     write_lines(tmp_path / "some.jsonl", shelf)
-    flags = [str(tmp_path / "some.jsonl"), "--setting", "hybrid", "--failures", "--out", str(tmp_path)]
+    flags = [str(tmp_path / "some.jsonl"), "--setting", "hybrid", IN_MEMORY, "--failures", "--out", str(tmp_path)]
     assert small.main(flags) == 0
     told = capsys.readouterr().out
     assert f"| kept aside | {lang} | hybrid | turns | yes |" in told
@@ -281,15 +284,8 @@ def test_small_books_answer_first_also_what_was_asked_before(
 
 
 def test_books_in_other_languages_answer_by_words_and_days_are_told(tmp_path: Path) -> None:
-    flags = [
-        str(small.SHIPPED.with_name("languages.jsonl")),
-        "--setting",
-        "words",
-        "backend=sqlite_fts",
-        "--out",
-        str(tmp_path),
-    ]
-    assert small.main(flags) == 0
+    shelf, words = str(small.SHIPPED.with_name("languages.jsonl")), ["words", "backend=sqlite_fts", IN_MEMORY]
+    assert small.main([shelf, "--setting", *words, "--out", str(tmp_path)]) == 0
     rows = json.loads((tmp_path / "small.json").read_text(encoding="utf-8"))["questions"]
     for lang, know in (("ja", 0.9), ("ko", 0.85), ("ru", 0.8)):
         plain = [row for row in rows if row["lang"] == lang and row["kind"] not in ("synonym", "none")]
@@ -301,7 +297,8 @@ def test_books_in_other_languages_answer_by_words_and_days_are_told(tmp_path: Pa
 @pytest.mark.parametrize("direction", ["en to zh", "zh to en"])
 def test_a_diary_in_two_languages_answers_in_either(direction: str, tmp_path: Path) -> None:
     shelf = [book for book in recall.lines(small.SHIPPED.with_name("languages.jsonl")) if book["lang"] == direction]
-    asked = [*small.asked(shelf[0], {"embeddings.model": "multilingual"}, "multilingual", "turns")]
+    settings = {"embeddings.model": "multilingual", "storage.kind": "memory"}
+    asked = [*small.asked(shelf[0], settings, "multilingual", "turns")]
     across = [row for row in asked if row.kind != "none" and not row.echoes]
     assert len({row.question for row in across}) == 30
     assert sum(0 < row.rank <= 5 for row in across) >= 0.9 * len(across)

@@ -16,6 +16,7 @@ import pytest
 
 import llm_server
 from inference.server import Service
+from machine import without_settings
 from memorybook import tools
 from memorybook.agent.toolset import LOAD
 from memorybook.cli import main
@@ -66,11 +67,10 @@ def place(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def machine(place: Path, model: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine with no settings of its own but where models are served, and the programs of this environment."""
-    for name in [name for name in os.environ if name.startswith("MEMORYBOOK_")]:
-        monkeypatch.delenv(name)
+    without_settings(monkeypatch, place.parent)
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    for name, value in {"HOME": str(place.parent), "XDG_CONFIG_HOME": "", "PATH": path, "COLUMNS": "100"}.items():
-        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("PATH", path)
+    monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("MEMORYBOOK_LLM_BASE_URL", model.url)
     monkeypatch.setenv("MEMORYBOOK_LLM_API_KEY", llm_server.KEY)
     monkeypatch.chdir(place)

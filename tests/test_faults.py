@@ -42,16 +42,23 @@ def said(text: str, id: str = "m1") -> dict[str, str]:
     return {"role": "user", "content": text, "id": id, "timestamp": "2026-02-24T10:00:00Z"}
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A book with entries, a session that was memorized, and one that is held."""
-    with opened(tmp_path / "book") as memory:
+    root = tmp_path_factory.mktemp("model") / "book"
+    with opened(root) as memory:
         for fact in FACTS:
             memory.remember(fact)
         memory.process_session_end([said("Please remember that Mira drinks green tea.")], "s1")
         memory.open_session("live")
         memory.search("heron")
-    return tmp_path / "book"
+    return root
+
+
+@pytest.fixture
+def root(model: Path, tmp_path: Path) -> Path:
+    """A copy of the model."""
+    return shutil.copytree(model, tmp_path / "book")
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ import anyio
 import pytest
 
 import memorybook
+from machine import without_settings
 from mcp import Client, MCPError
 from memorybook import tools
 from memorybook.agent import Workspace
@@ -30,9 +30,7 @@ CONFIG = Config(timezone="UTC", backend="sqlite_fts")
 @pytest.fixture
 def books(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A workspace with some books in it, and a project that has none."""
-    for name in [name for name in os.environ if name.startswith(("MEMORYBOOK_", "XDG_", "LANG", "LC_"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    without_settings(monkeypatch, tmp_path / "home")
     monkeypatch.chdir(tmp_path)
     place = tmp_path / "home" / ".memorybook"
     for name in ("notes", "harbour-1a2b3c4d", "读书笔记"):

@@ -20,6 +20,7 @@ import pytest
 import llm_server
 from agent.model import extracting
 from inference.server import Answer, Handler, Service
+from machine import without_settings
 from memorybook.cli import main
 
 Talk = Callable[..., str]
@@ -28,11 +29,7 @@ Talk = Callable[..., str]
 @pytest.fixture(autouse=True)
 def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An empty home, and no settings."""
-    for name in [name for name in os.environ if name.startswith(("MEMORYBOOK_", "XDG_", "LANG", "LC_"))]:
-        monkeypatch.delenv(name)
-    for name in ("NO_COLOR", "COLUMNS"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    without_settings(monkeypatch, tmp_path / "home")
     monkeypatch.chdir(tmp_path)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from machine import without_settings
 from memorybook.cli import main
 from memorybook.cli.call import Call
 
@@ -27,13 +27,9 @@ Shell = Callable[..., Done]
 @pytest.fixture(autouse=True)
 def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty home and project; returns the project."""
-    for name in [name for name in os.environ if name.startswith(("MEMORYBOOK_", "XDG_"))]:
-        monkeypatch.delenv(name)
-    for name in ("NO_COLOR", "COLUMNS"):
-        monkeypatch.delenv(name, raising=False)
+    without_settings(monkeypatch, tmp_path / "home")
     project = tmp_path / "project"
     (project / ".git").mkdir(parents=True)
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.chdir(project)
     return project

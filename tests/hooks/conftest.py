@@ -12,6 +12,7 @@ import pytest
 
 import memorybook
 from hosted import SESSION, TALK, write
+from machine import without_settings
 from memorybook.hooks import event
 from memorybook.memory import Memory
 
@@ -21,9 +22,7 @@ Tell = Callable[..., str]
 @pytest.fixture(autouse=True)
 def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A home of its own, and no settings from outside."""
-    for name in [name for name in os.environ if name.startswith(("MEMORYBOOK_", "XDG_", "CLAUDE_", "CODEX_"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    without_settings(monkeypatch, tmp_path / "home")
     project = tmp_path / "project"
     (project / ".git").mkdir(parents=True)
     monkeypatch.chdir(project)
