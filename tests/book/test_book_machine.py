@@ -28,6 +28,8 @@ from memorybook.model import Archive, Reinforce, Remove, Supersede, Update
 from memorybook.storage import target
 from memorybook.text.tokens import normalise
 
+pytestmark = pytest.mark.timeout(600)  # what fails is made smaller, and that takes minutes
+
 CONFIG = Config(timezone="UTC", vector_enabled=False)
 
 SUBJECTS = ["heron", "Postgres", "部署窗口", "oat milk", "芒果", "a | b; c", "# not a heading", "x <!-- y -->", "über"]

@@ -8,10 +8,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import apsw
 import pytest
 
 import memorybook
@@ -74,6 +75,13 @@ def held(path: str) -> bool:
     """Whether somebody holds the claim."""
     with claimed(path) as ours:
         return not ours
+
+
+def embedded(root: Path) -> int:
+    """How many vectors are in the index."""
+    with suppress(apsw.Error), closing(apsw.Connection(str(root / ".memorybook" / "index.sqlite"))) as db:
+        return int(next(db.execute("SELECT count(vector) FROM embeddings"))[0])
+    return 0
 
 
 def ended(memory: Memory) -> None:
@@ -244,10 +252,10 @@ def test_two_processes_share_the_work_instead_of_doing_it_twice(tmp_path: Path) 
 
 def test_killed_in_the_midst_it_goes_on_where_it_was(tmp_path: Path) -> None:
     note(tmp_path, 160)
-    victim = process(tmp_path, pause=0.1)
+    victim = process(tmp_path, pause=0.3)
     path = str(tmp_path / ".memorybook" / "embedding.lock")
-    until(lambda: held(path))
-    time.sleep(0.35)
+    until(lambda: embedded(tmp_path))
+    assert held(path)
     victim.send_signal(signal.SIGKILL)
     victim.communicate()
     assert not held(path)

@@ -140,7 +140,7 @@ FAILURES: dict[str, tuple[Answer, str]] = {
     "500": (status(500, f'{{"message": "broken, was sent {KEY}"}}'.encode()), "answered with HTTP 500"),
     "429": (status(429, b'{"message": "too many"}', Retry_After="9"), "HTTP 429 and asks to wait 9 seconds"),
     "401": (status(401, f'"Api key {KEY} is invalid"'.encode()), "check embeddings.api_key"),
-    "hangs": (hang, "did not answer within 0.3 seconds"),
+    "hangs": (hang, "did not answer within 1"),
     "NaN": (altered(holed), "NaN or infinity"),
     "wrong dimension": (altered(shortened), "1023 dimensions at index 0 where 1024 were expected"),
     "wrong count": (altered(lambda answer: answer["data"].pop()), "0 vectors for 1 texts"),
@@ -153,7 +153,8 @@ failures = pytest.mark.parametrize(("failure", "words"), FAILURES.values(), ids=
 def test_words_answer_while_the_service_fails_and_it_is_left_alone(
     tmp_path: Path, service: Service, failure: Answer, words: str
 ) -> None:
-    with filled(tmp_path, service, timeout=0.3) as memory:
+    filled(tmp_path, service).close()
+    with opened(tmp_path, service, timeout=1.0 if failure is hang else 5.0) as memory:
         service.script = [failure]
         assert words in by_words(memory.search(QUESTION))
         asked = len(service.requests)
@@ -172,7 +173,7 @@ def test_words_answer_while_the_service_fails_and_it_is_left_alone(
 def test_a_sync_that_fails_says_so_once_and_a_later_one_fills(
     tmp_path: Path, service: Service, failure: Answer, words: str
 ) -> None:
-    with opened(tmp_path, service, timeout=0.3) as memory:
+    with opened(tmp_path, service, timeout=0.3 if failure is hang else 5.0) as memory:
         for fact in FACTS[:2]:
             memory.remember(fact)
         service.script = [failure] * 4
@@ -181,7 +182,8 @@ def test_a_sync_that_fails_says_so_once_and_a_later_one_fills(
         [reason] = report["degraded"]
         assert KEY not in reason
         by_words(memory.search(QUESTION))
-        service.script = []
+    service.script = []
+    with opened(tmp_path, service) as memory:
         report = memory.sync()
         assert (report["pending_vectors"], report["degraded"]) == (0, [])
         assert hybrid(memory.search(QUESTION))

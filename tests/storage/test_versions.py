@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -254,40 +255,39 @@ def test_a_document_made_anew_does_not_delete_what_a_person_brings_back(
     assert book.read("a.md").text == old + "person\nagent\n"
 
 
-def test_a_save_that_is_still_being_written_is_waited_for(book: DirectoryDocuments, root: Path) -> None:
-    import threading
+def while_waiting(monkeypatch: pytest.MonkeyPatch, *steps: Callable[[], object]) -> None:
+    """Each time somebody waits for an editor, the editor takes its next step."""
+    left, sleep = iter(steps), time.sleep
 
+    def stepping(seconds: float) -> None:
+        next(left, lambda: None)()
+        sleep(seconds)
+
+    monkeypatch.setattr("memorybook.storage.target.time.sleep", stepping)
+
+
+def test_a_save_that_is_still_being_written_is_waited_for(
+    book: DirectoryDocuments, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     book.append("a.md", "1")
     book.append("a.md", "2")
-
-    def save() -> None:
-        with open(root / "a.md", "w") as file:
-            opened.set()
-            for line in ("1\n", "person\n", "more of the person\n"):
-                time.sleep(0.02)
-                file.write(line)
-                file.flush()
-
-    opened = threading.Event()
-    thread = threading.Thread(target=save)
-    thread.start()
-    opened.wait()
-    assert book.reconcile("a.md")
-    thread.join()
+    monkeypatch.setattr(module, "_QUIET", module._QUIET_CUT)  # a machine that is busy stays longer than that
+    with open(root / "a.md", "w", buffering=1) as file:
+        lines = ("1\n", "person\n", "more of the person\n")
+        while_waiting(monkeypatch, *(partial(file.write, line) for line in lines))
+        assert book.reconcile("a.md")
     assert book.read("a.md").text == "1\nperson\nmore of the person\n2\n"
 
 
-def test_an_editor_between_its_two_renames_is_waited_for(book: DirectoryDocuments, root: Path) -> None:
-    import threading
-
+def test_an_editor_between_its_two_renames_is_waited_for(
+    book: DirectoryDocuments, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     book.append("a.md", "1")
     book.append("a.md", "2")
     (root / "a.md").rename(root / "a.md~")
     (root / "4913").write_text("1\nperson\n")
-    timer = threading.Timer(0.05, lambda: (root / "4913").rename(root / "a.md"))
-    timer.start()
+    while_waiting(monkeypatch, lambda: None, lambda: (root / "4913").rename(root / "a.md"))
     book.append("a.md", "3")
-    timer.join()
     assert book.read("a.md").text == "1\nperson\n2\n3\n"
 
 
