@@ -47,7 +47,7 @@ class PostgresIndex(SqliteIndex):
         self._vectors = TableVectors(tenant)
         self._connection = PostgresConnection(tenant, "index", counted=True)
         self._ready = False
-        self._settled: tuple[tuple[int | None, ...], SyncReport] = ((), SyncReport())
+        self._settled: tuple[tuple[int | str | None, ...], SyncReport] = ((), SyncReport())
 
     def sync(self, documents: Documents, transcripts: Transcripts) -> SyncReport:
         """Bring in what changed since the last time, whoever changed it: one question if nothing did."""
@@ -60,13 +60,13 @@ class PostgresIndex(SqliteIndex):
             self._settled = (after, report._replace(changed=0, removed=0, warnings=()))
         return report
 
-    def _standing(self) -> tuple[int | None, ...]:
-        """Return what any change of documents, transcripts and index changes; their revisions, Nones for nothing."""
+    def _standing(self) -> tuple[int | str | None, ...]:
+        """Return what any change changes: revisions of documents, transcripts and index, and the embedder's name."""
         [row] = self._tenant.rows(
             "SELECT (SELECT revision FROM books), (SELECT revision FROM state),"
             " (SELECT value FROM versions WHERE name='index')"
         )
-        return row
+        return (*row, self._embedder.name if self._embedder is not None else None)
 
     @property
     def _absent(self) -> bool:
