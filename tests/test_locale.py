@@ -72,7 +72,7 @@ PIECED_TOGETHER = {
             "+ a1b2c3: I row (daily).（撤销：说过：I row (daily). turn:t1）",
         ),
         ("~ a1b2c3: hits 1 → 2, text 'a' → 'b' (updated)", "~ a1b2c3: 次数 1 → 2, 文字 'a' → 'b'（修改）"),
-        ("~ a1b2c3: pinned no → yes", "~ a1b2c3: 固定 no → yes"),
+        ("~ a1b2c3: pinned no → yes", "~ a1b2c3: 固定 否 → 是"),
         ("+ a1b2c3: We said: row (well).", "+ a1b2c3: We said: row (well)."),
         (
             "searched by words alone, the embedder 'm' cannot be used: the embedding service at 'h' did not answer "

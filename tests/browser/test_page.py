@@ -118,7 +118,7 @@ def test_a_change_in_the_file_is_shown_and_not_overwritten(browser: Browser, own
         page.locator("main textarea[name=text]").fill("Call the electrician")
         text = file.read_text(encoding="utf-8").replace("about the tap", "about the boiler")
         file.write_text(text, encoding="utf-8")
-        expect(page.locator("#stale")).to_be_visible()
+        expect(page.locator("#stale")).to_be_in_viewport()
         page.get_by_role("button", name="Save").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Changed meanwhile")
         assert entry(own, "plumber")["text"] == "Call the plumber about the boiler"
@@ -227,7 +227,7 @@ def test_the_filter_narrows_while_one_types(browser: Browser, years: Served) -> 
         page.locator("#q").press_sequentially("number 4711")
         expect(page.get_by_text("1 found")).to_be_visible(timeout=15_000)
         expect(page).to_have_url(
-            f"{years.url}/memories?q=number+4711&category=&state=active&trust=&group=&tag=&since=&until=&sort=strength"
+            f"{years.url}/memories?q=number+4711&category=&state=active&sort=strength&trust=&group=&tag=&since=&until="
         )
         page.go_back()
         expect(page.locator("#q")).to_have_value("")

@@ -70,6 +70,8 @@ def translate(text: str, language: str) -> str:
 
     >>> translate("~ a1b2c3: score 0.60 → 0.68 (remembered)", "zh")
     '~ a1b2c3: 分数 0.60 → 0.68（记住）'
+    >>> translate("~ a1b2c3: pinned no → yes, hits 1 → 2", "zh")
+    '~ a1b2c3: 固定 否 → 是, 次数 1 → 2'
     """
     return "\n".join(_translate_line(line, language) for line in text.split("\n")) if language != "en" else text
 
@@ -86,12 +88,22 @@ def _translate_line(line: str, language: str) -> str:
             head, reason = line[: bracket.start()], f"（{said}）"
             break
     if found := _CHANGED.fullmatch(head):
-        fields = table("fields", language)
-        named = re.compile(rf"(?:^|(?<=, ))({'|'.join(fields)}) (?=.*? → )")
-        head = found[1] + named.sub(lambda field: f"{fields[field[1]]} ", found[2])
+        head = found[1] + _translate_fields(found[2], language)
     elif reason:
         head = _translate_line(head, language)
     return head + reason
+
+
+def _translate_fields(changes: str, language: str) -> str:
+    fields, page = table("fields", language), table("page", language)
+    words = {english: page[f"value_{english}"] for english in ("yes", "no", "nothing")}
+
+    def said(found: re.Match[str]) -> str:
+        name, old, new = found.groups()
+        return f"{fields[name]} {words.get(old, old)} → {words.get(new, new)}"
+
+    any_field = "|".join(fields)
+    return re.sub(rf"(?:^|(?<=, ))({any_field}) (.*?) → (.*?)(?=$|, (?:{any_field}) .*? → )", said, changes)
 
 
 @cache

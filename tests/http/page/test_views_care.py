@@ -207,6 +207,20 @@ def test_links_to_turns_lead_to_their_anchors(served: httpx2.Client, lang: str) 
     assert f'id="{href[2]}"' in seen(served, f"/conversations/{href[1]}", lang)
 
 
+def test_who_did_what_and_why_is_said_in_the_language_of_the_reader(served: httpx2.Client) -> None:
+    entries = served.get("/api/v1/entries").json()["entries"]
+    id = next(each["entry"]["id"] for each in entries if "Leith" in each["entry"]["text"])
+    served.post("/act/pin", data={"id": id})
+    why = seen(served, f"/memories/{id}", "zh")
+    assert '<div class="who">用户</div>' in why
+    assert re.search(r'<span class="chip">固定</span>\s*本人', why)
+    assert "固定 否 → 是" in why
+    found = seen(served, "/search?q=when did we talk about the flat in Leith?", "zh")
+    parts = re.findall(r'class="p-\w+"/></svg> ([^<]+)</span>', found)
+    assert len(parts) > 3
+    assert not [part for part in parts if part.isascii()], "提到时间, not moment"
+
+
 # --- review ----------------------------------------------------------------------------------------
 
 

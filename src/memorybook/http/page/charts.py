@@ -163,11 +163,11 @@ def _cut(text: str, width: int = 26) -> str:
 
 def graph(middle: str, around: Sequence[tuple[str, str, str]], label: str) -> Markup:
     """Draw one entry and, in a circle, those (address, text, kind of link) beside it."""
-    width, height = 640, 300
+    width, height = 640, 300 if len(around) > 4 else 220
     body: list[Markup] = []
     for number, (address, text, kind) in enumerate(around):
         angle = 2 * math.pi * number / len(around) - math.pi / 2
-        x, y = width / 2 + 150 * math.cos(angle), height / 2 + 110 * math.sin(angle)
+        x, y = width / 2 + 150 * math.cos(angle), height / 2 + (height / 2 - 40) * math.sin(angle)
         line = Markup('<line x1="{:g}" y1="{:g}" x2="{:.1f}" y2="{:.1f}" class="edge e-{}"/>')
         body.insert(0, line.format(width / 2, height / 2, x, y, kind))
         anchor = "middle" if abs(math.cos(angle)) < 0.4 else "start" if math.cos(angle) > 0 else "end"

@@ -44,6 +44,7 @@ def show(listed: Listed, ask: Ask) -> dict[str, Any]:
         "groups": sorted({entry.group for entry in entries if entry.group})[:200],
         "tags": sorted({tag for entry in entries for tag in entry.tags})[:200],
         "adding": bool(ask.text("add")),
+        "narrowed": any(map(ask.text, ("trust", "group", "tag", "since", "until", "pinned"))),
     }
 
 
