@@ -22,7 +22,9 @@ from memorybook.storage.index import index_schema as schema
 from memorybook.storage.index import vector_files, vectors
 from memorybook.storage.index.index_sync import Table, bring_up_to_date
 from memorybook.storage.index.sqlite_index import SqliteIndex, _Rows
+from memorybook.storage.index.vector_files import Scanning
 from memorybook.storage.postgres.postgres_connection import PostgresConnection, Tenant
+from memorybook.storage.postgres.postgres_hnsw import nearest
 from memorybook.storage.sqlite import Connection, immediate
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ T = TypeVar("T")
 MOST_HELD = 256 * 2**20
 """Bytes of vectors that a process keeps."""
 
-_MADE = "passages words terms postings entries known_documents session_names pending gone segments meta".split()
+_MADE = "passages words terms postings entries known_documents session_names pending gone segments".split()
 """Tables that a rebuild empties; vectors stay, with the texts that they are of."""
 
 
@@ -158,6 +160,7 @@ class PostgresIndex(SqliteIndex):
 def _empty(db: Connection) -> None:
     for table in _MADE:
         db.execute(f"DELETE FROM {table}")
+    db.execute("DELETE FROM meta WHERE name NOT LIKE 'near %'")  # vectors keep their numbers
     born = int.from_bytes(os.urandom(7), "big")
     values = {"version": schema.VERSION, "born": born, "generation": time.time_ns() // 1000}
     values |= dict.fromkeys(("last", "altered", "passages", "words", "terms"), 0)
@@ -177,6 +180,21 @@ class TableVectors(vector_files.Vectors):
     def __init__(self, tenant: Tenant) -> None:
         super().__init__("", "")
         self._tenant = tenant
+
+    def scan(self, connection: Connection, model: vector_files.Model, question: vectors.Question) -> Scanning:
+        """Begin to compare the vectors with the question; of a large tenant, those that an index chooses."""
+        row = connection.first(schema.NOTED, (f"near {model.id}",))
+        if row is None:
+            return super().scan(connection, model, question)
+        chosen, tail = vectors.Tail(), vectors.Tail()
+        chosen.add(nearest(self._tenant, model, question.vector))
+        tail.add(vector_files._rows(connection, model, row[0], -1))
+        return Scanning((), question, chosen.scan(question) + tail.scan(question))
+
+    def fold(self, connection: Connection, model: vector_files.Model, made: int = vector_files.ALL) -> None:
+        """Gather vectors in segments, unless an approximate index has them."""
+        if connection.first(schema.NOTED, (f"near {model.id}",)) is None:
+            super().fold(connection, model, made)
 
     def _stands(self, segment: vector_files.Segment) -> bool:
         """Return True: a row is as it was written."""

@@ -232,6 +232,8 @@ class PostgresStorage:
         with self._tenant.transaction() as raw:
             for table in TABLES:
                 raw.execute(f"DELETE FROM {table}")
+            if raw.execute("SELECT to_regclass('memorybook.near')").fetchall() != [(None,)]:
+                raw.execute("DELETE FROM near")
         self._tenant.made = False
 
     def hint(self) -> str:

@@ -1,0 +1,54 @@
+"""The approximate index of large tenants: it finds what comparing every vector finds, and what came since."""
+
+from __future__ import annotations
+
+import random
+
+from conformance.storage import NOW
+from memorybook.config.settings import Config
+from memorybook.model import Session, Turn
+from memorybook.search.types import Query
+from memorybook.storage.postgres import postgres_hnsw
+from memorybook.storage.postgres.postgres_storage import PostgresStorage
+from memorybook.storage.stores import open_storage
+from memorybook.testing import HashEmbedder
+
+WORDS = "ferry heron tea boat river garden release budget doctor school kitchen piano lake market train server".split()
+
+
+def say(storage: PostgresStorage, chance: random.Random, first: int, count: int) -> None:
+    turns = [
+        Turn(id=f"t{n}", session="s", role="user", text=" ".join(chance.choices(WORDS, k=9)) + f" {n}", time=NOW)
+        for n in range(first, first + count)
+    ]
+    storage.transcripts.append(Session(uuid="s"), turns)
+
+
+def test_a_large_tenant_is_searched_with_an_index_of_its_own(config: Config, tenant: str, dsn: str) -> None:
+    storage = open_storage(config, tenant)
+    assert isinstance(storage, PostgresStorage)
+    chance = random.Random(3)
+    say(storage, chance, 0, 700)
+    index = storage.open_index(HashEmbedder())
+    index.sync(storage.documents, storage.transcripts)
+    questions = [Query(" ".join(chance.sample(WORDS, 3)), pool=20) for _ in range(20)]
+    exact = [{one.passage.turn: one.cosine for one in index.candidates(each).items} for each in questions]
+    assert postgres_hnsw.build(dsn, least=600)[tenant] == 700
+    assert tenant not in postgres_hnsw.build(dsn, least=600), "it is up to date"
+    found = [{one.passage.turn: one.cosine for one in index.candidates(each).items} for each in questions]
+    near = [{turn for turn, cosine in one.items() if cosine is not None} for one in exact]
+    again = [{turn for turn, cosine in one.items() if cosine is not None} for one in found]
+    assert sum(len(one & other) for one, other in zip(near, again, strict=True)) >= 0.97 * sum(map(len, near))
+
+    say(storage, chance, 700, 5)
+    storage.transcripts.append(Session(uuid="s"), [Turn(id="new", session="s", role="user", text="zebra", time=NOW)])
+    index.sync(storage.documents, storage.transcripts)
+    assert index.candidates(Query("zebra", pool=5)).items[0].passage.turn in {"new", *(f"t{n}" for n in range(705))}
+    assert "new" in {one.passage.turn for one in index.candidates(Query("zebra", pool=5)).items if one.cosine}
+    storage.transcripts.remove("s", ["new"])
+    index.sync(storage.documents, storage.transcripts)
+    assert "new" not in {one.passage.turn for one in index.candidates(Query("zebra", pool=5)).items}
+    index.rebuild(storage.documents, storage.transcripts)
+    assert {one.passage.turn for one in index.candidates(questions[0]).items} == set(found[0])
+    storage.erase()
+    assert storage._tenant.rows("SELECT count(*) FROM near") == [(0,)]
