@@ -574,8 +574,9 @@ def _placed(db: Connection, number: int, turns: Sequence[Turn], *, back: bool) -
     first: dict[str, Turn] = {}
     for turn in turns:
         first.setdefault(turn.id, turn)
-    known = "SELECT 1 FROM turns WHERE turn_id=? AND session=?"
-    fresh = [turn for turn in first.values() if db.first(known, (bindable(turn.id), number)) is None]
+    rows = [(bindable(id), number) for id in first]
+    known = {readable(id) for (id,) in db.executemany("SELECT turn_id FROM turns WHERE turn_id=? AND session=?", rows)}
+    fresh = [turn for turn in first.values() if turn.id not in known]
     start = _end(db, number)
     if not back:
         return [replace(turn, position=start + n) for n, turn in enumerate(fresh)]
@@ -626,9 +627,9 @@ def _store(db: Connection, number: int, fresh: Sequence[Turn], revision: int) ->
         values = (joined, max(times_of(chats[0]), default=None), revision, chat)
         db.execute(f"UPDATE chats SET ai_replies=?1, {times}, revision=?3 WHERE id=?4", values)
         places = [(turn, chat) for turn in chats[0]]
-    begin = f"INSERT INTO chats ({CHAT}, updated, session, revision) VALUES ({CHAT_MARKS}, ?, ?, ?)"
-    for turns in chats[1:]:
-        begun = db.insert(begin, (*chat_row(turns), max(times_of(turns), default=None), number, revision))
+    begin = f"INSERT INTO chats ({CHAT}, updated, session, revision) VALUES ({CHAT_MARKS}, ?, ?, ?) RETURNING id"
+    rows = [(*chat_row(turns), max(times_of(turns), default=None), number, revision) for turns in chats[1:]]
+    for turns, (begun,) in zip(chats[1:], db.executemany(begin, rows), strict=True):
         places += [(turn, begun) for turn in turns]
     db.executemany(
         "INSERT INTO turns (session, turn_id, chat, position, revision) VALUES (?, ?, ?, ?, ?)",

@@ -105,7 +105,7 @@ def nearest(tenant: Tenant, model: vector_files.Model, vector: bytes) -> list[tu
     query = sql.SQL(
         "SELECT e.id, e.text, e.vector FROM (SELECT id FROM near WHERE tenant={tenant} AND model={model}"
         " ORDER BY vector::{halves} OPERATOR(public.<=>) {question}::{halves} LIMIT {chosen}) AS chosen"
-        " JOIN embeddings AS e ON e.id=chosen.id WHERE e.model={model}"
+        " JOIN embeddings AS e ON e.id=chosen.id WHERE e.model={model} AND e.vector IS NOT NULL"
     ).format(
         tenant=sql.Literal(tenant.name),
         model=sql.Literal(model.id),
