@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
@@ -23,6 +24,7 @@ from memorybook.memory import Memory
 from memorybook.model import Operation
 from memorybook.storage.postgres.postgres_connection import Tenant, adapted, restored, shown, translated
 from memorybook.storage.postgres.postgres_storage import PostgresStorage
+from memorybook.storage.sqlite import immediate
 from memorybook.storage.stores import open_storage
 from memorybook.testing import HashEmbedder
 
@@ -105,6 +107,31 @@ def open_storage_of(storage: PostgresStorage) -> PostgresStorage:
     """The same tenant as another process has it."""
     tenant = storage._tenant
     return PostgresStorage(tenant.dsn, tenant.name)
+
+
+def test_what_a_failed_statement_took_along_is_not_said_to_be_kept(storage: PostgresStorage) -> None:
+    def write() -> None:
+        with storage.transaction():
+            filled(storage)
+            with suppress(Unavailable):  # as where it is not worth failing for
+                storage._tenant.rows("SELECT 1/0")
+
+    with pytest.raises(Unavailable, match="nothing of it was kept"):
+        write()
+    assert told(storage) == ({}, [], [])
+
+
+def test_a_database_that_is_busy_leaves_the_rest_of_a_transaction_whole(
+    storage: PostgresStorage, config: Config
+) -> None:
+    filled(storage)
+    database = storage._stores[0].created()
+    database.timeout_milliseconds = 100
+    with immediate(open_storage_of(storage)._stores[0].created()), storage.transaction():
+        storage.documents.append("a.md", "kept")
+        with pytest.raises(BookLocked):
+            storage.journal.done("o1")
+    assert storage.documents.read("a.md").text == "kept\n"
 
 
 def test_a_writer_does_not_wait_for_ever(storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch) -> None:

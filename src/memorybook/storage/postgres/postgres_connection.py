@@ -35,6 +35,7 @@ from memorybook.storage.sqlite import BUSY_TIMEOUT, Connection, Row, Store, Valu
 try:
     import psycopg
     from psycopg.conninfo import conninfo_to_dict
+    from psycopg.pq import TransactionStatus
     from psycopg_pool import ConnectionPool, PoolTimeout
 except ImportError:
     raise MissingExtra("storage.dsn needs the package psycopg: pip install 'memorybook[postgres]'") from None
@@ -300,8 +301,13 @@ class Tenant:
             ) from error
 
     def end(self, raw: Raw, how: str) -> None:
-        """End a transaction and give its connection back."""
+        """End a transaction and give its connection back.
+
+        Raises psycopg.Error if it cannot be committed, also where a statement failed and whoever ran it went on.
+        """
         try:
+            if how == "COMMIT" and raw.info.transaction_status == TransactionStatus.INERROR:
+                raise psycopg.errors.InFailedSqlTransaction("a statement failed, so that nothing of it was kept")
             if not raw.closed:
                 raw.execute(how)
         finally:
@@ -526,9 +532,14 @@ class PostgresConnection(Connection):
                 self._transaction = self.tenant.begin(how, *([*forced, *first] if writes else ()))
             else:
                 if writes:
-                    with held.pipeline():
-                        for sql, values in [(f"SAVEPOINT {self.name}", ()), *first]:
-                            held.execute(sql, values)
+                    held.execute(f"SAVEPOINT {self.name}")
+                    try:
+                        with held.pipeline():
+                            for sql, values in first:
+                                held.execute(sql, values)
+                    except psycopg.Error:
+                        held.execute(f"ROLLBACK TO SAVEPOINT {self.name}")
+                        raise
                 self._transaction = held
             self._nested, self._writes, self._noted = held is not None, writes, None
 
@@ -546,7 +557,7 @@ class PostgresConnection(Connection):
                 )
             if not self._nested:
                 self.tenant.end(raw, how)
-            elif self._writes:
+            elif self._writes and not raw.closed:
                 raw.execute(f"{'RELEASE' if how == 'COMMIT' else 'ROLLBACK TO'} SAVEPOINT {self.name}")
             self._own += counts
 
