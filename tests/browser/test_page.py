@@ -215,10 +215,48 @@ def test_keys_lead_everywhere(browser: Browser, week: Served) -> None:
         page.keyboard.press("Enter")
         expect(page.get_by_role("heading", level=1)).to_have_text("Why this is here")
         expect(page.locator("[data-palette]")).to_be_visible()  # the script of the page that was opened has run
+        page.keyboard.press("?")
+        page.keyboard.type("nothing")
+        expect(page.locator("#palette input")).to_have_value("nothing")
+        page.keyboard.press("Escape")
+        expect(page.locator("#palette")).to_be_hidden()
         page.keyboard.press("Control+k")
         page.keyboard.type("staging port")
         page.get_by_role("link", name="Search for “staging port”").click()
         expect(page.locator("input[name=q]")).to_have_value("staging port")
+
+
+def test_a_memory_is_found_edited_and_brought_back_by_keys_alone(browser: Browser, own: Served) -> None:
+    with opened(browser, own) as context:
+        page = context.new_page()
+        page.goto(own.url)
+        page.keyboard.press("/")
+        page.keyboard.type("whom shall I call")
+        page.keyboard.press("Shift+Enter")
+        page.keyboard.type("about the tap?")
+        page.keyboard.press("Enter")
+        expect(page).to_have_url(f"{own.url}/?q=whom+shall+I+call%0D%0Aabout+the+tap%3F&tokens=2000")
+        page.goto(f"{own.url}/memories")
+        page.keyboard.press("/")
+        page.keyboard.type("plumber")
+        expect(page.locator("tr[data-row]")).to_have_count(1)
+        page.keyboard.press("Escape")
+        expect(page.locator("#q")).to_have_value("plumber")
+        for key in ("j", "Enter"):
+            page.keyboard.press(key)
+        expect(page.get_by_role("heading", level=1)).to_have_text("Why this is here")
+        expect(page.locator("[data-palette]")).to_be_visible()
+        page.keyboard.press("e")
+        expect(page.locator("main textarea")).to_be_focused()
+        page.keyboard.press("Control+End")
+        page.keyboard.type(" tomorrow")
+        page.keyboard.press("Control+Enter")
+        expect(page.locator(".said")).to_have_text("Call the plumber about the tap tomorrow")
+        expect(page.locator("[data-palette]")).to_be_visible()
+        page.keyboard.press("u")
+        expect(page.locator(".said")).to_have_text("Call the plumber about the tap")
+        page.keyboard.press("f")
+        expect(page.get_by_role("heading", name="What would go")).to_be_visible()
 
 
 def test_the_filter_narrows_while_one_types(browser: Browser, years: Served) -> None:

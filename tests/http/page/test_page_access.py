@@ -237,6 +237,22 @@ def test_the_last_entry_leaves_a_receipt_and_a_page_when_it_is_purged(tmp_path: 
         assert "dog" not in shown.text
 
 
+def test_a_search_unfolds_its_settings_if_there_are_some_and_draws_no_empty_score(tmp_path: Path) -> None:
+    with serving(tmp_path / "book") as served, browser_of(served) as browser:
+        for number, said in enumerate(("listens on port 6543", "now listens on port 7654, not 6543")):
+            message = {"role": "user", "content": f"Correction: remember that the staging database {said}."}
+            answer = served.client.post("/conversations", json={"messages": [message], "session_id": f"talk {number}"})
+            assert answer.is_success, answer.text
+        blank = "&max_results=12&min_score=&category=&since=&until=&b_max_results=12"
+        page = browser.get(f"/search?q=port+6543{blank}").text
+        assert re.search(r"<details>\s*<summary>Settings", page)
+        assert 'class="chip">replaced' in page
+        scores = re.findall('<svg class="scores" viewBox.*?</svg>', page)
+        assert scores
+        assert all(score.count("<rect") > 1 for score in scores)
+        assert re.search(r"<details open>\s*<summary>Settings", browser.get("/search?q=port&category=fact").text)
+
+
 @pytest.mark.parametrize("importance", ["high", ""])
 def test_a_conflict_keeps_all_that_was_to_be_written(one: Served, importance: str) -> None:
     entry = one.client.post("/entries", json={"text": f"The shed is {importance or 'still'} green."}).json()["known"][

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from itertools import accumulate
-from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
@@ -17,18 +16,15 @@ from memorybook.model import Entry
 BOUNDS = (("prompt", PROMPT_FROM), ("archive", ARCHIVE_BELOW), ("remove", REMOVE_BELOW))
 
 
-class Point(NamedTuple):
-    """Strength of an entry on a day."""
-
-    day: date
-    strength: float
+Point = tuple[date, float]
+"""A day, and the strength of an entry on it."""
 
 
 def strengths(entry: Entry, first: date, last: date | None = None, *, steps: int = 60) -> list[Point]:
     """Return how strong an entry is from one day to another, by default eight months later, in about so many steps."""
     span = 240 if last is None else (last - first).days
     days = (first + timedelta(days=number) for number in range(0, span + 1, max(1, span // steps)))
-    return [Point(day, fade.strength(entry, day)) for day in days]
+    return [(day, fade.strength(entry, day)) for day in days]
 
 
 def _svg(width: float, height: float, body: Iterable[Markup], label: str, kind: str, *, role: str = "img") -> Markup:
@@ -84,7 +80,7 @@ def scores(parts: Mapping[str, float], most: float, label: str) -> Markup:
 def curve(past: Sequence[Point], future: Sequence[Point], today: date, names: Mapping[str, str], label: str) -> Markup:
     """Draw how strong an entry was and will be, with the bounds and today; `names` are those of the bounds."""
     width, height, left, low = 640, 190, 36, 160
-    days = [point.day for point in (*past, *future)] or [today]
+    days = [day for day, _ in (*past, *future)] or [today]
     first, last = min(days), max(days)
     span = max(1, (last - first).days)
 
@@ -95,23 +91,18 @@ def curve(past: Sequence[Point], future: Sequence[Point], today: date, names: Ma
         return low - (low - 14) * value
 
     def line(points: Sequence[Point], kind: str) -> Markup:
-        drawn = " ".join(f"{x(point.day):.1f},{y(point.strength):.1f}" for point in points)
+        drawn = " ".join(f"{x(day):.1f},{y(value):.1f}" for day, value in points)
         return Markup('<polyline points="{}" class="{}"/>').format(drawn, kind)
 
-    body: list[Markup] = []
-    for name, bound in BOUNDS:
-        body.append(_rect(left, y(bound), width - left - 8, 0.8, f"bound {name}"))
-        body.append(_text(width - 10, y(bound) - 3, names[name], "label", "end"))
-    body += [_text(left - 6, y(value) + 4, f"{value:g}", "label", "end") for value in (0, 0.5, 1)]
+    body = [_rect(left, y(bound), width - left - 8, 0.8, f"bound {name}") for name, bound in BOUNDS]
     body += [line(past, "past"), line(future, "future")]
-    for point in past[-1:]:
-        dot = Markup('<circle cx="{:.1f}" cy="{:.1f}" r="4" class="dot"><title>{} {:.2f}</title></circle>')
-        body.append(dot.format(x(point.day), y(point.strength), point.day, point.strength))
+    body += [_text(width - 10, y(bound) - 3, names[name], "label", "end") for name, bound in BOUNDS]
+    body += [_text(left - 6, y(value) + 4, f"{value:g}", "label", "end") for value in (0, 0.5, 1)]
+    dot = Markup('<circle cx="{:.1f}" cy="{:.1f}" r="4" class="dot"><title>{} {:.2f}</title></circle>')
+    body += [dot.format(x(day), y(value), day, value) for day, value in past[-1:]]
     body.append(_rect(x(today), 10, 1, low - 10, "today"))
-    body += [
-        _text(x(first), height - 10, str(first), "label"),
-        _text(width - 8, height - 10, str(last), "label", "end"),
-    ]
+    body.append(_text(x(first), height - 10, str(first), "label"))
+    body.append(_text(width - 8, height - 10, str(last), "label", "end"))
     if 0.2 < (today - first).days / span < 0.8:
         body.append(_text(x(today), height - 10, str(today), "label", "middle"))
     return _svg(width, height, body, label, "curve")
@@ -121,8 +112,8 @@ def spark(points: Sequence[Point], label: str) -> Markup:
     """Draw a curve of strength without axes."""
     if not points:
         return Markup("")
-    first, span = points[0].day, max(1, (points[-1].day - points[0].day).days)
-    drawn = " ".join(f"{1 + 118 * (one.day - first).days / span:.1f},{23 - 22 * one.strength:.1f}" for one in points)
+    first, span = points[0][0], max(1, (points[-1][0] - points[0][0]).days)
+    drawn = " ".join(f"{1 + 118 * (day - first).days / span:.1f},{23 - 22 * value:.1f}" for day, value in points)
     body = [
         _rect(0, 23 - 22 * PROMPT_FROM, 120, 0.6, "bound prompt"),
         _rect(0, 23 - 22 * ARCHIVE_BELOW, 120, 0.6, "bound archive"),

@@ -100,7 +100,8 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters |= {"md": markup.markdown, "day": day, "time": time, "percent": lambda value: f"{value * 100:.0f}"}
+    found.filters |= {"md": markup.markdown, "time": time, "percent": lambda value: f"{value * 100:.0f}"}
+    found.filters["day"] = lambda value: str(value or "")[:10]
     found.filters["urlencode"] = lambda value: quote(str(value), errors="replace")
     found.globals |= {"marked": markup.marked, "chart": charts, "place_of": place_of}
     return found
@@ -118,11 +119,6 @@ def page(name: str, ask: Ask, frame: Mapping[str, Any], view: Mapping[str, Any],
     }
     html = environment().get_template(f"{name}.html").render(**frame, **view, **words)
     return HTMLResponse(html.encode("utf-8", "replace"), status, HEADERS)  # text of files may be no UTF-8
-
-
-def day(value: datetime | date | str | None) -> str:
-    """Return a day as `2026-03-04`; "" for None."""
-    return "" if value is None else str(value)[:10]
 
 
 @pass_context

@@ -29,7 +29,7 @@ palette.addEventListener("keydown", event => {
   else return;
   event.preventDefault();
 });
-// --- keys: / to the field, j and k through rows, Enter opens, a and r decide, Ctrl K the palette
+// --- keys: / to the field, Esc out of it, j and k through rows, those of buttons, Ctrl K the palette
 function step(by) {
   const rows = all("[data-row]");
   if (!rows.length) return;
@@ -41,17 +41,25 @@ function step(by) {
   $("a, input", next)?.focus({ preventScroll: true });
 }
 document.addEventListener("keydown", event => {
-  if ((event.ctrlKey || event.metaKey) && event.key === "k") { event.preventDefault(); openPalette(); return; }
-  if (event.ctrlKey || event.metaKey || event.altKey || palette.open) return;
-  const checkbox = document.activeElement?.type === "checkbox";
-  if (typing() && !checkbox) return;
-  const key = event.key;
-  if (key === "/") { event.preventDefault(); $("[data-focus]")?.focus(); }
-  else if (key === "?") openPalette();
+  const { key, target } = event, held = event.ctrlKey || event.metaKey;
+  if (held && key === "k") { event.preventDefault(); openPalette(); }
+  if (palette.open || event.altKey || event.isComposing) return; // Enter chooses a Chinese word then
+  if (typing() && target.type !== "checkbox") {
+    const sends = key === "Enter" && target.tagName === "TEXTAREA" && target.form && (held || target.form.method === "get" && !event.shiftKey);
+    if (sends || key === "Escape") event.preventDefault();
+    if (sends) target.form.requestSubmit();
+    else if (key === "Escape") target.blur();
+  } else if (held) return;
+  else if (key === "/") { event.preventDefault(); $("[data-focus]")?.focus(); }
+  else if (key === "?") { event.preventDefault(); openPalette(); }
   else if (key === "j") step(1);
   else if (key === "k") step(-1);
-  else if (key === "a" || key === "r") $(`.at [data-key="${key}"]`)?.click();
+  else {
+    const does = `[data-key="${CSS.escape(key)}"]`;
+    ($(`.at ${does}`) ?? all(does).find(each => !each.closest("[data-row]")))?.click();
+  }
 });
+document.addEventListener("toggle", ({ target }) => { if (target.open) $("form textarea", target)?.focus(); }, true);
 for (const box of all("[data-check-all]"))
   box.addEventListener("change", () => all(`input[name="${box.dataset.checkAll}"]`).forEach(each => { each.checked = box.checked; }));
 // --- live: another program or person changed the book

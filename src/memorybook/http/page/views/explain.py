@@ -42,6 +42,7 @@ def show(found: list[Answer], ask: Ask) -> dict[str, Any]:
             for answer, prefix in zip(found, ("", BESIDE), strict=False)
         ],
         "most": most,
+        "narrowed": any(ask.text(name) not in ("", "12") for name in ask.values if name != "q"),
         "parts": list(parts),
         "categories": get_args(Category),
     }
