@@ -3,7 +3,8 @@
 Each table has a row's tenant as its last column, filled in by default and compared by row-level security, which holds
 for the owner too: a statement without a tenant finds nothing and can write nothing. Every key begins with it, and large
 tables are divided by it. What is to be looked up in an index must be a condition that row-level security lets through
-(`leakproof`): comparisons are, arithmetic on columns is not.
+(`leakproof`): comparisons are, arithmetic on columns is not. Plans are kept, and have to serve every tenant: the tenant
+is compared with a subquery, whose value the planner does not know, and said to have many rows.
 
 Journal and transcripts have the columns that they have in SQLite (`storage.journal`, `storage.transcript_rows`), the
 index those of `storage.index.index_schema`; besides these there are
@@ -30,6 +31,8 @@ _DIVIDED = frozenset(
     "documents appended sessions chats turns operations changes discarded patches texts passages words terms postings"
     " embeddings segments".split()
 )
+
+_DISTINCT = -0.0001  # ten thousand rows of each tenant
 
 _TENANT = "tenant TEXT NOT NULL DEFAULT memorybook.tenant()"
 
@@ -196,13 +199,17 @@ def _table(name: str, columns: str, key: str, partitions: int) -> str:
         f"CREATE TABLE memorybook.{name} ({columns}, PRIMARY KEY ({key}))",
         " PARTITION BY HASH (tenant);" if parts else ";",
         f"ALTER TABLE memorybook.{name} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;",
-        f"CREATE POLICY tenants ON memorybook.{name} USING (tenant=memorybook.tenant());",
+        f"CREATE POLICY tenants ON memorybook.{name} USING (tenant=(SELECT memorybook.tenant()));",
         f"GRANT SELECT, INSERT, UPDATE, DELETE ON memorybook.{name} TO {ROLE};",
     ]
     made += [
         f"CREATE TABLE memorybook.{name}_{part} PARTITION OF memorybook.{name}"
         f" FOR VALUES WITH (MODULUS {partitions}, REMAINDER {part});"
         for part in parts
+    ]
+    made += [
+        f"ALTER TABLE memorybook.{one} ALTER COLUMN tenant SET (n_distinct={_DISTINCT});"
+        for one in [f"{name}_{part}" for part in parts] or [name]
     ]
     return "\n".join(made)
 

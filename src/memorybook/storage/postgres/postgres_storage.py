@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from itertools import count
 from pathlib import Path
@@ -119,7 +119,11 @@ class PostgresStorage:
         with failures(self._tenant.dsn), connect(self._tenant.dsn) as raw:
             locked = "SELECT pg_try_advisory_lock(hashtextextended($1, 1))"
             [(ours,)] = raw.execute(locked, (f"{self._tenant.name}/{work}",)).fetchall()
-            yield bool(ours)
+            try:
+                yield bool(ours)
+            finally:
+                with suppress(psycopg.Error):  # at once: the server takes its time to see that a connection is closed
+                    raw.execute("SELECT pg_advisory_unlock_all()")
 
     def identity(self, *, make: bool) -> str:
         """Return the random name of the book."""
