@@ -20,7 +20,7 @@ from conformance.storage import Open, StorageConformance
 from conformance.transcripts import TranscriptsConformance
 from memorybook.config.settings import Config
 from memorybook.protocols import Documents, Embedder, Journal, Storage, Transcripts
-from memorybook.storage.postgres.postgres_connection import _take_role
+from memorybook.storage.postgres.postgres_connection import take_role
 from memorybook.storage.postgres.postgres_storage import PostgresStorage
 from memorybook.storage.stores import open_storage
 
@@ -149,7 +149,7 @@ def test_a_plan_serves_every_tenant(config: Config, dsn: str) -> None:
     with psycopg.connect(dsn, autocommit=True) as owner:
         owner.execute("ANALYZE")
     with psycopg.connect(dsn, autocommit=True) as raw:
-        _take_role(raw)
+        take_role(raw)
         raw.execute("PREPARE found (bigint[]) AS SELECT id FROM passages WHERE dense = ANY ($1)")
         for name in (small[0], *large):
             raw.execute("SELECT set_config('memorybook.tenant', %s, false)", (name,))

@@ -1,10 +1,27 @@
-"""What an administrator does to a server: make its tables, and bring them up to date."""
+"""What an administrator does to servers: make their tables, bring them up to date, move and erase tenants."""
 
 from __future__ import annotations
 
-from memorybook.errors import Unavailable
-from memorybook.storage.postgres.postgres_connection import connect, failures, shown, version_of
-from memorybook.storage.postgres.postgres_schema import MIGRATIONS, PARTITIONS, ROLE
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import psycopg
+
+from memorybook.errors import BookLocked, Conflict, NotFound, Unavailable
+from memorybook.storage.postgres.postgres_connection import (
+    Raw,
+    Tenant,
+    check,
+    connect,
+    dsns_of,
+    failures,
+    shown,
+    take_role,
+    version_of,
+    without_password,
+)
+from memorybook.storage.postgres.postgres_schema import ARRIVING, LEFT, MIGRATIONS, PARTITIONS, ROLE, TABLES
 
 _FIRST = f"""
 DO $$ BEGIN
@@ -36,3 +53,155 @@ def upgrade(dsn: str, *, partitions: int = PARTITIONS) -> tuple[int, int]:
                 raw.execute(migration(partitions))
                 raw.execute("INSERT INTO memorybook.migrations (number) VALUES ($1)", (number,))
     return before, len(MIGRATIONS)
+
+
+# --- tenants ---------------------------------------------------------------------------------------
+
+_LOCKS = ("documents", "rebuild", "journal", "transcripts", "index")
+"""What writers of a book exclude each other by, in the order in which they nest."""
+
+_PATIENCE = 10
+_STATE = """
+WITH issued AS (SELECT name FROM server_state WHERE kind='tokens' AND data->>'tenant'=$1)
+DELETE FROM server_state WHERE scope=$1 OR kind IN ('tenants', 'due') AND name=$1
+    OR kind='tokens' AND data->>'tenant'=$1 OR kind IN ('link', 'login') AND data->>1=$1
+    OR kind='rate' AND name IN (SELECT name FROM issued)"""
+
+
+class Erased(NamedTuple):
+    """What was erased of a tenant at a server.
+
+    Attributes:
+        server: Its address, without a password.
+        rows: How many rows of each table.
+        left: How many there are now.
+    """
+
+    server: str
+    rows: Mapping[str, int]
+    left: int
+
+
+class Moved(NamedTuple):
+    """A move of a tenant: from which server to which, and how many rows of each table."""
+
+    before: str
+    now: str
+    rows: Mapping[str, int]
+
+
+@contextmanager
+def _within(dsn: str, name: str) -> Iterator[Raw]:
+    """Yield a transaction of a tenant at this server, whether or not the tenant is there."""
+    with failures(dsn), connect(dsn) as raw:
+        check(raw, dsn)
+        take_role(raw)
+        raw.prepare_threshold = None
+        with raw.transaction():
+            raw.execute("SELECT set_config('memorybook.tenant', $1, true)", (name,))
+            yield raw
+
+
+def _alone(raw: Raw, name: str) -> None:
+    """Wait until nobody writes the book, and keep others from it until the transaction ends. Raises BookLocked."""
+    raw.execute(f"SET LOCAL lock_timeout='{_PATIENCE}s'")
+    try:
+        for what in _LOCKS:
+            raw.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", (f"{name}/{what}",))
+        raw.execute("SELECT 1 FROM books FOR UPDATE")
+    except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected) as error:
+        raise BookLocked(f"the book of {name!r} is being written all the while; try again") from error
+
+
+def move(setting: str, name: str, to: str) -> Moved:
+    """Move a tenant's book to another server while it is used; return what was moved.
+
+    Readers go on, writers wait; those for whom it takes too long are told to try again. Everybody who comes to the old
+    server is sent to the new one from then on. A move that was cut off is repeated from the beginning.
+
+    Args:
+        setting: The servers, as in `storage.dsn`.
+        name: Of the tenant.
+        to: The other server, which may be one of them.
+
+    Raises:
+        NotFound: There is no such book.
+        Conflict: There is one at the other server, or it is that server.
+        BookLocked: It is written all the while.
+    """
+    tenant = Tenant(setting, name, 2)
+    if not tenant.rows("SELECT 1 FROM books"):
+        raise NotFound(f"there is no book of {name!r}")
+    here, [to] = tenant.dsn, dsns_of(to)
+    if without_password(here) == without_password(to):
+        raise Conflict(f"the book of {name!r} is at {shown(to)!r} already")
+    arriving, left = f"{ARRIVING} {without_password(here)}", f"{LEFT} {without_password(to)}"
+    with _within(here, name) as out:
+        _alone(out, name)
+        if out.execute("SELECT moved FROM books").fetchall() != [("",)]:
+            raise BookLocked(f"the book of {name!r} was moved by another process just now; try again")
+        with _within(to, name) as into:
+            if into.execute("SELECT moved FROM books").fetchall() == [("",)]:
+                raise Conflict(f"there is a book of {name!r} at {shown(to)!r}: erase it there first")
+            for table in TABLES:  # what a move that was cut off left there
+                into.execute(f"DELETE FROM {table}")
+            rows = {table: _copy(out, into, table) for table in TABLES}
+            into.execute("DELETE FROM meta WHERE name LIKE 'near %'")  # an index that is not there
+            into.execute("UPDATE books SET moved=$1", (arriving,))
+        for table in _tables(out):
+            if table != "books":
+                out.execute(f"DELETE FROM {table}")
+        out.execute("UPDATE books SET identity='', moved=$1", (left,))
+    with _within(to, name) as into:
+        into.execute("UPDATE books SET moved='' WHERE moved=$1", (arriving,))
+    return Moved(shown(here), shown(to), rows)
+
+
+def _tables(raw: Raw) -> list[str]:
+    """Return every table that has a tenant's rows, also those that an administrator added."""
+    found = raw.execute(
+        "SELECT relname FROM pg_class JOIN pg_attribute ON attrelid=pg_class.oid AND attname='tenant' WHERE"
+        " relnamespace='memorybook'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition"
+    ).fetchall()
+    return list(dict.fromkeys([*TABLES, *(table for (table,) in found)]))
+
+
+def _copy(out: Raw, into: Raw, table: str) -> int:
+    """Copy a tenant's rows of a table, with their numbers."""
+    columns = ", ".join(TABLES[table])
+    into.execute(f"CREATE TEMPORARY TABLE moving ON COMMIT DROP AS SELECT {columns} FROM {table} WITH NO DATA")
+    with (
+        out.cursor().copy(f"COPY (SELECT {columns} FROM {table}) TO STDOUT (FORMAT binary)") as rows,
+        into.cursor().copy(f"COPY moving ({columns}) FROM STDIN (FORMAT binary)") as copied,
+    ):
+        for data in rows:
+            copied.write(data)
+    count = into.execute(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM moving").rowcount
+    into.execute("DROP TABLE moving")
+    for key in (column for column, kind in TABLES[table].items() if kind == "IDENTITY"):
+        into.execute(
+            f"SELECT setval(pg_get_serial_sequence('memorybook.{table}', '{key}'), n) FROM"
+            f" (SELECT max({key}) AS n FROM {table}) AS newest, {table}_{key}_seq AS known WHERE n>last_value"
+        )
+    return count
+
+
+def erase(setting: str, name: str) -> list[Erased]:
+    """Erase a tenant from every server: the book, where else it was, and its tokens; return what went where.
+
+    Raises BookLocked, NotFound if there was nothing anywhere.
+    """
+    at = Tenant(setting, name, 2).dsn
+    servers = dict.fromkeys([at, *dsns_of(setting)])
+    receipts = []
+    for dsn in servers:
+        with _within(dsn, name) as raw:
+            _alone(raw, name)
+            rows = {table: raw.execute(f"DELETE FROM {table}").rowcount for table in _tables(raw)}
+            rows["server_state"] = raw.execute(_STATE, (name,)).rowcount
+        with _within(dsn, name) as raw:
+            left = sum(raw.execute(f"SELECT count(*) FROM {table}").fetchall()[0][0] for table in _tables(raw))
+        receipts.append(Erased(shown(dsn), {table: count for table, count in rows.items() if count}, left))
+    if not any(receipt.rows for receipt in receipts):
+        raise NotFound(f"there is nothing of a tenant {name!r}")
+    return receipts

@@ -20,21 +20,23 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
+from hashlib import sha256
 from itertools import count
 from time import sleep
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import apsw
 
-from memorybook.errors import BookLocked, Damaged, MissingExtra, Unavailable
+from memorybook.errors import BookLocked, ConfigError, Damaged, MissingExtra, Unavailable
 from memorybook.storage.columns import Surrogates
 from memorybook.storage.index.index_schema import NOTED
-from memorybook.storage.postgres.postgres_schema import MIGRATIONS, ROLE
+from memorybook.storage.postgres.postgres_schema import ARRIVING, LEFT, MIGRATIONS, MOVED, ROLE
 from memorybook.storage.sqlite import BUSY_TIMEOUT, Connection, Row, Store, Values
 
 try:
     import psycopg
-    from psycopg.conninfo import conninfo_to_dict
+    from psycopg.conninfo import conninfo_to_dict, make_conninfo
     from psycopg.pq import TransactionStatus
     from psycopg_pool import ConnectionPool, PoolTimeout
 except ImportError:
@@ -73,9 +75,9 @@ def pool_of(dsn: str, size: int) -> ConnectionPool[Raw]:
         key = (os.getpid(), dsn)
         if key not in _pools:
             with failures(dsn), connect(dsn) as first:
-                _check(first, dsn)
+                check(first, dsn)
             pool = _pools[key] = ConnectionPool(
-                dsn, kwargs=_HOW, configure=_take_role, min_size=0, max_size=size, timeout=_PATIENCE, open=True
+                dsn, kwargs=_HOW, configure=take_role, min_size=0, max_size=size, timeout=_PATIENCE, open=True
             )
             atexit.register(pool.close)
         return _pools[key]
@@ -101,12 +103,14 @@ def connect(dsn: str) -> Raw:
     return psycopg.connect(dsn, **_HOW)
 
 
-def _take_role(raw: Raw) -> None:
+def take_role(raw: Raw) -> None:
+    """Give a connection the rights and the settings of a server's."""
     raw.execute(_LOOKUPS)
     raw.prepare_threshold, raw.prepared_max = 0, _PREPARED
 
 
-def _check(raw: Raw, dsn: str) -> None:
+def check(raw: Raw, dsn: str) -> None:
+    """Raise Unavailable unless the tables of the database are of this version."""
     version = version_of(raw)
     if version < len(MIGRATIONS):
         raise Unavailable(
@@ -126,9 +130,44 @@ def version_of(raw: Raw) -> int:
 
 
 def dsns_of(setting: str) -> list[str]:
-    """Return the addresses that `storage.dsn` holds: several have blanks between, which an address has as `%20`."""
+    """Return the addresses that `storage.dsn` holds: several have blanks between, which an address has as `%20`.
+
+    Raises ConfigError, which quotes nothing, as it may be of a password.
+    """
     words = setting.split()
-    return words if all(word.startswith(("postgresql://", "postgres://")) for word in words) else [setting]
+    several = all(word.startswith(("postgresql://", "postgres://")) for word in words)
+    for dsn in words if several else [setting]:
+        try:
+            known = conninfo_to_dict(dsn)
+        except psycopg.ProgrammingError:
+            known = {"port": "?"}
+        if "@" in str(known.get("host", "")) or not str(known.get("port", "0")).replace(",", "").isdecimal():
+            raise ConfigError(
+                "storage.dsn is no address of a PostgreSQL server, postgresql://user@host/database: in a password write"
+                " '@' as %40, ':' as %3A, '/' as %2F, or leave it to PGPASSWORD or ~/.pgpass"
+            )
+    return words if several else [setting]
+
+
+def without_password(dsn: str) -> str:
+    """Return an address as it may be stored: whoever uses it has the password from elsewhere."""
+    known: dict[str, Any] = conninfo_to_dict(dsn)
+    known.pop("password", None)
+    return make_conninfo("", **known)
+
+
+def by_rank(dsns: Sequence[str], name: str) -> list[str]:
+    """Return servers in the order in which they are to have a tenant's book, by rendezvous hashing.
+
+    Of a server that is added, each of the others gives up an equal share; what was at one that is gone is spread.
+    """
+
+    def rank(dsn: str) -> bytes:
+        known = conninfo_to_dict(dsn)
+        place = [known.get(part) for part in ("service", "host", "hostaddr", "port", "dbname")]
+        return sha256(repr((place, name)).encode("utf-8", "surrogatepass")).digest()
+
+    return sorted(dsns, key=rank)
 
 
 def shown(dsn: str) -> str:
@@ -240,6 +279,11 @@ def _unmarked(value: str) -> str | bytes:
 # --- a tenant and its transactions -----------------------------------------------------------------
 
 
+_ENTER = "SELECT enter($1)"
+_TURNS = 5  # places that a tenant is followed to
+_lent: WeakKeyDictionary[Raw, ConnectionPool[Raw]] = WeakKeyDictionary()
+
+
 class _Held(threading.local):
     """What of the process's connections a thread holds in a `Tenant.transaction`."""
 
@@ -251,54 +295,104 @@ class _Held(threading.local):
 class Tenant:
     """A tenant of a server: where its transactions begin. Safe to share between threads.
 
+    Of several servers a tenant is at that which has its book, see `place_of`; a book that is moved while it is used is
+    followed when the next transaction begins.
+
     Args:
-        dsn: Of the server.
+        dsn: Of the server, or of several, see `dsns_of`.
         name: Of the tenant; not empty.
-        size: Connections that this process has at most.
+        size: Connections that this process has at most to each server.
     """
 
     def __init__(self, dsn: str, name: str, size: int) -> None:
-        self.dsn = dsn
+        self._servers = dsns_of(dsn)
+        self._dsn = self._servers[0] if len(self._servers) == 1 else ""
         self.name = name
         self.size = size
-        self.root = f"{shown(dsn)}#{name}"
+        self.root = f"{shown(dsn)}#{name}" if self._dsn else f"postgresql:#{name}"
         self.held = _Held()
         self.made = False
+
+    @property
+    def dsn(self) -> str:
+        """Of the server that has the tenant, as far as is known by now."""
+        return self._dsn or self._place()
+
+    def _place(self) -> str:
+        """Find the server that has the tenant's book; if none has it by now, return which is to have it."""
+        ranked = by_rank(self._servers, self.name)
+        for dsn in ranked:
+            there = Tenant(dsn, self.name, self.size)
+            there._servers = self._servers
+            if there.rows("SELECT 1 FROM books"):
+                self._dsn = there.dsn
+                return self._dsn
+        return ranked[0]
+
+    def _follow(self, error: BaseException) -> bool:
+        """Turn to the server that the tenant was moved to; False if the error does not say that it was."""
+        if not isinstance(error, psycopg.Error) or error.sqlstate != MOVED:
+            return False
+        mark, place = (error.diag.message_primary or "").split(" ", 1)
+        there = next((dsn for dsn in self._servers if without_password(dsn) == place), place)
+        if mark == ARRIVING:  # true as long as it did not leave there; whoever finds that it did, says so here
+            here, at = self.dsn, f"{ARRIVING} {place}"
+            if self._asked(there, "SELECT moved FROM books") == [(f"{LEFT} {without_password(here)}",)]:
+                self._asked(here, "UPDATE books SET moved='' WHERE moved=$1", (at,))
+                return True
+        self._dsn, self.made = there, False
+        return True
+
+    def _asked(self, dsn: str, sql: str, values: Sequence[Any] = ()) -> list[Row]:
+        """Run a statement at a server, wherever the tenant is."""
+        with pool_of(dsn, self.size).connection() as raw, raw.transaction():
+            raw.execute("SELECT set_config('memorybook.tenant', $1, true)", (self.name,))
+            return _fetched(raw.execute(sql, values))
 
     def begin(self, how: str, *first: tuple[str, Sequence[Any]]) -> Raw:
         """Borrow a connection and begin a transaction on it, with statements that go before all others.
 
         If it proves to be dead, as after a failover, so may be the others: all are tried, and it begins once more.
         """
-        pool = pool_of(self.dsn, self.size)
-        for again in (True, False):
-            raw = self._borrowed(pool)
+        again = True
+        for _ in range(_TURNS):
+            raw, pool = self._borrowed()
             try:
                 with raw.pipeline():
                     raw.execute(f"BEGIN {how}")
-                    raw.execute("SELECT set_config('memorybook.tenant', $1, true)", (self.name,))
+                    raw.execute(_ENTER, (self.name,))
                     for sql, values in first:
                         raw.execute(sql, values)
             except BaseException as error:
                 lost = raw.closed or raw.broken
                 with suppress(psycopg.Error):
                     raw.rollback()
-                pool.putconn(raw)
+                self.give_back(raw)
+                if self._follow(error):
+                    continue
                 if not (again and lost and isinstance(error, psycopg.OperationalError)):
                     raise
+                again = False
                 pool.check()  # the others are dead as well, perhaps
             else:
                 return raw
-        raise AssertionError
+        raise Unavailable(f"the book {self.root!r} is being moved; try again")
 
-    def _borrowed(self, pool: ConnectionPool[Raw]) -> Raw:
+    def _borrowed(self) -> tuple[Raw, ConnectionPool[Raw]]:
+        pool = pool_of(self.dsn, self.size)
         try:
-            return pool.getconn()
+            raw = pool.getconn()
         except PoolTimeout as error:
             raise Unavailable(
                 f"the database {shown(self.dsn)!r} gives no connection within {_PATIENCE:g} s: it does not answer, or"
                 f" all {self.size} of this process are in use (storage.pool)"
             ) from error
+        _lent[raw] = pool
+        return raw, pool
+
+    def give_back(self, raw: Raw) -> None:
+        """Give a borrowed connection back."""
+        _lent.pop(raw).putconn(raw)
 
     def end(self, raw: Raw, how: str) -> None:
         """End a transaction and give its connection back.
@@ -311,7 +405,7 @@ class Tenant:
             if not raw.closed:
                 raw.execute(how)
         finally:
-            pool_of(self.dsn, self.size).putconn(raw)
+            self.give_back(raw)
 
     @contextmanager
     def transaction(self, locked: str = "documents") -> Iterator[Raw]:
@@ -346,7 +440,7 @@ class Tenant:
 
     def lock(self, what: str) -> tuple[str, tuple[str]]:
         """Return the statement that waits for one of the tenant's locks, to be held until the transaction ends."""
-        return "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", (f"{self.name}/{what}",)
+        return "SELECT locked($1)", (f"{self.name}/{what}",)
 
     @contextmanager
     def reading(self) -> Iterator[Raw]:
@@ -371,21 +465,25 @@ class Tenant:
             with failures(self.dsn):
                 return _fetched(held.execute(sql, values))
         with failures(self.dsn):
-            pool = pool_of(self.dsn, self.size)
-            for again in (True, False):
-                raw = self._borrowed(pool)
+            again = True
+            for _ in range(_TURNS):
+                raw, pool = self._borrowed()
                 try:
                     with raw.pipeline():  # one transaction and one round trip
-                        raw.execute("SELECT set_config('memorybook.tenant', $1, true)", (self.name,))
+                        raw.execute(_ENTER, (self.name,))
                         cursor = raw.execute(sql, values, binary=True)
                     return _fetched(cursor)
-                except psycopg.OperationalError:
-                    if not (again and (raw.closed or raw.broken)) or not sql.startswith("SELECT"):
+                except psycopg.Error as error:
+                    if self._follow(error):
+                        continue
+                    lost = isinstance(error, psycopg.OperationalError) and (raw.closed or raw.broken)
+                    if not (again and lost and sql.startswith("SELECT")):
                         raise
+                    again = False
                     pool.check()
                 finally:
-                    pool.putconn(raw)
-        raise AssertionError
+                    self.give_back(raw)
+        raise Unavailable(f"the book {self.root!r} is being moved; try again")
 
 
 def _fetched(cursor: Any) -> list[Row]:

@@ -9,7 +9,8 @@ is compared with a subquery, whose value the planner does not know, and said to 
 Journal and transcripts have the columns that they have in SQLite (`storage.journal`, `storage.transcript_rows`), the
 index those of `storage.index.index_schema`; besides these there are
 
-- `books`: one row for each tenant with a book; `revision` grows with every change of its documents;
+- `books`: one row for each tenant with a book; `revision` grows with every change of its documents; `moved` says at
+  which other server it is by now, and keeps everybody out who comes here;
 - `documents` and `appended`: the documents' bytes, and the lines that were appended since they were written whole;
 - `segments.data`: what a vector file holds (`storage.index.vectors`);
 - `versions`: how often a tenant's index was written;
@@ -37,7 +38,12 @@ _DISTINCT = -0.0001  # ten thousand rows of each tenant
 _TENANT = "tenant TEXT NOT NULL DEFAULT memorybook.tenant()"
 
 _TABLES = """
-books (identity TEXT NOT NULL DEFAULT '', revision bigint NOT NULL DEFAULT 0, used date NOT NULL DEFAULT current_date;)
+passages (id bigint NOT NULL, dense bigint NOT NULL, path TEXT, start_line bigint, end_line bigint, text TEXT,
+    source TEXT, heading TEXT, date TEXT, entry TEXT, category TEXT, score double precision, scored TEXT,
+    activated TEXT, state TEXT, trust TEXT, session TEXT, turn TEXT, speaker TEXT, role TEXT, position bigint,
+    time TEXT, superseded_by TEXT, pinned bigint, asks bigint; id)
+books (identity TEXT NOT NULL DEFAULT '', revision bigint NOT NULL DEFAULT 0, used date NOT NULL DEFAULT current_date,
+    moved TEXT NOT NULL DEFAULT '';)
 versions (name TEXT NOT NULL, value bigint NOT NULL DEFAULT 0; name)
 state (revision bigint NOT NULL;)
 removed (session TEXT NOT NULL, turn_id TEXT NOT NULL, revision bigint NOT NULL; session, turn_id)
@@ -90,10 +96,6 @@ discarded (operation bigint NOT NULL, n bigint NOT NULL, text TEXT NOT NULL, rea
 patches (operation bigint NOT NULL, n bigint NOT NULL, path TEXT NOT NULL, before TEXT, after TEXT,
     hunks bytea NOT NULL; operation, n)
 texts (id IDENTITY, digest TEXT NOT NULL; digest)
-passages (id bigint NOT NULL, dense bigint NOT NULL, path TEXT, start_line bigint, end_line bigint, text TEXT,
-    source TEXT, heading TEXT, date TEXT, entry TEXT, category TEXT, score double precision, scored TEXT,
-    activated TEXT, state TEXT, trust TEXT, session TEXT, turn TEXT, speaker TEXT, role TEXT, position bigint,
-    time TEXT, superseded_by TEXT, pinned bigint, asks bigint; id)
 words (rowid bigint NOT NULL, text TEXT; rowid)
 terms (id bigint NOT NULL, term TEXT NOT NULL, holding bigint NOT NULL, passages bytea NOT NULL, codes bytea NOT NULL;
     id)
@@ -102,7 +104,8 @@ embeddings (id IDENTITY, model bigint NOT NULL, text bigint NOT NULL, vector byt
 segments (generation bigint NOT NULL, model bigint NOT NULL, after bigint NOT NULL, upto bigint NOT NULL,
     rows bigint NOT NULL, size bigint NOT NULL, written bigint NOT NULL, data bytea; generation)
 """
-"""Each a name, its columns and, behind a semicolon, its key besides the tenant."""
+"""Each a name, its columns and, behind a semicolon, its key besides the tenant. Deleting from the first one fills
+others."""
 
 _INDEXES = """
 UNIQUE sessions (uuid)
@@ -143,6 +146,29 @@ CREATE FUNCTION memorybook.listed(numbers text) RETURNS TABLE (value bigint) LAN
 CREATE FUNCTION memorybook.halves(numbers text) RETURNS TABLE (upper bigint, lower bigint)
     LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 50
     AS $$ SELECT one >> 32, one & 4294967295 FROM unnest(translate(numbers, '[]', '{}')::bigint[]) AS one OFFSET 0 $$;
+"""
+
+MOVED = "MB001"
+"""The SQLSTATE of a transaction with a tenant that is at another server; its message is `books.moved`."""
+
+LEFT, ARRIVING = "to", "from"
+"""How `books.moved` begins, before a blank and the other server's address. A tenant that arrives is still there."""
+
+_MOVING = f"""
+CREATE FUNCTION memorybook.here() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE place text;
+BEGIN
+    SELECT moved INTO place FROM memorybook.books WHERE moved<>'';
+    IF FOUND THEN RAISE EXCEPTION USING ERRCODE='{MOVED}', MESSAGE=place; END IF;
+END $$;
+CREATE FUNCTION memorybook.enter(name text) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+    PERFORM set_config('memorybook.tenant', name, true);
+    PERFORM memorybook.here();
+END $$;
+CREATE FUNCTION memorybook.locked(name text) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended(name, 0));
+    PERFORM memorybook.here();  -- or it was moved while this waited
+END $$;
 """
 
 _TRIGGERS = """
@@ -234,6 +260,7 @@ def _first(partitions: int) -> str:
         _FUNCTIONS,
         *(_table(*table, partitions) for table in _declared(_TABLES)),
         *map(_index, _INDEXES.strip().splitlines()),
+        _MOVING,
         _TRIGGERS,
         _VIEW,
         _SERVER,
