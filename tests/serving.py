@@ -14,12 +14,12 @@ import pytest
 import uvicorn
 from fastapi import FastAPI
 
-from memorybook.config.settings import Config, ServerSettings
+from memorybook.config.settings import Config, ServerSettings, StorageSettings
 from memorybook.http import uvicorn_server
 from memorybook.http.access import Logins
 from memorybook.http.api_tokens import Tokens
 from memorybook.http.app import build_app
-from memorybook.http.books import Books
+from memorybook.http.books import Books, open_state
 from memorybook.http.rest_api import API
 from memorybook.http.server_state import FileState
 
@@ -53,13 +53,20 @@ class Served(NamedTuple):
 
 
 def books_at(
-    root: Path, *, many: bool = False, llm: Callable[[Any], Any] | None = None, timezone: str = "UTC", **settings: Any
+    root: Path,
+    *,
+    many: bool = False,
+    llm: Callable[[Any], Any] | None = None,
+    timezone: str = "UTC",
+    dsn: str = "",
+    **settings: Any,
 ) -> Books:
-    """What a server of the book, or with `many` of the workspace, at `root` serves."""
+    """What a server of the book, or with `many` of the workspace, at `root` or in a database serves."""
     server = ServerSettings(**{"port": 0, "rate": 0.0, **settings})
-    config = Config(backend="sqlite_fts", timezone=timezone, server=server)
-    tokens = Tokens(FileState(str(root / "tokens.json")), OWNER)
-    return Books(config, str(root), many=many, tokens=tokens, llm=llm)
+    storage = StorageSettings(dsn=dsn)
+    config = Config(backend="sqlite_fts", timezone=timezone, server=server, storage=storage)
+    state = open_state(config, "", many=many) if dsn else FileState(str(root / "tokens.json"))
+    return Books(config, "" if dsn else str(root), many=many, tokens=Tokens(state, OWNER), llm=llm)
 
 
 @contextmanager

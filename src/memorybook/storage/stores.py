@@ -86,8 +86,8 @@ def placeless(config: Config, *places: str) -> Callable[[str], str]:
     from memorybook.storage.postgres.postgres_connection import dsns_of, shown
 
     known = "|".join(re.escape(shown(dsn)) for dsn in dsns_of(config.storage.dsn))
-    # what its driver says names hosts and users; in JSON a quotation mark stands behind a backslash
-    found = re.compile(rf"(?:{known})('[^:\"]{{,40}}: (?:\\.|[^\"\\<\n])*)?")
+    # what its driver says names hosts and users, up to the end of the text in JSON or of the element in HTML
+    found = re.compile(rf"(?:{known})((?:'|&#x27;|&#39;)[^:\"]{{,40}}: (?:\\.|[^\"\\<\n])*)?")
     return lambda text: found.sub(lambda one: f"...{(one[1] or '').partition(':')[0]}", paths(text))
 
 
