@@ -369,10 +369,11 @@ class Book:
 
     def all_turns(self) -> tuple[Turn, ...]:
         """Return the turns of every session, the oldest session first; kept while the transcripts do not change."""
-        sessions = self.transcripts.sessions(turn_ids=False)
-        key = (self.transcripts.revision(), *sessions)  # the number alone could be that of a backup put in its place
+        newest = self.transcripts.sessions(limit=1)  # the revision alone could be that of a backup put in their place
+        key = (self.transcripts.revision(), self.transcripts.counts(), newest)
         if self._turns[0] != key:
-            turns = (turn for session in reversed(sessions) for turn in self.transcripts.turns(session.uuid))
+            sessions = reversed(self.transcripts.sessions(turn_ids=False))
+            turns = (turn for session in sessions for turn in self.transcripts.turns(session.uuid))
             self._turns = (key, tuple(turns))
         return self._turns[1]
 

@@ -161,8 +161,7 @@ class Finder:
         book.refresh()
         found: set[str] = set()
         for text in about:
-            query = Query(text, pool=POOL, sources=frozenset({"turn"}), meaning=False)
-            _, candidates = book.candidates(query)
+            _, candidates = book.candidates(Query(text, pool=POOL, sources=frozenset({"turn"}), meaning=False))
             found.update(one.passage.session or "" for one in candidates.items if one.words is not None)
         known = reversed(book.transcripts.sessions(turn_ids=False))
         return (turn for session in known if session.uuid in found for turn in book.transcripts.turns(session.uuid))
@@ -630,6 +629,7 @@ def _split_sentences(text: str, plain: Collection[str], says: Callable[[str], bo
     return (" ".join(gone), stays) if gone and says_something(stays) else (text, "")
 
 
+@lru_cache(maxsize=5_000)  # an order is tried before it is carried out
 def _split_by_topic(text: str, topic: Topic) -> tuple[str, str]:
     """Split a text into its clauses about a topic and the rest; (text, "") if it says nothing else."""
     said, they = units(text), re.search(r"(?i)\bthe user\b", text) is not None

@@ -300,6 +300,7 @@ def repair_start(text: str) -> str:
     return left[:1].upper() + left[1:]
 
 
+@lru_cache(maxsize=50_000)
 def first_person(text: str, *, they: bool = False) -> str:
     """Rewrite a statement about the user in the first person; with `they`, that pronoun stands for the user."""
     for said, own in (("the user['’]s", "my"), ("the user", "I"), *((("their", "my"), ("they", "I")) if they else ())):
