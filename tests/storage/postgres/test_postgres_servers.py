@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +20,9 @@ from agent.tenants import sees_each_book_with_its_own_embedder
 from memorybook.agent import Workspace
 from memorybook.config.settings import Config, StorageSettings
 from memorybook.http.rest_api import API
-from serving import TLS
+from memorybook.memory import Memory
+from memorybook.results import to_json
+from serving import TLS, books_at
 
 OWNER = "the-owner-of-all-of-it"
 
@@ -166,3 +169,33 @@ def test_each_book_of_a_database_takes_the_embedder_that_reads_it(dsn: str, tena
     workspace = Workspace(tenant, config=config)
     workspace.session("chat", "ann")
     sees_each_book_with_its_own_embedder(workspace)
+
+
+def test_what_one_server_left_open_is_closed_by_one_of_the_others(
+    dsn: str, tenant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, *others = (books_at(tmp_path, many=True, dsn=dsn) for _ in range(4))
+    config = began.config._replace(idle_timeout=0.2)
+    for books in (began, *others):
+        books.config = books._workspace._config = config
+    began.tokens.add_tenant(tenant)
+    with began.opened(tenant, person=True) as memory:
+        memory.open_session("talk")
+        memory.add_messages("talk", [{"role": "user", "content": "I moved to Oslo in May."}])
+    began.heard(tenant)
+    began.close()
+    looked, close_idle = list[str](), Memory.close_idle
+
+    def counted(memory: Memory, *, limit: int | None = None) -> Any:
+        looked.append(memory.root)
+        return close_idle(memory, limit=limit)
+
+    monkeypatch.setattr(Memory, "close_idle", counted)
+    time.sleep(0.3)
+    with ThreadPoolExecutor(3) as servers:
+        list(servers.map(lambda books: books.tick(), others))
+    assert looked.count(tenant) == 1
+    with others[0].opened(tenant, person=True) as memory:
+        assert [session["open"] for session in to_json(memory.sessions())["sessions"]] == [False]
+    for books in others:
+        books.close()

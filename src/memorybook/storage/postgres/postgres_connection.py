@@ -279,7 +279,11 @@ def _unmarked(value: str) -> str | bytes:
 # --- a tenant and its transactions -----------------------------------------------------------------
 
 
-_ENTER = "SELECT enter($1)"
+_ENTER = (
+    "SELECT moved(moved) FROM (SELECT set_config('memorybook.tenant', $1, true) AS name OFFSET 0) AS entered,"
+    " LATERAL (SELECT moved FROM books WHERE tenant=entered.name AND moved<>'' OFFSET 0) AS there"
+)
+"""Names the tenant, and fails if it was moved: what is looked up depends on what was set."""
 _TURNS = 5  # places that a tenant is followed to
 _lent: WeakKeyDictionary[Raw, ConnectionPool[Raw]] = WeakKeyDictionary()
 

@@ -155,19 +155,12 @@ LEFT, ARRIVING = "to", "from"
 """How `books.moved` begins, before a blank and the other server's address. A tenant that arrives is still there."""
 
 _MOVING = f"""
-CREATE FUNCTION memorybook.here() RETURNS void LANGUAGE plpgsql AS $$
-DECLARE place text;
-BEGIN
-    SELECT moved INTO place FROM memorybook.books WHERE moved<>'';
-    IF FOUND THEN RAISE EXCEPTION USING ERRCODE='{MOVED}', MESSAGE=place; END IF;
-END $$;
-CREATE FUNCTION memorybook.enter(name text) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
-    PERFORM set_config('memorybook.tenant', name, true);
-    PERFORM memorybook.here();
+CREATE FUNCTION memorybook.moved(place text) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+    RAISE EXCEPTION USING ERRCODE='{MOVED}', MESSAGE=place;
 END $$;
 CREATE FUNCTION memorybook.locked(name text) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended(name, 0));
-    PERFORM memorybook.here();  -- or it was moved while this waited
+    PERFORM memorybook.moved(moved) FROM memorybook.books WHERE moved<>'';  -- while this waited
 END $$;
 """
 
