@@ -25,11 +25,12 @@ _TAKES = {
     "move-tenant": {"tenant", "to"},
     "erase": {"tenant", "yes"},
     "index": {"least"},
+    "rest": {"days"},
 }
 """What each action takes, besides the options of all of them."""
 
 _LABELS = {"tenant": "TENANT", "least": "--from"} | {
-    name: f"--{name}" for name in ("partitions", "into", "to", "replace", "yes")
+    name: f"--{name}" for name in ("partitions", "into", "to", "replace", "days", "yes")
 }
 
 
@@ -44,6 +45,11 @@ def _shown(shown: dict[str, Any], page: Page) -> None:
             page.line(("place", each["server"]), ": ", ("good", f"{count(len(each['indexed']), 'tenant')} indexed"))
             for tenant, rows in each["indexed"].items():
                 page.text(f"{tenant} {rows}", "  ")
+            continue
+        if "resting" in each:
+            page.line(("place", each["server"]), ": ", ("good", f"{count(len(each['resting']), 'tenant')} put to rest"))
+            for tenant, path in each["resting"].items():
+                page.text(f"{tenant} {path}", "  ")
             continue
         page.line(("place", each["server"]), ": ", ("good", f"{count(sum(each['rows'].values()), 'row')} erased"))
         for table, rows in each["rows"].items():
@@ -68,6 +74,7 @@ def _db(call: Call) -> dict[str, Any]:
         "move-tenant": _move,
         "erase": _erase,
         "index": _index,
+        "rest": _rest,
     }
     if o.action not in actions:
         raise InvalidInput(f"db does {', '.join(actions)}, not {o.action!r}; see: memorybook db --help")
@@ -105,6 +112,19 @@ def _index(call: Call, config: Config) -> dict[str, Any]:
         rows = build(dsn, least=LEAST if call.options.least is None else call.options.least)
         made.append({"server": shown(dsn), "indexed": rows})
     return {"servers": made}
+
+
+def _rest(call: Call, config: Config) -> dict[str, Any]:
+    from memorybook.storage.postgres.postgres_connection import dsns_of, shown
+    from memorybook.storage.postgres.postgres_rest import DAYS, rest
+
+    folder = config.storage.idle_folder
+    if not folder:
+        raise InvalidInput("where are books kept that nobody uses? set storage.idle_folder, for the servers as well")
+    days = DAYS if call.options.days is None else call.options.days
+    return {
+        "servers": [{"server": shown(dsn), "resting": rest(dsn, folder, days)} for dsn in dsns_of(config.storage.dsn)]
+    }
 
 
 def _push(call: Call, config: Config) -> dict[str, Any]:
@@ -151,16 +171,14 @@ def _move(call: Call, config: Config) -> dict[str, Any]:
 
     if not call.options.to:
         raise InvalidInput("db move-tenant needs the other server: --to postgresql://…")
-    done = move(config.storage.dsn, call.options.tenant, call.options.to)
+    done = move(config.storage.dsn, call.options.tenant, call.options.to, idle=config.storage.idle_folder)
     return {"from": done.before, "to": done.now, "rows": dict(done.rows)}
 
 
 def _erase(call: Call, config: Config) -> dict[str, Any]:
     from memorybook.storage.postgres.postgres_admin import erase
 
-    tenant = call.options.tenant
+    tenant, storage = call.options.tenant, config.storage
     call.confirm(f"Erase the book of {tenant!r} with its history, its conversations and its tokens, for good?")
-    return {
-        "tenant": tenant,
-        "servers": [{**one._asdict(), "rows": dict(one.rows)} for one in erase(config.storage.dsn, tenant)],
-    }
+    erased = erase(storage.dsn, tenant, idle=storage.idle_folder)
+    return {"tenant": tenant, "servers": [{**one._asdict(), "rows": dict(one.rows)} for one in erased]}

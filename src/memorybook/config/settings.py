@@ -116,12 +116,14 @@ class StorageSettings(NamedTuple):
         dsn: The PostgreSQL server, `postgresql://…`, or several with blanks between; set, it implies that kind.
         tenant: Whose book of that server it is.
         pool: Connections to the server that a process has at most.
+        idle_folder: Where books of the server are kept that nobody uses (`memorybook db rest`), as a backup each.
     """
 
     kind: str = "files"
     dsn: str = ""
     tenant: str = "default"
     pool: int = 10
+    idle_folder: str = ""
 
     def __repr__(self) -> str:
         return _shown(self, self._fields)

@@ -39,7 +39,7 @@ def open_storage(config: Config, root: str) -> Storage:
     if where.dsn:
         from memorybook.storage.postgres.postgres_storage import PostgresStorage
 
-        return PostgresStorage(where.dsn, root, pool=where.pool)
+        return PostgresStorage(where.dsn, root, pool=where.pool, idle=where.idle_folder)
     if where.kind == "postgresql":
         raise ConfigError('storage.kind "postgresql" needs the server\'s address in storage.dsn')
     if where.kind == "memory":

@@ -91,7 +91,7 @@ class Moved(NamedTuple):
 
 
 @contextmanager
-def _within(dsn: str, name: str) -> Iterator[Raw]:
+def within(dsn: str, name: str) -> Iterator[Raw]:
     """Yield a transaction of a tenant at this server, whether or not the tenant is there."""
     with failures(dsn), connect(dsn) as raw:
         check(raw, dsn)
@@ -102,7 +102,7 @@ def _within(dsn: str, name: str) -> Iterator[Raw]:
             yield raw
 
 
-def _alone(raw: Raw, name: str) -> None:
+def alone(raw: Raw, name: str) -> None:
     """Wait until nobody writes the book, and keep others from it until the transaction ends. Raises BookLocked."""
     raw.execute(f"SET LOCAL lock_timeout='{_PATIENCE}s'")
     try:
@@ -113,7 +113,7 @@ def _alone(raw: Raw, name: str) -> None:
         raise BookLocked(f"the book of {name!r} is being written all the while; try again") from error
 
 
-def move(setting: str, name: str, to: str) -> Moved:
+def move(setting: str, name: str, to: str, *, idle: str = "") -> Moved:
     """Move a tenant's book to another server while it is used; return what was moved.
 
     Readers go on, writers wait; those for whom it takes too long are told to try again. Everybody who comes to the old
@@ -123,24 +123,25 @@ def move(setting: str, name: str, to: str) -> Moved:
         setting: The servers, as in `storage.dsn`.
         name: Of the tenant.
         to: The other server, which may be one of them.
+        idle: Folder of the books at rest; one of them is woken first.
 
     Raises:
         NotFound: There is no such book.
         Conflict: There is one at the other server, or it is that server.
         BookLocked: It is written all the while.
     """
-    tenant = Tenant(setting, name, 2)
+    tenant = Tenant(setting, name, 2, idle)
     if not tenant.rows("SELECT 1 FROM books"):
         raise NotFound(f"there is no book of {name!r}")
     here, [to] = tenant.dsn, dsns_of(to)
     if without_password(here) == without_password(to):
         raise Conflict(f"the book of {name!r} is at {shown(to)!r} already")
     arriving, left = f"{ARRIVING} {without_password(here)}", f"{LEFT} {without_password(to)}"
-    with _within(here, name) as out:
-        _alone(out, name)
+    with within(here, name) as out:
+        alone(out, name)
         if out.execute("SELECT moved FROM books").fetchall() != [("",)]:
             raise BookLocked(f"the book of {name!r} was moved by another process just now; try again")
-        with _within(to, name) as into:
+        with within(to, name) as into:
             if into.execute("SELECT moved FROM books").fetchall() == [("",)]:
                 raise Conflict(f"there is a book of {name!r} at {shown(to)!r}: erase it there first")
             for table in TABLES:  # what a move that was cut off left there
@@ -148,16 +149,16 @@ def move(setting: str, name: str, to: str) -> Moved:
             rows = {table: _copy(out, into, table) for table in TABLES}
             into.execute("DELETE FROM meta WHERE name LIKE 'near %'")  # an index that is not there
             into.execute("UPDATE books SET moved=$1", (arriving,))
-        for table in _tables(out):
+        for table in tables_of(out):
             if table != "books":
                 out.execute(f"DELETE FROM {table}")
         out.execute("UPDATE books SET identity='', moved=$1", (left,))
-    with _within(to, name) as into:
+    with within(to, name) as into:
         into.execute("UPDATE books SET moved='' WHERE moved=$1", (arriving,))
     return Moved(shown(here), shown(to), rows)
 
 
-def _tables(raw: Raw) -> list[str]:
+def tables_of(raw: Raw) -> list[str]:
     """Return every table that has a tenant's rows, also those that an administrator added."""
     found = raw.execute(
         "SELECT relname FROM pg_class JOIN pg_attribute ON attrelid=pg_class.oid AND attname='tenant' WHERE"
@@ -186,21 +187,24 @@ def _copy(out: Raw, into: Raw, table: str) -> int:
     return count
 
 
-def erase(setting: str, name: str) -> list[Erased]:
+def erase(setting: str, name: str, *, idle: str = "") -> list[Erased]:
     """Erase a tenant from every server: the book, where else it was, and its tokens; return what went where.
 
-    Raises BookLocked, NotFound if there was nothing anywhere.
+    A book at rest is brought back from the folder `idle` before, so that its file goes, too. Raises BookLocked,
+    Unavailable if it is not there, NotFound if there was nothing anywhere.
     """
-    at = Tenant(setting, name, 2).dsn
+    tenant = Tenant(setting, name, 2, idle)
+    tenant.rows("SELECT 1 FROM books")
+    at = tenant.dsn
     servers = dict.fromkeys([at, *dsns_of(setting)])
     receipts = []
     for dsn in servers:
-        with _within(dsn, name) as raw:
-            _alone(raw, name)
-            rows = {table: raw.execute(f"DELETE FROM {table}").rowcount for table in _tables(raw)}
+        with within(dsn, name) as raw:
+            alone(raw, name)
+            rows = {table: raw.execute(f"DELETE FROM {table}").rowcount for table in tables_of(raw)}
             rows["server_state"] = raw.execute(_STATE, (name,)).rowcount
-        with _within(dsn, name) as raw:
-            left = sum(raw.execute(f"SELECT count(*) FROM {table}").fetchall()[0][0] for table in _tables(raw))
+        with within(dsn, name) as raw:
+            left = sum(raw.execute(f"SELECT count(*) FROM {table}").fetchall()[0][0] for table in tables_of(raw))
         receipts.append(Erased(shown(dsn), {table: count for table, count in rows.items() if count}, left))
     if not any(receipt.rows for receipt in receipts):
         raise NotFound(f"there is nothing of a tenant {name!r}")

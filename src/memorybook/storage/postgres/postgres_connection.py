@@ -31,7 +31,7 @@ import apsw
 from memorybook.errors import BookLocked, ConfigError, Damaged, MissingExtra, Unavailable
 from memorybook.storage.columns import Surrogates
 from memorybook.storage.index.index_schema import NOTED
-from memorybook.storage.postgres.postgres_schema import ARRIVING, LEFT, MIGRATIONS, MOVED, ROLE
+from memorybook.storage.postgres.postgres_schema import ARRIVING, LEFT, MIGRATIONS, MOVED, RESTING, ROLE
 from memorybook.storage.sqlite import BUSY_TIMEOUT, Connection, Row, Store, Values
 
 try:
@@ -306,13 +306,15 @@ class Tenant:
         dsn: Of the server, or of several, see `dsns_of`.
         name: Of the tenant; not empty.
         size: Connections that this process has at most to each server.
+        idle: Folder of the books at rest.
     """
 
-    def __init__(self, dsn: str, name: str, size: int) -> None:
+    def __init__(self, dsn: str, name: str, size: int, idle: str = "") -> None:
         self._servers = dsns_of(dsn)
         self._dsn = self._servers[0] if len(self._servers) == 1 else ""
         self.name = name
         self.size = size
+        self.idle = idle
         self.root = f"{shown(dsn)}#{name}" if self._dsn else f"postgresql:#{name}"
         self.held = _Held()
         self.made = False
@@ -326,7 +328,7 @@ class Tenant:
         """Find the server that has the tenant's book; if none has it by now, return which is to have it."""
         ranked = by_rank(self._servers, self.name)
         for dsn in ranked:
-            there = Tenant(dsn, self.name, self.size)
+            there = Tenant(dsn, self.name, self.size, self.idle)
             there._servers = self._servers
             if there.rows("SELECT 1 FROM books"):
                 self._dsn = there.dsn
@@ -334,10 +336,15 @@ class Tenant:
         return ranked[0]
 
     def _follow(self, error: BaseException) -> bool:
-        """Turn to the server that the tenant was moved to; False if the error does not say that it was."""
+        """Turn to the server that the tenant was moved to, or wake it; False if the error says nothing of that."""
         if not isinstance(error, psycopg.Error) or error.sqlstate != MOVED:
             return False
         mark, place = (error.diag.message_primary or "").split(" ", 1)
+        if mark == RESTING:
+            from memorybook.storage.postgres.postgres_rest import wake
+
+            wake(self, place)
+            return True
         there = next((dsn for dsn in self._servers if without_password(dsn) == place), place)
         if mark == ARRIVING:  # true as long as it did not leave there; whoever finds that it did, says so here
             here, at = self.dsn, f"{ARRIVING} {place}"

@@ -11,6 +11,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from datetime import date
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import apsw
@@ -49,10 +50,14 @@ class PostgresIndex(SqliteIndex):
         self._vectors = TableVectors(tenant)
         self._connection = PostgresConnection(tenant, "index", counted=True)
         self._ready = False
+        self._used = date.min  # the last day of which the book knows that it was used
         self._settled: tuple[tuple[int | str | None, ...], SyncReport] = ((), SyncReport())
 
     def sync(self, documents: Documents, transcripts: Transcripts) -> SyncReport:
         """Bring in what changed since the last time, whoever changed it: one question if nothing did."""
+        if self._used != (today := date.today()):
+            self._tenant.rows("UPDATE books SET used=current_date WHERE used<current_date")
+            self._used = today
         before = self._standing()
         if before == self._settled[0] and self._truth == (documents, transcripts):
             return self._settled[1]

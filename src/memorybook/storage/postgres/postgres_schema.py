@@ -10,7 +10,7 @@ Journal and transcripts have the columns that they have in SQLite (`storage.jour
 index those of `storage.index.index_schema`; besides these there are
 
 - `books`: one row for each tenant with a book; `revision` grows with every change of its documents; `moved` says at
-  which other server it is by now, and keeps everybody out who comes here;
+  which other server or in which file it is by now, and keeps everybody out who comes here;
 - `documents` and `appended`: the documents' bytes, and the lines that were appended since they were written whole;
 - `segments.data`: what a vector file holds (`storage.index.vectors`);
 - `versions`: how often a tenant's index was written;
@@ -150,6 +150,9 @@ CREATE FUNCTION memorybook.halves(numbers text) RETURNS TABLE (upper bigint, low
 
 MOVED = "MB001"
 """The SQLSTATE of a transaction with a tenant that is at another server; its message is `books.moved`."""
+
+RESTING = "rest"
+"""How `books.moved` begins, before a blank and the name of a file, of a book at rest."""
 
 LEFT, ARRIVING = "to", "from"
 """How `books.moved` begins, before a blank and the other server's address. A tenant that arrives is still there."""

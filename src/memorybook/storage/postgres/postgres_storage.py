@@ -75,6 +75,7 @@ class PostgresStorage:
         dsn: Of the server, whose tables `memorybook db upgrade` makes.
         name: Of the tenant: any text of at most 200 characters.
         pool: Connections of this process to the server, at most.
+        idle: Folder of the books at rest.
 
     Raises:
         ConfigError: A name that cannot be one.
@@ -82,10 +83,10 @@ class PostgresStorage:
 
     machine = ""
 
-    def __init__(self, dsn: str, name: str, *, pool: int = 10) -> None:
+    def __init__(self, dsn: str, name: str, *, pool: int = 10, idle: str = "") -> None:
         if not name or len(name) > _LONGEST or not name.isprintable():
             raise ConfigError(f"a tenant has a name of 1 to {_LONGEST} printable characters, not {name!r}")
-        self._tenant = Tenant(dsn, name, pool)
+        self._tenant = Tenant(dsn, name, pool, idle)
         self.root = self._tenant.root
         self.documents = PostgresDocuments(self._tenant)
         self._stores = (
