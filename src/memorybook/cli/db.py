@@ -168,17 +168,19 @@ def _local(call: Call, config: Config) -> Storage:
 
 def _move(call: Call, config: Config) -> dict[str, Any]:
     from memorybook.storage.postgres.postgres_admin import move
+    from memorybook.storage.postgres.postgres_rest import waker
 
     if not call.options.to:
         raise InvalidInput("db move-tenant needs the other server: --to postgresql://…")
-    done = move(config.storage.dsn, call.options.tenant, call.options.to, idle=config.storage.idle_folder)
+    done = move(config.storage.dsn, call.options.tenant, call.options.to, wake=waker(config.storage.idle_folder))
     return {"from": done.before, "to": done.now, "rows": dict(done.rows)}
 
 
 def _erase(call: Call, config: Config) -> dict[str, Any]:
     from memorybook.storage.postgres.postgres_admin import erase
+    from memorybook.storage.postgres.postgres_rest import waker
 
     tenant, storage = call.options.tenant, config.storage
     call.confirm(f"Erase the book of {tenant!r} with its history, its conversations and its tokens, for good?")
-    erased = erase(storage.dsn, tenant, idle=storage.idle_folder)
+    erased = erase(storage.dsn, tenant, wake=waker(storage.idle_folder))
     return {"tenant": tenant, "servers": [{**one._asdict(), "rows": dict(one.rows)} for one in erased]}

@@ -37,9 +37,10 @@ def open_storage(config: Config, root: str) -> Storage:
             kind = "postgresql" if where.dsn else where.kind
             raise ConfigError(f'{name} keeps a part of the book elsewhere than storage.kind "{kind}": leave one out')
     if where.dsn:
+        from memorybook.storage.postgres.postgres_rest import waker
         from memorybook.storage.postgres.postgres_storage import PostgresStorage
 
-        return PostgresStorage(where.dsn, root, pool=where.pool, idle=where.idle_folder)
+        return PostgresStorage(where.dsn, root, pool=where.pool, wake=waker(where.idle_folder))
     if where.kind == "postgresql":
         raise ConfigError('storage.kind "postgresql" needs the server\'s address in storage.dsn')
     if where.kind == "memory":

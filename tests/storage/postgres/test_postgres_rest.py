@@ -19,7 +19,7 @@ from memorybook.cli import main
 from memorybook.config.settings import Config
 from memorybook.errors import Unavailable
 from memorybook.storage.postgres.postgres_admin import erase
-from memorybook.storage.postgres.postgres_rest import rest
+from memorybook.storage.postgres.postgres_rest import rest, waker
 from memorybook.storage.postgres.postgres_schema import TABLES
 
 
@@ -128,7 +128,7 @@ def test_it_is_unavailable_where_the_folder_is_not_known(book: Config, tenant: s
 
 def test_erasing_it_erases_its_file(book: Config, tenant: str, dsn: str, idle: Path) -> None:
     rest(dsn, str(idle))
-    [receipt] = erase(dsn, tenant, idle=str(idle))
+    [receipt] = erase(dsn, tenant, wake=waker(str(idle)))
     assert receipt.left == 0
     assert list(idle.iterdir()) == []
 
@@ -157,7 +157,7 @@ def test_the_command_puts_books_to_rest(
 KILLED = """
 import os, signal, sys, psycopg, memorybook
 from memorybook.config.settings import Config, StorageSettings
-from memorybook.storage.postgres.postgres_rest import rest
+from memorybook.storage.postgres.postgres_rest import rest, waker
 what, dsn, tenant, idle, left = sys.argv[1:]
 left = [int(left)]
 def counted(real):

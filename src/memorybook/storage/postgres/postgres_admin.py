@@ -12,6 +12,7 @@ from memorybook.errors import BookLocked, Conflict, NotFound, Unavailable
 from memorybook.storage.postgres.postgres_connection import (
     Raw,
     Tenant,
+    Wake,
     check,
     connect,
     dsns_of,
@@ -113,7 +114,7 @@ def alone(raw: Raw, name: str) -> None:
         raise BookLocked(f"the book of {name!r} is being written all the while; try again") from error
 
 
-def move(setting: str, name: str, to: str, *, idle: str = "") -> Moved:
+def move(setting: str, name: str, to: str, *, wake: Wake | None = None) -> Moved:
     """Move a tenant's book to another server while it is used; return what was moved.
 
     Readers go on, writers wait; those for whom it takes too long are told to try again. Everybody who comes to the old
@@ -123,14 +124,14 @@ def move(setting: str, name: str, to: str, *, idle: str = "") -> Moved:
         setting: The servers, as in `storage.dsn`.
         name: Of the tenant.
         to: The other server, which may be one of them.
-        idle: Folder of the books at rest; one of them is woken first.
+        wake: What makes a book again that is at rest.
 
     Raises:
         NotFound: There is no such book.
         Conflict: There is one at the other server, or it is that server.
         BookLocked: It is written all the while.
     """
-    tenant = Tenant(setting, name, 2, idle)
+    tenant = Tenant(setting, name, 2, wake)
     if not tenant.rows("SELECT 1 FROM books"):
         raise NotFound(f"there is no book of {name!r}")
     here, [to] = tenant.dsn, dsns_of(to)
@@ -187,13 +188,13 @@ def _copy(out: Raw, into: Raw, table: str) -> int:
     return count
 
 
-def erase(setting: str, name: str, *, idle: str = "") -> list[Erased]:
+def erase(setting: str, name: str, *, wake: Wake | None = None) -> list[Erased]:
     """Erase a tenant from every server: the book, where else it was, and its tokens; return what went where.
 
-    A book at rest is brought back from the folder `idle` before, so that its file goes, too. Raises BookLocked,
-    Unavailable if it is not there, NotFound if there was nothing anywhere.
+    A book at rest is woken before, so that its file goes, too. Raises BookLocked,
+    Unavailable if it cannot be, NotFound if there was nothing anywhere.
     """
-    tenant = Tenant(setting, name, 2, idle)
+    tenant = Tenant(setting, name, 2, wake)
     tenant.rows("SELECT 1 FROM books")
     at = tenant.dsn
     servers = dict.fromkeys([at, *dsns_of(setting)])

@@ -288,6 +288,10 @@ _TURNS = 5  # places that a tenant is followed to
 _lent: WeakKeyDictionary[Raw, ConnectionPool[Raw]] = WeakKeyDictionary()
 
 
+Wake = Callable[["Tenant", str], None]
+"""What makes a book again of the file of that name."""
+
+
 class _Held(threading.local):
     """What of the process's connections a thread holds in a `Tenant.transaction`."""
 
@@ -306,15 +310,15 @@ class Tenant:
         dsn: Of the server, or of several, see `dsns_of`.
         name: Of the tenant; not empty.
         size: Connections that this process has at most to each server.
-        idle: Folder of the books at rest.
+        wake: What makes the book again of the file of that name, if it is at rest.
     """
 
-    def __init__(self, dsn: str, name: str, size: int, idle: str = "") -> None:
+    def __init__(self, dsn: str, name: str, size: int, wake: Wake | None = None) -> None:
         self._servers = dsns_of(dsn)
         self._dsn = self._servers[0] if len(self._servers) == 1 else ""
         self.name = name
         self.size = size
-        self.idle = idle
+        self._wake = wake
         self.root = f"{shown(dsn)}#{name}" if self._dsn else f"postgresql:#{name}"
         self.held = _Held()
         self.made = False
@@ -328,7 +332,7 @@ class Tenant:
         """Find the server that has the tenant's book; if none has it by now, return which is to have it."""
         ranked = by_rank(self._servers, self.name)
         for dsn in ranked:
-            there = Tenant(dsn, self.name, self.size, self.idle)
+            there = Tenant(dsn, self.name, self.size, self._wake)
             there._servers = self._servers
             if there.rows("SELECT 1 FROM books"):
                 self._dsn = there.dsn
@@ -341,9 +345,11 @@ class Tenant:
             return False
         mark, place = (error.diag.message_primary or "").split(" ", 1)
         if mark == RESTING:
-            from memorybook.storage.postgres.postgres_rest import wake
-
-            wake(self, place)
+            if self._wake is None:
+                raise Unavailable(
+                    f"the book {self.root!r} is at rest as {place!r}: set storage.idle_folder to the folder that has it"
+                )
+            self._wake(self, place)
             return True
         there = next((dsn for dsn in self._servers if without_password(dsn) == place), place)
         if mark == ARRIVING:  # true as long as it did not leave there; whoever finds that it did, says so here

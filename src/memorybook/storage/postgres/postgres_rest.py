@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha256
 from secrets import token_hex
 from tempfile import TemporaryDirectory
@@ -17,7 +18,7 @@ from memorybook.errors import NotFound, Unavailable
 from memorybook.storage import archive
 from memorybook.storage.output_file import put_in_place
 from memorybook.storage.postgres.postgres_admin import alone, tables_of, within
-from memorybook.storage.postgres.postgres_connection import Raw, Tenant, connect, failures
+from memorybook.storage.postgres.postgres_connection import Raw, Tenant, Wake, connect, failures
 from memorybook.storage.postgres.postgres_schema import RESTING
 from memorybook.storage.postgres.postgres_storage import PostgresStorage
 
@@ -60,25 +61,28 @@ def _rest(dsn: str, name: str, folder: str, days: int) -> str:
     return path
 
 
-def wake(tenant: Tenant, name: str) -> None:
+def waker(folder: str) -> Wake | None:
+    """Return what makes books again of their backups in a folder; None without one."""
+    return partial(_wake, folder) if folder else None
+
+
+def _wake(folder: str, tenant: Tenant, name: str) -> None:
     """Make a tenant's book of the backup of that name, unless somebody else did. Raises BookLocked, Unavailable."""
-    path = os.path.join(tenant.idle, name)
+    path = os.path.join(folder, name)
     with within(tenant.dsn, tenant.name) as raw:
         alone(raw, tenant.name)
         found = raw.execute("SELECT identity, revision FROM books WHERE moved=$1", (f"{RESTING} {name}",)).fetchall()
         if not found:
             return
-        if not tenant.idle or not os.path.exists(path):
-            raise Unavailable(
-                f"the book {tenant.root!r} is at rest as {name!r}: set storage.idle_folder to the folder that has it"
-            )
+        if not os.path.exists(path):
+            raise Unavailable(f"the book {tenant.root!r} is at rest as {path!r}, and is not there")
         [(identity, revision)] = found
         files, *_ = archive.manifest_of(path)
         archive.check(path, files)
         raw.execute("DELETE FROM books")
         storage = _held(tenant.dsn, tenant.name, raw)
         storage.restore(
-            lambda folder: archive.unpack(path, folder, files, storage),
+            lambda into: archive.unpack(path, into, files, storage),
             identity=identity,
             replace=False,
             now=datetime.now(UTC),

@@ -25,6 +25,7 @@ from memorybook.storage.postgres.postgres_connection import (
     CHANNEL,
     PostgresStore,
     Tenant,
+    Wake,
     adapted,
     connect,
     failures,
@@ -75,7 +76,7 @@ class PostgresStorage:
         dsn: Of the server, whose tables `memorybook db upgrade` makes.
         name: Of the tenant: any text of at most 200 characters.
         pool: Connections of this process to the server, at most.
-        idle: Folder of the books at rest.
+        wake: What makes the book again of the file of that name, if it is at rest.
 
     Raises:
         ConfigError: A name that cannot be one.
@@ -83,10 +84,10 @@ class PostgresStorage:
 
     machine = ""
 
-    def __init__(self, dsn: str, name: str, *, pool: int = 10, idle: str = "") -> None:
+    def __init__(self, dsn: str, name: str, *, pool: int = 10, wake: Wake | None = None) -> None:
         if not name or len(name) > _LONGEST or not name.isprintable():
             raise ConfigError(f"a tenant has a name of 1 to {_LONGEST} printable characters, not {name!r}")
-        self._tenant = Tenant(dsn, name, pool, idle)
+        self._tenant = Tenant(dsn, name, pool, wake)
         self.root = self._tenant.root
         self.documents = PostgresDocuments(self._tenant)
         self._stores = (
