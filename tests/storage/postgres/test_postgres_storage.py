@@ -5,7 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from time import sleep
 from uuid import uuid4
 
 import psycopg
@@ -16,12 +18,15 @@ from conformance import index
 from conformance.documents import DocumentsConformance
 from conformance.index import IndexConformance, Make
 from conformance.journal import JournalConformance
-from conformance.storage import Open, StorageConformance
+from conformance.storage import NOW, Open, StorageConformance
 from conformance.transcripts import TranscriptsConformance
 from memorybook.config.settings import Config
+from memorybook.errors import Unavailable
+from memorybook.model import Session
 from memorybook.protocols import Documents, Embedder, Journal, Storage, Transcripts
 from memorybook.storage.postgres.postgres_connection import take_role
 from memorybook.storage.postgres.postgres_storage import PostgresStorage
+from memorybook.storage.sqlite import immediate
 from memorybook.storage.stores import open_storage
 
 
@@ -119,6 +124,24 @@ def test_after_all_connections_died_the_next_request_is_answered(config: Config,
         assert ask()
 
 
+def test_nothing_is_said_to_be_kept_that_went_with_a_connection(opened: Open, dsn: str) -> None:
+    storage = opened()
+    assert isinstance(storage, PostgresStorage)
+
+    def write() -> None:
+        with storage.transaction():
+            storage.documents.write("a.md", "茶\n", expect=None)
+            [(pid,)] = storage._tenant.rows("SELECT pg_backend_pid()")
+            with psycopg.connect(dsn, autocommit=True) as owner:
+                owner.execute("SELECT pg_terminate_backend(%s, 5000)", (pid,))
+            with suppress(Unavailable):  # as of what is done beside the write
+                storage.documents.list()
+
+    with pytest.raises(Unavailable):
+        write()
+    assert not storage.exists()
+
+
 def test_who_waits_for_changes_goes_on_after_its_connection_died(opened: Open, dsn: str) -> None:
     storage, stop, told = opened(), threading.Event(), threading.Semaphore(0)
 
@@ -136,6 +159,73 @@ def test_who_waits_for_changes_goes_on_after_its_connection_died(opened: Open, d
     assert told.acquire(timeout=10)
     stop.set()
     listening.join()
+
+
+# --- books that go ---------------------------------------------------------------------------------
+
+
+def wait_for_a_writer_that_waits(storage: PostgresStorage) -> None:
+    for _ in range(300):
+        if storage._tenant.rows("SELECT 1 FROM pg_locks WHERE locktype='advisory' AND NOT granted"):
+            return
+        sleep(0.01)
+
+
+def test_nothing_is_left_that_was_being_written_while_a_book_was_erased(opened: Open) -> None:
+    storage, other = opened(), opened()
+    assert isinstance(storage, PostgresStorage)
+    assert isinstance(other, PostgresStorage)
+    storage.transcripts.append(Session(uuid="first"), [])
+    writing = threading.Event()
+
+    def write() -> None:
+        with immediate(other._stores[1].created()) as db:
+            db.execute("INSERT INTO sessions (uuid) VALUES ('second')")
+            writing.set()
+            wait_for_a_writer_that_waits(storage)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    writing.wait()
+    storage.erase()
+    writer.join()
+    assert not storage._tenant.rows("SELECT uuid FROM sessions")
+
+
+def test_who_waited_for_a_book_that_was_erased_makes_one(opened: Open) -> None:
+    storage, other = opened(), opened()
+    assert isinstance(storage, PostgresStorage)
+    storage.transcripts.append(Session(uuid="first"), [])
+    with storage._tenant.transaction():
+        storage.erase()
+        writer = threading.Thread(target=lambda: other.transcripts.append(Session(uuid="second"), []))
+        writer.start()
+        wait_for_a_writer_that_waits(storage)
+    writer.join()
+    assert storage.exists()
+    assert [session.uuid for session in storage.transcripts.sessions()] == ["second"]
+
+
+def test_what_was_not_kept_makes_no_book(opened: Open) -> None:
+    storage = opened()
+    with suppress(ValueError), storage.transaction():
+        storage.documents.write("a.md", "茶\n", expect=None)
+        raise ValueError
+    assert not storage.exists()
+
+
+def test_a_book_with_a_long_name_is_kept_beside_the_restored_one(config: Config, tenant: str) -> None:
+    storage = open_storage(config, tenant + "长" * (200 - len(tenant)))
+    storage.documents.write("a.md", "茶\n", expect=None)
+
+    def fill(folder: str) -> None:
+        Path(folder, "b.md").write_text("咖啡\n", encoding="utf-8")
+
+    kept = storage.restore(fill, identity="", replace=True, now=NOW)
+    assert open_storage(config, kept.partition("#")[2]).documents.read("a.md").text == "茶\n"
+
+
+# --- plans -----------------------------------------------------------------------------------------
 
 
 def test_a_plan_serves_every_tenant(config: Config, dsn: str) -> None:

@@ -10,6 +10,7 @@ import psycopg
 
 from memorybook.errors import BookLocked, Conflict, NotFound, Unavailable
 from memorybook.storage.postgres.postgres_connection import (
+    LOCKS,
     Raw,
     Tenant,
     Wake,
@@ -58,9 +59,6 @@ def upgrade(dsn: str, *, partitions: int = PARTITIONS) -> tuple[int, int]:
 
 # --- tenants ---------------------------------------------------------------------------------------
 
-_LOCKS = ("documents", "rebuild", "journal", "transcripts", "index")
-"""What writers of a book exclude each other by, in the order in which they nest."""
-
 _PATIENCE = 10
 _STATE = """
 WITH issued AS (SELECT name FROM server_state WHERE kind='tokens' AND data->>'tenant'=$1)
@@ -107,7 +105,7 @@ def alone(raw: Raw, name: str) -> None:
     """Wait until nobody writes the book, and keep others from it until the transaction ends. Raises BookLocked."""
     raw.execute(f"SET LOCAL lock_timeout='{_PATIENCE}s'")
     try:
-        for what in _LOCKS:
+        for what in LOCKS:
             raw.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", (f"{name}/{what}",))
         raw.execute("SELECT 1 FROM books FOR UPDATE")
     except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected) as error:

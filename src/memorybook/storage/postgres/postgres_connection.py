@@ -52,6 +52,9 @@ _PATIENCE = 10.0
 _MARK = "\x1a"
 """What begins a text that is stored in base 64."""
 
+LOCKS = ("documents", "rebuild", "journal", "transcripts", "index")
+"""What writers of a book exclude each other by, in the order in which they nest."""
+
 _STREAMED = 1_000
 _PREPARED = 1_000
 _numbers = count()
@@ -414,11 +417,14 @@ class Tenant:
     def end(self, raw: Raw, how: str) -> None:
         """End a transaction and give its connection back.
 
-        Raises psycopg.Error if it cannot be committed, also where a statement failed and whoever ran it went on.
+        Raises psycopg.Error if it cannot be committed, also where a statement failed, or the connection was lost, and
+        whoever ran it went on.
         """
         try:
             if how == "COMMIT" and raw.info.transaction_status == TransactionStatus.INERROR:
                 raise psycopg.errors.InFailedSqlTransaction("a statement failed, so that nothing of it was kept")
+            if how == "COMMIT" and raw.closed:
+                raise psycopg.OperationalError("the connection was lost, so that nothing of it was kept")
             if not raw.closed:
                 raw.execute(how)
         finally:
@@ -446,12 +452,13 @@ class Tenant:
             try:
                 yield raw
             except BaseException:
-                held.raw = None
+                held.raw, self.made = None, False
                 with suppress(psycopg.Error):
                     self.end(raw, "ROLLBACK")
                 raise
-            held.raw = None
+            held.raw, made, self.made = None, self.made, False
             self.end(raw, "COMMIT")
+            self.made = made
         if held.changed:
             notify(self)
 
@@ -635,9 +642,9 @@ class PostgresConnection(Connection):
 
     def _begin(self, *, writes: bool) -> None:
         first = [
-            *self._needed,
             (f"SET LOCAL lock_timeout={self.timeout_milliseconds}", ()),
             self.tenant.lock(self.name),
+            *self._needed,  # also where the book was erased while this waited
         ]
         with failures(self.tenant.dsn):
             held = self.tenant.held.raw

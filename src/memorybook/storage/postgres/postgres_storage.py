@@ -23,6 +23,7 @@ from memorybook.storage.columns import Surrogates
 from memorybook.storage.journal import SqliteJournal
 from memorybook.storage.postgres.postgres_connection import (
     CHANNEL,
+    LOCKS,
     PostgresStore,
     Tenant,
     Wake,
@@ -193,8 +194,9 @@ class PostgresStorage:
 
     def _renamed(self, now: datetime) -> str:
         """Give the rows of the book another tenant; return the root of that."""
-        names = (f"{self._tenant.name}.before-{now:%Y%m%dT%H%M%SZ}{f'-{n}' * bool(n)}" for n in count())
-        for name in names:
+        ends = (f".before-{now:%Y%m%dT%H%M%SZ}{f'-{n}' * bool(n)}" for n in count())
+        for end in ends:
+            name = self._tenant.name[: _LONGEST - len(end)] + end
             other = Tenant(self._tenant.dsn, name, self._tenant.size)
             if not other.rows("SELECT 1 FROM books"):
                 break
@@ -234,8 +236,10 @@ class PostgresStorage:
         return not self._tenant.rows("SELECT pg_is_in_recovery()")[0][0]
 
     def erase(self) -> None:
-        """Delete every row of the tenant."""
+        """Delete every row of the tenant, once nobody writes. Raises BookLocked."""
         with self._tenant.transaction() as raw:
+            for what in LOCKS[1:]:
+                raw.execute(*self._tenant.lock(what))
             for table in TABLES:
                 raw.execute(f"DELETE FROM {table}")
             if raw.execute("SELECT to_regclass('memorybook.near')").fetchall() != [(None,)]:
