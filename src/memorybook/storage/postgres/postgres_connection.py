@@ -766,6 +766,9 @@ def _tell(tenant: Tenant, key: tuple[int, str]) -> None:
     sleep(_NOTICED)
     with _opening:
         names = _told.pop(key)
-    with suppress(psycopg.Error, Unavailable), pool_of(tenant.dsn, tenant.size).connection() as raw:
-        for name in names:
-            raw.execute("SELECT pg_notify($1, $2)", (CHANNEL, name[:4000]))
+    with suppress(psycopg.Error, Unavailable):
+        pool = pool_of(tenant.dsn, tenant.size)
+        pool.check()  # one that is dead would swallow them
+        with pool.connection() as raw:
+            for name in names:
+                raw.execute("SELECT pg_notify($1, $2)", (CHANNEL, name[:4000]))
