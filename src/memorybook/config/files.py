@@ -260,7 +260,7 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "server.max_body": (1024, 1 << 40),
     "server.max_requests": (1, 1_000_000),
     "server.threads": (1, 1_000),
-    "storage.pool": (1, 1_000),
+    "storage.pool": (3, 1_000),
     "embeddings.timeout": (0.1, 86400),
 }
 _DURATIONS = frozenset({"idle_timeout", "llm.timeout", "embeddings.timeout", "server.timeout"})

@@ -115,7 +115,7 @@ class StorageSettings(NamedTuple):
         kind: `files`, `memory` (in this process and gone with it), or `postgresql`.
         dsn: The PostgreSQL server, `postgresql://…`, or several with blanks between; set, it implies that kind.
         tenant: Whose book of that server it is.
-        pool: Connections to the server that a process has at most.
+        pool: Connections to the server that a process has at most; 3 or more.
         idle_folder: Where books of the server are kept that nobody uses (`memorybook db rest`), as a backup each.
     """
 

@@ -38,13 +38,14 @@ try:
     import psycopg
     from psycopg.conninfo import conninfo_to_dict, make_conninfo
     from psycopg.pq import TransactionStatus
-    from psycopg_pool import ConnectionPool, PoolTimeout
+    from psycopg_pool import PoolTimeout
+
+    from memorybook.storage.postgres.postgres_pool import Pool
+    from memorybook.storage.postgres.postgres_pool import Raw as Raw
 except ImportError:
     raise MissingExtra("storage.dsn needs the package psycopg: pip install 'memorybook[postgres]'") from None
 
 logging.getLogger("psycopg").addHandler(logging.NullHandler())  # what it warns of is raised, too
-
-Raw = psycopg.Connection[tuple[Any, ...]]
 
 _PATIENCE = 10.0
 """Seconds that a writer of a book waits for another, and that a pool waits for a connection."""
@@ -65,11 +66,11 @@ CHANNEL = "memorybook"
 # --- the pool of a process -------------------------------------------------------------------------
 
 
-_pools: dict[tuple[int, str], ConnectionPool[Raw]] = {}  # those of a parent process are kept, and never touched
+_pools: dict[tuple[int, str], Pool] = {}  # those of a parent process are kept, and never touched
 _opening = threading.Lock()
 
 
-def pool_of(dsn: str, size: int) -> ConnectionPool[Raw]:
+def pool_of(dsn: str, size: int) -> Pool:
     """Return this process's pool of connections to a server, opened at first use.
 
     Raises Unavailable if the server does not answer, or its tables are of another version than these.
@@ -79,11 +80,14 @@ def pool_of(dsn: str, size: int) -> ConnectionPool[Raw]:
         if key not in _pools:
             with failures(dsn), connect(dsn) as first:
                 check(first, dsn)
-            pool = _pools[key] = ConnectionPool(
-                dsn, kwargs=_HOW, configure=take_role, min_size=0, max_size=size, timeout=_PATIENCE, open=True
-            )
-            atexit.register(pool.close)
+            _pools[key] = Pool(dsn, size, _PATIENCE, _HOW, take_role)
+            atexit.register(_close, *key)
         return _pools[key]
+
+
+def _close(process: int, dsn: str) -> None:
+    if process == os.getpid():  # a child would end its parent's connections
+        _pools[process, dsn].close()
 
 
 _HOW: dict[str, Any] = {
@@ -288,7 +292,7 @@ _ENTER = (
 )
 """Names the tenant, and fails if it was moved: what is looked up depends on what was set."""
 _TURNS = 5  # places that a tenant is followed to
-_lent: WeakKeyDictionary[Raw, ConnectionPool[Raw]] = WeakKeyDictionary()
+_lent: WeakKeyDictionary[Raw, Pool] = WeakKeyDictionary()
 
 
 Wake = Callable[["Tenant", str], None]
@@ -398,7 +402,7 @@ class Tenant:
                 return raw
         raise Unavailable(f"the book {self.root!r} is being moved; try again")
 
-    def _borrowed(self) -> tuple[Raw, ConnectionPool[Raw]]:
+    def _borrowed(self) -> tuple[Raw, Pool]:
         pool = pool_of(self.dsn, self.size)
         try:
             raw = pool.getconn()
