@@ -48,7 +48,10 @@ def test_a_large_tenant_is_searched_with_an_index_of_its_own(config: Config, ten
     storage.transcripts.remove("s", ["new"])
     index.sync(storage.documents, storage.transcripts)
     assert "new" not in {one.passage.turn for one in index.candidates(Query("zebra", pool=5)).items}
+    storage.transcripts.remove("s", ["t3"])
     index.rebuild(storage.documents, storage.transcripts)
-    assert {one.passage.turn for one in index.candidates(questions[0]).items} == set(found[0])
+    kept = "SELECT (SELECT count(*) FROM near), (SELECT count(*) FROM embeddings), (SELECT count(*) FROM texts)"
+    assert storage._tenant.rows(kept) == [(699, 704, 704)], "nothing is left of what is nowhere any more"
+    assert {one.passage.turn for one in index.candidates(questions[0]).items} == set(found[0]) - {"t3"}
     storage.erase()
     assert storage._tenant.rows("SELECT count(*) FROM near") == [(0,)]

@@ -22,12 +22,13 @@ from conformance.storage import NOW, Open, StorageConformance
 from conformance.transcripts import TranscriptsConformance
 from memorybook.config.settings import Config
 from memorybook.errors import Unavailable
-from memorybook.model import Session
+from memorybook.model import Session, Turn
 from memorybook.protocols import Documents, Embedder, Journal, Storage, Transcripts
 from memorybook.storage.postgres.postgres_connection import take_role
 from memorybook.storage.postgres.postgres_storage import PostgresStorage
 from memorybook.storage.sqlite import immediate
 from memorybook.storage.stores import open_storage
+from memorybook.testing import HashEmbedder
 
 
 @pytest.fixture
@@ -204,6 +205,19 @@ def test_who_waited_for_a_book_that_was_erased_makes_one(opened: Open) -> None:
     writer.join()
     assert storage.exists()
     assert [session.uuid for session in storage.transcripts.sessions()] == ["second"]
+
+
+def test_a_rebuild_leaves_no_vector_of_what_is_nowhere_any_more(opened: Open) -> None:
+    storage = opened()
+    assert isinstance(storage, PostgresStorage)
+    index = storage.open_index(HashEmbedder())
+    turns = [Turn(id=text, session="s", role="user", text=text, time=NOW) for text in ("ferry", "zebra", "斑马")]
+    storage.transcripts.append(Session(uuid="s"), turns)
+    index.sync(storage.documents, storage.transcripts)
+    storage.transcripts.remove("s", ["zebra", "斑马"])
+    index.rebuild(storage.documents, storage.transcripts)
+    left = "SELECT (SELECT count(*) FROM embeddings), (SELECT count(*) FROM texts)"
+    assert storage._tenant.rows(left) == [(1, 1)]
 
 
 def test_what_was_not_kept_makes_no_book(opened: Open) -> None:

@@ -124,6 +124,9 @@ class PostgresIndex(SqliteIndex):
             with immediate(self._connection) as db:
                 _empty(db)
             report = bring_up_to_date(self._connection, documents, transcripts, progress, table=self._table)
+            if not report.degraded:
+                with immediate(self._connection) as db:
+                    _drop_unused(db)
         self._vectors.forget()
         self._ready = True
         return report
@@ -170,6 +173,17 @@ def _empty(db: Connection) -> None:
     values = {"version": schema.VERSION, "born": born, "generation": time.time_ns() // 1000}
     values |= dict.fromkeys(("last", "altered", "passages", "words", "terms"), 0)
     db.executemany("INSERT INTO meta (name, value) VALUES (?, ?)", [*values.items()])
+
+
+def _drop_unused(db: Connection) -> None:
+    """Delete vectors, and digests, of texts that are nowhere any more."""
+    for table, text in (("embeddings", "text"), ("texts", "id")):
+        db.execute(f"DELETE FROM {table} WHERE NOT EXISTS (SELECT 1 FROM passages WHERE dense={table}.{text})")
+    if db.first("SELECT 1 FROM meta WHERE name LIKE 'near %'") is not None:
+        db.execute(
+            "DELETE FROM near WHERE NOT EXISTS (SELECT 1 FROM embeddings WHERE model=near.model AND id=near.id"
+            " AND vector IS NOT NULL)"
+        )
 
 
 # --- vectors ---------------------------------------------------------------------------------------
