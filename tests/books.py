@@ -10,11 +10,13 @@ import pytest
 
 import memorybook
 from clock import NOW as NOW
-from memorybook.config.settings import Config
+from memorybook.config.settings import Config, StorageSettings
 from memorybook.memory import Memory
 from memorybook.model import Entry
 
 CONFIG = Config(timezone="UTC")
+IN_MEMORY = CONFIG._replace(storage=StorageSettings("memory"))
+"""For tests that have nothing to do with files: a book costs a third."""
 
 Reopen = Callable[..., Memory]
 
@@ -40,9 +42,15 @@ def reopen(tmp_path: Path) -> Iterator[Reopen]:
         each.close()
 
 
+def documents(memory: Memory) -> dict[str, str]:
+    """The text of every document by its path, wherever the book is kept."""
+    return {info.path: memory.document(info.path).text for info in memory.documents()}
+
+
 def files(root: str | Path, pattern: str = "*") -> dict[str, bytes]:
     """Every file of a book by its path."""
     base = Path(root)
+    assert base.is_dir(), "a book in memory has no files"
     return {str(path.relative_to(base)): path.read_bytes() for path in sorted(base.rglob(pattern)) if path.is_file()}
 
 

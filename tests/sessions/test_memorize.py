@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 import memorybook
-from books import files
-from memorybook.config.settings import Config
+from books import IN_MEMORY, documents
 from memorybook.memory import Memory
 from memorybook.protocols import LLM
 from memorybook.results import Memorized
@@ -45,7 +44,8 @@ def replayed(
     """The conversation, each session remembered at its end, tidied once a day."""
     time = datetime(2026, 1, 1, tzinfo=UTC)
     zone = "UTC" if name == "conv-30" else "Asia/Shanghai"
-    with memorybook.open(str(folder / name), config=Config(timezone=zone), clock=lambda: time, llm=llm) as memory:
+    config = IN_MEMORY._replace(timezone=zone)
+    with memorybook.open(str(folder / name), config=config, clock=lambda: time, llm=llm) as memory:
         reports = []
         for one in recorded(name):
             time = max(turn.time for turn in one.turns if turn.time is not None)
@@ -69,7 +69,7 @@ def counted(reports: Sequence[Memorized]) -> Counts:
 
 def told(memory: Memory) -> str:
     """Everything that stands in the documents."""
-    return b"\n".join(files(memory.root, "*.md").values()).decode()
+    return "\n".join(documents(memory).values())
 
 
 LEAST = {
