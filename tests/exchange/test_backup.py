@@ -7,7 +7,6 @@ import io
 import json
 import os
 import shutil
-import signal
 import sqlite3
 import stat
 import subprocess
@@ -24,6 +23,7 @@ import pytest
 
 import memorybook
 from books import CONFIG, NOW, Reopen, files
+from forked import KILLED, ended, killing
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.memory import Memory
 from memorybook.model import Add, Entry
@@ -400,33 +400,19 @@ def test_no_damage_of_an_archive_goes_unnoticed(full: Memory, archive: str, tmp_
 
 # --- killed ------------------------------------------------------------------------------------------
 
-KILLED = """
-import os, signal, sys, memorybook
-from memorybook.config.settings import Config
-from memorybook.exchange import backup
-from memorybook.exchange import export as outside
-left = [int(sys.argv[4])]
-def counted(real):
-    def call(*args, **options):
-        left[0] -= 1
-        if left[0] < 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return real(*args, **options)
-    return call
-os.fsync, os.rename, os.mkdir = counted(os.fsync), counted(os.rename), counted(os.mkdir)
-memory = memorybook.open(sys.argv[2], config=Config(timezone="UTC", vector_enabled=False))
-if sys.argv[1] == "restore":
-    memory.restore(sys.argv[3], replace=len(sys.argv) > 5)
-else:
-    memory.backup(sys.argv[3])
-"""
 
+def killed_at(step: int, work: Callable[[Memory], object], root: str) -> bool:
+    """Whether a process that works on the book was killed at this of its steps on the disk."""
 
-def killed_at(step: int, *arguments: str) -> bool:
-    """Whether the work was killed at this of its steps."""
-    done = subprocess.run([sys.executable, "-c", KILLED, *arguments[:3], str(step), *arguments[3:]], check=False)
-    assert done.returncode in (0, -signal.SIGKILL)
-    return done.returncode != 0
+    def working() -> None:
+        left = [None] * (step + 1)
+        for name in ("fsync", "rename", "mkdir"):
+            setattr(os, name, killing(getattr(os, name), left))
+        work(memorybook.open(root, config=CONFIG))
+
+    code = ended(working)
+    assert code in (0, KILLED)
+    return code == KILLED
 
 
 def test_a_restore_that_is_killed_leaves_nothing_half(full: Memory, archive: str, tmp_path: Path) -> None:
@@ -436,13 +422,13 @@ def test_a_restore_that_is_killed_leaves_nothing_half(full: Memory, archive: str
     old = files(full.root, "*.md")
     root = tmp_path / "target"
     step = 0
-    while killed_at(step, "restore", str(root), archive):
+    while killed_at(step, lambda memory: memory.restore(archive), str(root)):
         assert not root.exists() or files(root, "*.md") == wanted
         if root.exists():
             break
         step += 4
     step = 0
-    while killed_at(step, "restore", full.root, archive, "replace"):
+    while killed_at(step, lambda memory: memory.restore(archive, replace=True), full.root):
         assert files(full.root, "*.md") in (old, wanted)
         if files(full.root, "*.md") == wanted:
             break
@@ -455,7 +441,7 @@ def test_a_backup_that_is_killed_leaves_the_one_before(full: Memory, archive: st
     full.backup(archive)
     before = Path(archive).read_bytes()
     for step in range(3):
-        assert killed_at(step, "backup", full.root, archive)
+        assert killed_at(step, lambda memory: memory.backup(archive), full.root)
         assert Path(archive).read_bytes() == before
     full.backup(archive)
     assert sorted(os.listdir(tmp_path)) == ["book", "book.tar.gz"], "what it left is cleared away"

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
 import sys
-import textwrap
 from collections.abc import Callable, Iterator
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ import pytest
 
 import memorybook
 from books import CONFIG, Reopen, files, summary_vectors
+from forked import KILLED, ended, killing
 from memorybook.errors import InvalidInput, LLMFailed
 from memorybook.memory import Memory
 from memorybook.model import Put
@@ -272,35 +271,29 @@ def test_without_the_journal_a_summary_counts_as_a_persons(memory: Memory, reope
 # --- killed --------------------------------------------------------------------------------------
 
 STEPS = [
-    ("memory.book.transcripts.append", 1),
-    ("memory.book.apply_each", 1),
-    ("memory.book.journal.begin", 1),
-    ("memory.book.documents.write", 1),
-    ("memory.book.documents.write", 2),
-    ("memory.book.documents.append", 1),
-    ("memory.book.journal.done", 1),
-    ("memory.book.transcripts.update", 1),
-    ("memory.book.refresh", 1),
+    ("book.transcripts.append", 1),
+    ("book.apply_each", 1),
+    ("book.journal.begin", 1),
+    ("book.documents.write", 1),
+    ("book.documents.write", 2),
+    ("book.documents.append", 1),
+    ("book.journal.done", 1),
+    ("book.transcripts.update", 1),
+    ("book.refresh", 1),
 ]
 
 
 def killed(root: str, path: str, step: str, times: int = 1) -> None:
     """Import in another process that dies by SIGKILL when it comes to a step, for so many times."""
-    script = f"""
-        import os, signal, memorybook
-        from memorybook.config.settings import Config
-        memory = memorybook.open({root!r}, config=Config(timezone="UTC"))
-        real, left = {step}, [None] * {times}
-        def die(*given, **named):
-            left.pop()
-            if not left:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return real(*given, **named)
-        setattr({step.rpartition(".")[0]}, {step.rpartition(".")[2]!r}, die)
-        memory.import_file({path!r})
-    """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, timeout=60, check=False)
-    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+
+    def importing() -> None:
+        memory = memorybook.open(root, config=CONFIG)
+        owner, _, name = step.rpartition(".")
+        part = attrgetter(owner)(memory)
+        setattr(part, name, killing(getattr(part, name), [None] * times))
+        memory.import_file(path)
+
+    assert ended(importing) == KILLED
 
 
 @pytest.fixture(scope="module")
@@ -358,12 +351,12 @@ def pages(memory: Memory) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("step", "times"),
     [
-        ("memory.book.transcripts.append", 2),
-        ("memory.book.journal.begin", 2),
-        ("memory.book.documents.write", 3),
-        ("memory.book.documents.append", 1),
-        ("memory.book.journal.done", 2),
-        ("memory.book.transcripts.update", 2),
+        ("book.transcripts.append", 2),
+        ("book.journal.begin", 2),
+        ("book.documents.write", 3),
+        ("book.documents.append", 1),
+        ("book.journal.done", 2),
+        ("book.transcripts.update", 2),
     ],
 )
 def test_an_import_of_several_sessions_that_was_killed_is_completed_by_the_next(
@@ -385,7 +378,7 @@ def test_what_a_second_session_repeats_counts_when_the_import_was_killed_after_t
     said = [{**each, "id": f"{each['id']}-{name}", "session": name} for name in ("s1", "s2", "s3") for each in messages]
     root, path = str(tmp_path / "killed"), chat(said)
     memory.import_file(path)
-    killed(root, path, "memory.book.journal.begin", 3)
+    killed(root, path, "book.journal.begin", 3)
     with memorybook.open(root, config=CONFIG) as again:
         again.import_file(path)
         hits = [{entry.text: entry.hits for entry in each.book.entries()} for each in (memory, again)]
@@ -411,9 +404,7 @@ def test_it_makes_no_difference_how_many_sessions_are_written_together(
         ]
 
 
-@pytest.mark.parametrize(
-    "step", ["memory.book.apply_each", "memory.book.documents.write", "memory.book.transcripts.update"]
-)
+@pytest.mark.parametrize("step", ["book.apply_each", "book.documents.write", "book.transcripts.update"])
 def test_a_grown_file_whose_import_was_killed_is_completed_too(tmp_path: Path, chat: Any, step: str) -> None:
     root = str(tmp_path / "killed")
     with memorybook.open(root, config=CONFIG) as memory:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from conformance.index import IndexConformance, Make
 from conformance.journal import JournalConformance
 from conformance.storage import Open, StorageConformance, filled
 from conformance.transcripts import TranscriptsConformance
+from forked import ended
 from memorybook.config.settings import Config, StorageSettings, TranscriptSettings
 from memorybook.errors import ConfigError, InvalidInput, Unavailable
 from memorybook.protocols import Documents, Embedder, Journal, Storage, Transcripts
@@ -138,13 +138,12 @@ def test_a_closed_one_answers_no_more(opened: Open) -> None:
 
 def test_a_forked_child_has_a_copy_of_its_own(storage: Storage) -> None:
     filled(storage)
-    child = os.fork()
-    if not child:
-        try:
-            fine = storage.transcripts.remove("s1") == 1 and not storage.transcripts.turns("s1")
-        finally:
-            os._exit(0 if fine else 1)
-    assert os.waitpid(child, 0)[1] == 0
+
+    def change() -> None:
+        assert storage.transcripts.remove("s1") == 1
+        assert not storage.transcripts.turns("s1")
+
+    assert ended(change) == 0
     assert storage.transcripts.turns("s1")
 
 

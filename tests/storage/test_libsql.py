@@ -16,6 +16,7 @@ import pytest
 
 import memorybook
 from conformance.transcripts import TranscriptsConformance, ids, session, turn
+from forked import ended
 from memorybook.config.settings import Config, TranscriptSettings
 from memorybook.errors import ConfigError, Damaged, MissingExtra, Unavailable
 from memorybook.storage import libsql as module
@@ -163,11 +164,7 @@ def test_a_damaged_file_is_reported_and_kept(opened: Open, tmp_path: Path) -> No
 def test_a_child_process_has_its_own_connection(opened: Open, where: str) -> None:
     store = opened(where)
     store.append(session(), [turn("a")])
-    child = os.fork()
-    if not child:
-        store.append(session(), [turn("b")])
-        os._exit(0)
-    assert os.waitpid(child, 0)[1] == 0
+    assert ended(lambda: store.append(session(), [turn("b")])) == 0
     assert ids(store.turns("s1")) == ["a", "b"]
 
 

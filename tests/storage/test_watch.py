@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from forked import ended
 from memorybook.formats.document import DocumentInfo
 from memorybook.storage import directory
 from memorybook.storage.directory import DirectoryDocuments, Queue, Watched, watched
@@ -340,24 +341,25 @@ def test_closing_releases_the_queue_and_listing_goes_on(book: DirectoryDocuments
 def test_a_forked_child_takes_nothing_from_its_parent(book: DirectoryDocuments, root: Path) -> None:
     book.list()
     (root / "new.md").write_text("new")
-    child = os.fork()
-    if child == 0:
-        found = [sizes(book.list()) == as_it_is(root)]
+
+    def look() -> None:
+        assert sizes(book.list()) == as_it_is(root)
         (root / "from child.md").write_text("x")
-        found += [sizes(book.list()) == as_it_is(root) for _ in range(3)]
-        os._exit(0 if all(found) else 1)
-    assert os.waitpid(child, 0)[1] == 0
+        for _ in range(3):
+            assert sizes(book.list()) == as_it_is(root)
+
+    assert ended(look) == 0
     assert sizes(book.list()) == as_it_is(root)
     assert {"new.md", "from child.md"} <= set(sizes(book.list()))
 
 
 def test_a_child_forked_while_a_thread_lists_can_list(book: DirectoryDocuments, root: Path) -> None:
+    def look() -> None:
+        assert sizes(book.list()) == as_it_is(root)
+
     assert book._watched is not None
     with book._watched._lock:
-        child = os.fork()
-        if child == 0:
-            os._exit(0 if sizes(book.list()) == as_it_is(root) else 1)
-    assert os.waitpid(child, 0)[1] == 0
+        assert ended(look) == 0
 
 
 def test_threads_that_list_at_once_all_see_what_was_done_before(book: DirectoryDocuments, root: Path) -> None:
