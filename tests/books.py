@@ -16,24 +16,34 @@ from memorybook.model import Entry
 
 CONFIG = Config(timezone="UTC")
 IN_MEMORY = CONFIG._replace(storage=StorageSettings("memory"))
-"""For tests that have nothing to do with files: a book costs a third."""
 
 Reopen = Callable[..., Memory]
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    with memorybook.open(str(tmp_path / "book"), config=CONFIG, clock=lambda: NOW) as opened:
+def kept_in() -> str:
+    """Where the book is: modules that have nothing to do with files say `memory`, where it costs a third."""
+    return "files"
+
+
+ON_DISK = pytest.mark.parametrize("kept_in", ["files"])
+"""For tests of such modules that look at files all the same."""
+
+
+@pytest.fixture
+def memory(tmp_path: Path, kept_in: str) -> Iterator[Memory]:
+    config = CONFIG._replace(storage=StorageSettings(kept_in))
+    with memorybook.open(str(tmp_path / "book"), config=config, clock=lambda: NOW) as opened:
         yield opened
 
 
 @pytest.fixture
-def reopen(tmp_path: Path) -> Iterator[Reopen]:
+def reopen(tmp_path: Path, kept_in: str) -> Iterator[Reopen]:
     """Another opening of the book, with a model or other settings if wanted."""
     opened: list[Memory] = []
 
     def again(llm: Any = None, **settings: Any) -> Memory:
-        config = CONFIG._replace(**settings)
+        config = CONFIG._replace(storage=StorageSettings(kept_in))._replace(**settings)
         opened.append(memorybook.open(str(tmp_path / "book"), config=config, clock=lambda: NOW, llm=llm))
         return opened[-1]
 

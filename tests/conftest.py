@@ -12,6 +12,7 @@ from functools import cache
 import pytest
 from hypothesis import HealthCheck, settings
 
+from books import kept_in as kept_in
 from books import memory as memory
 from books import reopen as reopen
 from clock import Clock

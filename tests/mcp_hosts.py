@@ -16,7 +16,7 @@ from mcp.types import CallToolResult, ElicitResult
 
 import memorybook
 from mcp import Client, MCPError
-from memorybook.config.settings import Config
+from memorybook.config.settings import Config, StorageSettings
 from memorybook.mcp import build
 from memorybook.memory import Memory
 from memorybook.search.tool_results import CLOSE, OPEN
@@ -119,8 +119,9 @@ def text_of(result: CallToolResult) -> str:
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    with memorybook.open(str(tmp_path / "book"), config=CONFIG, door="mcp") as opened:
+def memory(tmp_path: Path, kept_in: str) -> Iterator[Memory]:
+    config = CONFIG._replace(storage=StorageSettings(kept_in))
+    with memorybook.open(str(tmp_path / "book"), config=config, door="mcp") as opened:
         yield opened
 
 

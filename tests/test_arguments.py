@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import memorybook
-from books import CONFIG
+from books import IN_MEMORY as CONFIG
 from memorybook import aio, locale, tools
 from memorybook.errors import InvalidInput, MemoryBookError
 from memorybook.memory import Memory

@@ -56,7 +56,7 @@ def row(peer: str, setting: str, corpus: str = "locomo", /, **figures: Any) -> d
 @pytest.mark.usefixtures("here")
 def test_peers_are_asked_what_we_are_and_shown_beside_us(data: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    names = ["memorybook", "sqlite", "grep"]
+    names = ["memorybook", "sqlite"]
     flags = [str(data), "--out", str(out), "--size", "60", "--rounds", "1", "--work", str(tmp_path)]
     assert peers.main([*flags, *(part for name in names for part in ("--only", name))]) == 0
     found = json.loads((out / "peers.json").read_text(encoding="utf-8"))["rows"]

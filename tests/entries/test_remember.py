@@ -10,12 +10,18 @@ from typing import Any
 import pytest
 
 import memorybook
-from books import CONFIG, NOW, Reopen, entry, files
+from books import CONFIG, NOW, ON_DISK, Reopen, entry, files
 from memorybook.entries.remember import LONGEST, read_answer, revise, rewritten
 from memorybook.errors import Conflict, InvalidInput, LLMFailed, NotFound, Unavailable
 from memorybook.memory import Memory
 from memorybook.model import CategoryName
 from memorybook.testing import ScriptedLLM
+
+
+@pytest.fixture
+def kept_in() -> str:
+    return "memory"
+
 
 SECRET = "sk-" + "proj-Zq83hTnW0vLxKd52RmYb71CsEuPf64Ga"
 
@@ -33,6 +39,7 @@ def test_what_comes_from_the_command_line_is_the_users_word(memory: Memory) -> N
     assert (operation.actor, operation.door) == ("user", "cli")
 
 
+@ON_DISK
 def test_a_section_item_has_kind_and_tags(memory: Memory) -> None:
     where = memory.append("never\nforce-push", kind="rule", tags=["git"], section="Decisions")
     page = Path(memory.root, where.path).read_text(encoding="utf-8")
@@ -260,6 +267,7 @@ def test_a_change_of_an_entry_says_by_which_operation_it_can_be_taken_back(memor
     assert "operation" not in memory.get(id).json()
 
 
+@ON_DISK
 def test_a_flush_of_messages_is_masked_and_counted(memory: Memory) -> None:
     messages = [{"role": "user", "content": f"Remember that the deploy key is {SECRET} for the staging cluster."}]
     flushed = memory.flush(messages=messages)
@@ -357,6 +365,7 @@ def test_what_an_agent_has_rewritten_is_no_longer_a_users_word(opened: Reopen) -
     assert memory.entries().entries[0].entry.trust == "agent"
 
 
+@ON_DISK
 @pytest.mark.parametrize(
     ("given", "refused"),
     [
@@ -374,6 +383,7 @@ def test_a_refusal_leaves_the_entry_as_it_was(opened: Reopen, given: dict[str, s
     assert files(memory.root, "*.md") == before
 
 
+@ON_DISK
 def test_a_model_that_fails_leaves_the_entry_as_it_was(opened: Reopen) -> None:
     memory = opened({"text": "The API.", "refused": ""}, {"text": "The API.", "refused": ""})
     id = known(memory)
@@ -403,6 +413,7 @@ def test_an_entry_that_was_changed_meanwhile_is_left_alone(opened: Reopen) -> No
     assert [entry.text for entry in memory.book.entries()] == ["The API listens on 9090."]
 
 
+@ON_DISK
 def test_secrets_in_instruction_and_answer_are_masked(opened: Reopen) -> None:
     key = "sk-proj-T3BlbkFJq8Zr5Yw2Lx9Vn4Kd7Hs1Gm6Pb0QcXe"
     llm_saw: list[str] = []

@@ -9,14 +9,15 @@ from typing import Any
 import pytest
 
 import memorybook
+from memorybook.config.settings import Config, StorageSettings
 from memorybook.memory import Memory
 from memorybook.model import Session, Turn
 from memorybook.sessions.user_commands import Obeyed, obey
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    with memorybook.open(str(tmp_path / "book")) as opened:
+def memory(tmp_path: Path, kept_in: str) -> Iterator[Memory]:
+    with memorybook.open(str(tmp_path / "book"), config=Config(storage=StorageSettings(kept_in))) as opened:
         yield opened
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import memorybook
+from books import ON_DISK
 from forget.conftest import entries, everything, holding, order, said, state, talk, told
 from memorybook.entries.match import Proposed
 from memorybook.entries.review import propose
@@ -16,6 +17,12 @@ from memorybook.memory import Memory
 from memorybook.model import Add, Entry, Session, Turn
 from memorybook.sessions.user_commands import obey
 from memorybook.text.tokens import PLACEHOLDERS, says_something
+
+
+@pytest.fixture
+def kept_in() -> str:
+    return "memory"
+
 
 # --- what goes, and what stays ---------------------------------------------------------------------
 
@@ -181,6 +188,7 @@ WRITTEN = [
 ]
 
 
+@ON_DISK
 @pytest.mark.parametrize(("line", "free", "query"), WRITTEN)
 @pytest.mark.parametrize("purged", [False, True])
 def test_what_a_person_wrote_is_found_and_keeps_the_rest(
@@ -228,6 +236,7 @@ def test_an_echo_in_other_words_stays_away_until_the_user_says_it_anew(
     assert (thing in " ".join(told(memory, "s2"))) is anew
 
 
+@ON_DISK
 def test_purging_erases_the_questions_that_named_it(memory: Memory) -> None:
     talk(memory, "My neighbour Quillfeather lets the dog out.", "ok", "It rains.", "ok")
     order(memory, "Forget about Quillfeather.")
@@ -391,6 +400,7 @@ def test_more_than_ten_memories_are_asked_about_first(memory: Memory) -> None:
     assert "heron" not in everything(memory)
 
 
+@ON_DISK
 def test_a_persons_line_in_the_book_goes_and_comes_back(memory: Memory) -> None:
     memory.remember("The user is allergic to hazelnuts.")
     path = Path(memory.root, "MEMORY.md")
@@ -406,6 +416,7 @@ def test_a_persons_line_in_the_book_goes_and_comes_back(memory: Memory) -> None:
     assert "- I'm allergic to hazelnuts" in path.read_text(encoding="utf-8")
 
 
+@ON_DISK
 @pytest.mark.parametrize("language", TALKS)
 @pytest.mark.parametrize("how", ["query", "id", "all"])
 def test_purging_follows_what_was_forgotten_to_every_file(memory: Memory, language: str, how: str) -> None:
@@ -438,6 +449,7 @@ OFF_THE_RECORD = [
 ]
 
 
+@ON_DISK
 @pytest.mark.parametrize(("texts", "word"), OFF_THE_RECORD)
 def test_what_is_not_to_be_kept_is_neither_flushed_nor_remembered(
     memory: Memory, texts: tuple[str, ...], word: str
@@ -630,6 +642,7 @@ def test_another_speakers_same_words_stay(memory: Memory) -> None:
     assert [turn.speaker for turn in memory.book.transcripts.turns(session.uuid)] == ["Bob"]
 
 
+@ON_DISK
 @pytest.mark.parametrize(
     ("old", "new"), [("The rent is 900 euros.", "The rent is 950 euros."), ("房租九百欧。", "房租九百五十欧。")]
 )
@@ -641,6 +654,7 @@ def test_purging_finds_what_an_entry_said_before(memory: Memory, old: str, new: 
     assert holding(memory, old.rstrip(".。")) == []
 
 
+@ON_DISK
 @pytest.mark.parametrize(
     "line",
     ["- The cake is chocolate. Clara is allergic to hazelnuts.", "- 蛋糕是巧克力的。克拉拉对榛子过敏。"],
@@ -679,6 +693,7 @@ def test_words_that_others_use_take_nothing_along(memory: Memory, kept: str, gon
     assert memory.book.transcripts.turns("s2") in ([], ())
 
 
+@ON_DISK
 @pytest.mark.parametrize(
     ("said", "waits", "name"),
     [

@@ -14,6 +14,12 @@ from memorybook.forget.word_sets import Substrings, WordSets, any_of
 from memorybook.memory import Memory
 from memorybook.model import Session, Turn
 
+
+@pytest.fixture
+def kept_in() -> str:
+    return "memory"
+
+
 WORDS = st.frozensets(st.sampled_from(["tea", "cup", "茶", "杯子", "12"]))
 TEXTS = st.text(alphabet="ab茶 ", min_size=1, max_size=12)
 

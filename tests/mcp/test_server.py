@@ -16,6 +16,7 @@ import pytest
 from mcp.types import CallToolResult, ElicitResult, Tool
 
 import memorybook
+from books import ON_DISK
 from mcp import MCPError
 from mcp_hosts import CONFIG, Host, Person, server, structured, text_of
 from memorybook import tools
@@ -23,6 +24,12 @@ from memorybook.errors import ConfigError
 from memorybook.mcp import tool_catalog
 from memorybook.memory import Memory
 from memorybook.search.tool_results import CLOSE, OPEN
+
+
+@pytest.fixture
+def kept_in() -> str:
+    return "memory"
+
 
 OFFERED = (
     "memory_search memory_get memory_append memory_flush memory_remember memory_update memory_pin memory_forget "
@@ -71,6 +78,7 @@ def test_no_tool_speaks_of_one_that_a_host_does_not_have(host: Host) -> None:
     assert not [tool.name for tool in host.do(_listed) if any(name in (tool.description or "") for name in hidden)]
 
 
+@ON_DISK
 def test_hints_say_what_a_tool_does_to_the_book(memory: Memory, tmp_path: Path) -> None:
     """What is said only to read writes no document; what destroys is said to."""
     listed = {tool.name: tool.annotations for tool in Host(lambda: memory, "auto").do(_listed)}

@@ -19,6 +19,12 @@ from memorybook.search.tool_results import CLOSE, OPEN
 from memorybook.search.types import Hit, Passage
 from memorybook.text.sentences import without_recalled
 
+
+@pytest.fixture
+def kept_in() -> str:
+    return "memory"
+
+
 LINE = re.compile(r"(?m)^\[(\d+)\] \[(\w+)\] \(score: ([01]\.\d\d)\) (.*)$")
 
 

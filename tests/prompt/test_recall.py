@@ -20,6 +20,11 @@ from memorybook.text.tokens import count_tokens
 from prompt.conftest import Say, told
 
 
+@pytest.fixture
+def kept_in() -> str:
+    return "memory"
+
+
 def many(say: Say) -> None:
     for day in range(1, 21):
         say(f"talk {day}", *(f"user: On the boat trip we saw bird {day}-{n} near the lighthouse." for n in range(10)),

@@ -16,6 +16,11 @@ from memorybook.search.types import Hit, Passage
 from prompt.conftest import FIRST, Say, number, told
 
 
+@pytest.fixture
+def kept_in() -> str:
+    return "memory"
+
+
 def summary_of(text: str, question: str) -> list[str]:
     found = Hit(Passage("sessions/s.md", 1, 9, text, "summary"), 1.0, 1.0, text)
     chosen = Selection([found], question, entries={}, replaced={}, turns=lambda _: [], wording=WORDING["en"])

@@ -12,14 +12,12 @@ from typing import Any
 import pytest
 
 import memorybook
+from books import IN_MEMORY as CONFIG
 from memorybook import tools
-from memorybook.config.settings import Config
 from memorybook.errors import InvalidInput
 from memorybook.memory import Memory
 from memorybook.search.tool_results import asks_for_output, select
 from memorybook.text.tokens import count_tokens
-
-CONFIG = Config(timezone="UTC")
 
 TALK: list[dict[str, Any]] = [
     {"id": "e1", "role": "user", "content": "Which green tea is the cheapest?"},
