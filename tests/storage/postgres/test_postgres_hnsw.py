@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 
+import psycopg
+
 from conformance.storage import NOW
 from memorybook.config.settings import Config
 from memorybook.model import Session, Turn
 from memorybook.search.types import Query
-from memorybook.storage.postgres import postgres_hnsw
+from memorybook.storage.postgres import postgres_admin, postgres_hnsw
 from memorybook.storage.postgres.postgres_storage import PostgresStorage
 from memorybook.storage.stores import open_storage
 from memorybook.testing import HashEmbedder
@@ -22,6 +24,32 @@ def say(storage: PostgresStorage, chance: random.Random, first: int, count: int)
         for n in range(first, first + count)
     ]
     storage.transcripts.append(Session(uuid="s"), turns)
+
+
+def built(config: Config, tenant: str, dsn: str) -> PostgresStorage:
+    storage = open_storage(config, tenant)
+    assert isinstance(storage, PostgresStorage)
+    say(storage, random.Random(3), 0, 40)
+    storage.open_index(HashEmbedder()).sync(storage.documents, storage.transcripts)
+    assert postgres_hnsw.build(dsn, least=40)[tenant] == 40
+    return storage
+
+
+def test_of_a_tenant_that_is_erased_no_index_says_the_name(config: Config, tenant: str, dsn: str) -> None:
+    built(config, tenant, dsn)
+    naming = "SELECT indexname FROM pg_indexes WHERE indexdef LIKE %s"
+    with psycopg.connect(dsn, autocommit=True) as raw:
+        assert raw.execute(naming, (f"%{tenant}%",)).fetchall()
+        postgres_admin.erase(dsn, tenant)
+        assert not raw.execute(naming, (f"%{tenant}%",)).fetchall()
+
+
+def test_a_restored_book_has_an_index_of_its_own(config: Config, tenant: str, dsn: str) -> None:
+    storage = built(config, tenant, dsn)
+    storage.restore(lambda _: None, identity="", replace=True, now=NOW)
+    say(storage, random.Random(3), 100, 40)
+    storage.open_index(HashEmbedder()).sync(storage.documents, storage.transcripts)
+    assert postgres_hnsw.build(dsn, least=40)[tenant] == 40
 
 
 def test_a_large_tenant_is_searched_with_an_index_of_its_own(config: Config, tenant: str, dsn: str) -> None:

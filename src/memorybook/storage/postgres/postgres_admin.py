@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 import psycopg
 
 from memorybook.errors import BookLocked, Conflict, NotFound, Unavailable
+from memorybook.storage.postgres import postgres_hnsw
 from memorybook.storage.postgres.postgres_connection import (
     LOCKS,
     Raw,
@@ -202,6 +203,8 @@ def erase(setting: str, name: str, *, wake: Wake | None = None) -> list[Erased]:
             alone(raw, name)
             rows = {table: raw.execute(f"DELETE FROM {table}").rowcount for table in tables_of(raw)}
             rows["server_state"] = raw.execute(_STATE, (name,)).rowcount
+        with failures(dsn), connect(dsn) as raw, suppress(psycopg.errors.InsufficientPrivilege):  # of who built it
+            postgres_hnsw.drop(raw, name)
         with within(dsn, name) as raw:
             left = sum(raw.execute(f"SELECT count(*) FROM {table}").fetchall()[0][0] for table in tables_of(raw))
         receipts.append(Erased(shown(dsn), {table: count for table, count in rows.items() if count}, left))

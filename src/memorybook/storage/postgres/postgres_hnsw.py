@@ -75,7 +75,7 @@ def _build(raw: Raw, tenant: str, model: int, dimensions: int, upto: int) -> int
                 numbers = ",".join([f"{number:.5g}" for number in struct.unpack(f"<{dimensions}f", vector)])
                 copy.write_row((id, model, f"[{numbers}]", tenant))
         after, rows = found[-1][0], rows + len(found)
-    name = sql.Identifier(f"near_{model}_{abs(hash_of(tenant)):x}")
+    name = sql.Identifier(f"near_{model}_{hash_of(tenant):x}")
     expression = sql.SQL("((vector::public.halfvec({})) public.halfvec_cosine_ops)").format(sql.Literal(dimensions))
     condition = sql.SQL("WHERE tenant={} AND model={}").format(sql.Literal(tenant), sql.Literal(model))
     made = sql.SQL("CREATE INDEX {} ON memorybook.near USING hnsw {} {}").format(name, expression, condition)
@@ -89,6 +89,16 @@ def _build(raw: Raw, tenant: str, model: int, dimensions: int, upto: int) -> int
             (f"near {model}", upto),
         )
     return rows
+
+
+def drop(raw: Raw, tenant: str) -> None:
+    """Drop the indexes of a tenant that is here no more: they say its name."""
+    names = raw.execute(
+        "SELECT indexname FROM pg_indexes WHERE schemaname='memorybook' AND tablename='near' AND indexname ~ $1",
+        (f"^near_[0-9]+_{hash_of(tenant):x}$",),
+    ).fetchall()
+    for (name,) in names:
+        raw.execute(sql.SQL("DROP INDEX IF EXISTS memorybook.{}").format(sql.Identifier(name)))
 
 
 def hash_of(tenant: str) -> int:

@@ -25,6 +25,7 @@ from memorybook.storage.postgres.postgres_connection import (
     CHANNEL,
     LOCKS,
     PostgresStore,
+    Raw,
     Tenant,
     Wake,
     adapted,
@@ -208,6 +209,7 @@ class PostgresStorage:
                     move_rows(raw, table, self._tenant.name, name)
                 else:
                     raw.execute(f"DELETE FROM {table}")
+            _empty_near(raw)
         return other.root
 
     def notices(self, stop: threading.Event | None) -> Iterator[None]:
@@ -242,8 +244,7 @@ class PostgresStorage:
                 raw.execute(*self._tenant.lock(what))
             for table in TABLES:
                 raw.execute(f"DELETE FROM {table}")
-            if raw.execute("SELECT to_regclass('memorybook.near')").fetchall() != [(None,)]:
-                raw.execute("DELETE FROM near")
+            _empty_near(raw)
         self._tenant.made = False
 
     def hint(self) -> str:
@@ -254,6 +255,12 @@ class PostgresStorage:
         """Let go of it; the process keeps its connections."""
         self.transcripts.close()
         self.journal.close()
+
+
+def _empty_near(raw: Raw) -> None:
+    """Delete a tenant's rows of the approximate index, where there is one."""
+    if raw.execute("SELECT to_regclass('memorybook.near')").fetchall() != [(None,)]:
+        raw.execute("DELETE FROM near")
 
 
 def move_rows(raw: psycopg.Connection[tuple[object, ...]], table: str, old: str, new: str) -> None:
