@@ -66,13 +66,24 @@ class Server:
         """Let a standby become the primary; it takes writes on return."""
         _run("pg_ctl", "-D", self.data, "-w", "promote")
 
+    def cpu(self) -> float:
+        """Return the seconds of processor time that its processes took so far."""
+        ticks = 0
+        for pid in self._processes():
+            with suppress(FileNotFoundError), open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+                ticks += sum(map(int, file.read().rpartition(")")[2].split()[11:15]))
+        return ticks / os.sysconf("SC_CLK_TCK")
+
+    def _processes(self) -> list[int]:
+        """Return its processes, the one that starts the others last."""
+        main = int((self.data / "postmaster.pid").read_text().split("\n")[0])
+        with open(f"/proc/{main}/task/{main}/children", encoding="ascii") as file:
+            return [*map(int, file.read().split()), main]
+
     def kill(self) -> None:
         """End all its processes at once, as if its machine were gone, and remove what it had."""
-        main = int((self.data / "postmaster.pid").read_text().split("\n")[0])
-        os.kill(main, signal.SIGSTOP)  # it starts no more
-        with open(f"/proc/{main}/task/{main}/children", encoding="ascii") as file:
-            others = [int(pid) for pid in file.read().split()]
-        for pid in [*others, main]:
+        os.kill(self._processes()[-1], signal.SIGSTOP)  # it starts no more
+        for pid in self._processes():
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -180,15 +180,20 @@ def question(rnd: random.Random, first: int, count: int) -> tuple[str, str]:
             return "what did we say about the {} {} of {} and {} {} {}?".format(*words), said.text
 
 
-def compared(asked: Sequence[tuple[str, str]], **ways: Way) -> dict[str, dict[str, float]]:
-    """Ask every question in each of the ways, in turn; the first way is what the others are compared with."""
+def compared(server: Server, asked: Sequence[tuple[str, str]], **ways: Way) -> dict[str, dict[str, float]]:
+    """Ask every question in each of the ways, in turn; the first way is what the others are compared with.
+
+    `cpu` is the processor time of a question, ms, of this process and of the server: other programs hardly change it.
+    """
     taken: dict[str, list[float]] = {name: [] for name in ways}
-    found = dict.fromkeys(ways, 0)
+    found, own, theirs = dict.fromkeys(ways, 0), dict.fromkeys(ways, 0.0), dict.fromkeys(ways, 0.0)
     for number, (text, answer) in enumerate(asked):
         for name, way in ways.items():
-            began = time.perf_counter()
+            of_server, of_us, began = server.cpu(), time.process_time(), time.perf_counter()
             texts = list(way(number, text))
             taken[name].append(1000 * (time.perf_counter() - began))
+            own[name] += time.process_time() - of_us
+            theirs[name] += server.cpu() - of_server
             found[name] += any(answer in one for one in texts)
     first = next(iter(taken.values()))
     return {
@@ -196,6 +201,8 @@ def compared(asked: Sequence[tuple[str, str]], **ways: Way) -> dict[str, dict[st
             "p50": measure.significant(measure.median(each), 3),
             "p95": measure.significant(measure.percentile(each, 0.95), 3),
             "ratio": measure.significant(statistics.median(a / b for a, b in zip(first, each, strict=True)), 3),
+            "cpu": measure.significant(1000 * own[name] / len(asked), 3),
+            "server_cpu": measure.significant(1000 * theirs[name] / len(asked), 3),
             "found": round(100 * found[name] / len(asked), 1),
         }
         for name, each in taken.items()
@@ -244,12 +251,14 @@ def tenants(server: Server, options: argparse.Namespace) -> Figures:
         for number in sample:
             _ = [*texts_of(ours[number], asked[0][0]), *texts_of(local[number], asked[0][0])]
         warm = compared(
+            server,
             asked,
             ours=lambda n, text: texts_of(ours[whose[n]], text),
             plain=lambda n, text: plain.search(f"tenant-{whose[n]}", text),
             files=lambda n, text: texts_of(local[whose[n]], text),
         )
     first = compared(
+        server,
         [question(rnd, number * PASSAGES, PASSAGES) for number in others],
         ours=lambda n, text: _once(f"tenant-{others[n]}", dsn, text),
         plain=lambda n, text: plain.search(f"tenant-{others[n]}", text),
@@ -314,7 +323,7 @@ def growth(server: Server, options: argparse.Namespace) -> Iterator[Figures]:
                 del ways["files"]
             for way in ways.values():
                 list(way(0, asked[0][0]))
-            found: Figures = {"passages": size, "search": compared(asked, **ways), "bytes": sizes(server, 1)}
+            found: Figures = {"passages": size, "search": compared(server, asked, **ways), "bytes": sizes(server, 1)}
             rates = {"ours": round(more / seconds), "copy_plain_rows": round(more / copying)}
             found["import_a_second"] = rates | ({"files": round(more / files_seconds)} if in_files else {})
             have = size
@@ -335,13 +344,17 @@ def appends(server: Server, options: argparse.Namespace) -> Iterator[Figures]:
             ]
             for process in processes:
                 process.start()
-            taken = [one for _ in processes for one in answers.get(timeout=options.seconds + 120)]
+            before = server.cpu()
+            told = [answers.get(timeout=options.seconds + 300) for _ in processes]
+            taken = [one for each, _ in told for one in each]
             for process in processes:
                 process.join()
             found[name] = {
                 "a_second": round(len(taken) / options.seconds),
                 "p50": measure.significant(measure.median(taken), 3),
                 "p95": measure.significant(measure.percentile(taken, 0.95), 3),
+                "cpu": measure.significant(1000 * sum(cpu for _, cpu in told) / len(taken), 3),
+                "server_cpu": measure.significant(1000 * (server.cpu() - before) / len(taken), 3),
             }
         yield found
 
@@ -362,10 +375,10 @@ def _append(dsn: str, how: str, worker: int, seconds: float, start: Barrier, ans
         append(-1)
         start.wait()
         taken: list[float] = []
-        began = time.perf_counter()
+        of_us, began = time.process_time(), time.perf_counter()
         while time.perf_counter() - began < seconds:
             taken.append(1000 * _seconds(append, len(taken)))
-    answers.put(taken)
+        answers.put((taken, time.process_time() - of_us))
 
 
 def idle(server: Server, options: argparse.Namespace) -> Iterator[Figures]:
@@ -381,7 +394,7 @@ def idle(server: Server, options: argparse.Namespace) -> Iterator[Figures]:
         def first(number: int, text: str, some: Sequence[int] = some) -> list[str]:
             return _once(f"tenant-{some[number]}", server.dsn, text)
 
-        found = compared(asked, first=first)
+        found = compared(server, asked, first=first)
         yield {
             "tenants": count,
             "made_a_second": round((count - have) / seconds, 1),
