@@ -218,17 +218,17 @@ def texts_of(memory: memorybook.Memory, text: str) -> Iterator[str]:
 # --- the steps -----------------------------------------------------------------------------------
 
 
-def fill_tenant(dsn: str, number: int, count: int) -> None:
+def fill_tenant(dsn: str, number: int, first: int, count: int) -> None:
     """Bring in a tenant's passages."""
     with opened(f"tenant-{number}", dsn) as memory:
-        fill(memory, number * PASSAGES, count)
+        fill(memory, first, count)
 
 
 def filled(dsn: str, numbers: range, count: int) -> float:
     """Bring in tenants by several processes; return the seconds."""
     began = time.perf_counter()
     with get_context("spawn").Pool(FILLERS) as pool:
-        pool.starmap(fill_tenant, [(dsn, number, count) for number in numbers], chunksize=5)
+        pool.starmap(fill_tenant, [(dsn, number, number * PASSAGES, count) for number in numbers], chunksize=5)
     return time.perf_counter() - began
 
 
@@ -242,7 +242,7 @@ def tenants(server: Server, options: argparse.Namespace) -> Figures:
     rnd = random.Random(1)
     sample = rnd.sample(range(count), min(SAMPLE, count))
     others = [number for number in range(count) if number not in sample][: 5 * SAMPLE] or sample
-    with tempfile.TemporaryDirectory() as folder, ExitStack() as books:
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as books, plain.raw:
         ours = {number: books.enter_context(opened(f"tenant-{number}", dsn)) for number in sample}
         local = {number: books.enter_context(opened(f"{folder}/{number}")) for number in sample}
         local_seconds = sum(_seconds(fill, local[n], n * PASSAGES, PASSAGES) for n in sample)
@@ -257,12 +257,12 @@ def tenants(server: Server, options: argparse.Namespace) -> Figures:
             plain=lambda n, text: plain.search(f"tenant-{whose[n]}", text),
             files=lambda n, text: texts_of(local[whose[n]], text),
         )
-    first = compared(
-        server,
-        [question(rnd, number * PASSAGES, PASSAGES) for number in others],
-        ours=lambda n, text: _once(f"tenant-{others[n]}", dsn, text),
-        plain=lambda n, text: plain.search(f"tenant-{others[n]}", text),
-    )
+        first = compared(
+            server,
+            [question(rnd, number * PASSAGES, PASSAGES) for number in others],
+            ours=lambda n, text: _once(f"tenant-{others[n]}", dsn, text),
+            plain=lambda n, text: plain.search(f"tenant-{others[n]}", text),
+        )
     return {
         "tenants": count,
         "passages": count * PASSAGES,
@@ -306,7 +306,12 @@ def sizes(server: Server, count: int) -> Figures:
 def growth(server: Server, options: argparse.Namespace) -> Iterator[Figures]:
     """One tenant that grows."""
     plain, rnd, have = Plain(server.dsn, make=True), random.Random(2), 0
-    with tempfile.TemporaryDirectory() as folder, opened("large", server.dsn) as ours, opened(folder) as local:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        opened("large", server.dsn) as ours,
+        opened(folder) as local,
+        plain.raw,
+    ):
         for size in options.sizes:
             more = size - have
             seconds = _seconds(fill, ours, have, more)
