@@ -602,8 +602,8 @@ def schema_of(kind: Any, records: MutableMapping[str, Any]) -> dict[str, Any]:
         if origin is tuple and arguments[-1] is not ...:
             parts = [schema_of(each, records) for each in arguments]
             alike = all(part == parts[0] for part in parts)
-            each = {"items": parts[0]} if alike else {"prefixItems": parts}
-            return {"type": "array", **each, "minItems": len(parts), "maxItems": len(parts)}
+            each = parts[0] if alike else {"anyOf": parts}  # `prefixItems` is not understood everywhere
+            return {"type": "array", "items": each, "minItems": len(parts), "maxItems": len(parts)}
         return {"type": "array", "items": schema_of(arguments[0], records)}
     if origin in (dict, Mapping):
         return {"type": "object", "additionalProperties": schema_of(arguments[1], records)}

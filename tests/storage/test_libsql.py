@@ -47,7 +47,7 @@ def opened() -> Iterator[Open]:
 
     def open_one(where: str) -> SqliteTranscripts:
         token, _, url = where.rpartition("@")
-        stores.append(SqliteTranscripts(LibsqlStore(url, MIGRATIONS, auth_token=token, timeout=0.5)))
+        stores.append(SqliteTranscripts(LibsqlStore(url, MIGRATIONS, auth_token=token, timeout=1.0)))
         return stores[-1]
 
     yield open_one
