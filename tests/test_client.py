@@ -185,7 +185,7 @@ def keeping(book: Memory | Client, id: str) -> Iterator[tuple[str, object]]:
 
 IDS = re.compile(
     r"\b\d{8}-\d{12}-[0-9a-f]{6}\b|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){0,3}(?:-[0-9a-f]{12})?\b"
-    r"|\b[a-z0-9]{6}\b|(?:\b|T)\d\d:\d\d(?::\d\d)?Z?\b"
+    r"|(?:\b|T)\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z?\b|\b[a-z0-9]{6}\b"
 )
 """What may be an id or a time of day; words of six letters are taken for ids, too, in both."""
 
