@@ -22,7 +22,14 @@ from memorybook.config.settings import Config, StorageSettings
 from memorybook.errors import BookLocked, ConfigError, Unavailable
 from memorybook.memory import Memory
 from memorybook.model import Operation
-from memorybook.storage.postgres.postgres_connection import Tenant, adapted, restored, shown, translated
+from memorybook.storage.postgres.postgres_connection import (
+    PostgresConnection,
+    Tenant,
+    adapted,
+    restored,
+    shown,
+    translated,
+)
 from memorybook.storage.postgres.postgres_storage import PostgresStorage
 from memorybook.storage.sqlite import immediate
 from memorybook.storage.stores import open_storage
@@ -189,6 +196,25 @@ def test_values_come_back_as_they_were_given() -> None:
 )
 def test_sql_is_spelled_as_the_server_wants_it(sql: str, spelled: str) -> None:
     assert translated(sql) == spelled
+
+
+@pytest.mark.parametrize("count", [2, 40])
+def test_a_statement_for_many_rows_does_what_it_does_for_each(storage: PostgresStorage, count: int) -> None:
+    storage.documents.append("a.md", "made")
+    numbers = range(1, count + 1)
+    odd = ["NUL \0 渡轮", 'a "quoted", {braced} one\\', "NULL", "", "\x1a"]
+    db = PostgresConnection(storage._tenant, "index")
+    with immediate(db):
+        rows = [(n, f"{odd[n % 5]}{n}", n, b"\0\xff" * n, b"") for n in numbers]
+        db.executemany("INSERT INTO terms (id, term, holding, passages, codes) VALUES (?, ?, ?, ?, ?)", rows)
+        changes = [(n, bytes([n]), b"1", n) for n in numbers]
+        db.executemany("UPDATE terms SET holding=holding+?, passages=?, codes=? WHERE id=?", [*changes, changes[0]])
+        asked = [(row[1],) for row in reversed(rows)] + [("nowhere",), (rows[0][1],)]
+        found = db.executemany("SELECT id, holding, passages, codes FROM terms WHERE term=?", asked)
+        assert found == [(n, 2 * n + (n == 1), bytes([n]), b"1") for n in [*reversed(numbers), 1]]
+        db.executemany("INSERT INTO postings VALUES (?, ?, ?)", [(n, b"p", b"c") for n in numbers])
+        db.executemany("INSERT OR IGNORE INTO postings VALUES (?, ?, ?)", [(n // 2, b"", b"") for n in numbers])
+        assert db.execute("SELECT count(*), count(nullif(passages, ?)) FROM postings", (b"",)) == [(count + 1, count)]
 
 
 def test_a_tenant_has_a_name(dsn: str) -> None:

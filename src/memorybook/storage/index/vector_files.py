@@ -574,9 +574,11 @@ def _embed_batch(connection: Connection, embedder: Embedder, model: Model, count
             return None
         numbers = listed(int(row[0]) for row in rows)
         # another process may have embedded them too, or the passages may be gone by now
+        there = connection.execute("SELECT id FROM texts WHERE id IN (SELECT value FROM json_each(?))", (numbers,))
+        vector_of = {int(row[0]): vector for row, vector in zip(rows, made, strict=True)}
         connection.executemany(
-            "INSERT OR IGNORE INTO embeddings (model, text, vector) SELECT ?, id, ? FROM texts WHERE id=?",
-            [(model.id, vector, row[0]) for row, vector in zip(rows, made, strict=True)],
+            "INSERT OR IGNORE INTO embeddings (model, text, vector) VALUES (?, ?, ?)",
+            [(model.id, text, vector_of[text]) for (text,) in there],
         )
         connection.execute(
             "DELETE FROM pending WHERE model=? AND text IN (SELECT value FROM json_each(?))", (model.id, numbers)

@@ -31,7 +31,7 @@ import apsw
 from memorybook.errors import BookLocked, ConfigError, Damaged, MissingExtra, Unavailable
 from memorybook.storage.columns import Surrogates
 from memorybook.storage.index.index_schema import NOTED
-from memorybook.storage.postgres.postgres_schema import ARRIVING, LEFT, MIGRATIONS, MOVED, RESTING, ROLE
+from memorybook.storage.postgres.postgres_schema import ARRIVING, LEFT, MIGRATIONS, MOVED, RESTING, ROLE, TABLES
 from memorybook.storage.sqlite import BUSY_TIMEOUT, Connection, Row, Store, Values
 
 try:
@@ -57,6 +57,7 @@ LOCKS = ("documents", "rebuild", "journal", "transcripts", "index")
 """What writers of a book exclude each other by, in the order in which they nest."""
 
 _STREAMED = 1_000
+_FEW = 4  # rows that are as well sent one by one
 _PREPARED = 1_000
 _numbers = count()
 _NOTICED = 0.05  # seconds for which notices are gathered
@@ -243,6 +244,43 @@ def translated(sql: str) -> str:
         sql = f"INSERT INTO{sql.removeprefix(_IGNORING)} ON CONFLICT DO NOTHING"
     counted = iter(range(1, 10_000))
     return re.sub(r"\?(\d*)", lambda found: f"${found[1] or next(counted)}", sql)
+
+
+_INSERT = re.compile(r"INSERT INTO (\w+)(?: \(([\w, ]+)\))? VALUES \(\$1(?:, \$\d+)*\)( ON CONFLICT DO NOTHING)?")
+_UPDATE = re.compile(r"UPDATE (\w+) SET ((?:\w+=(?:\w+[+-])?\$\d+(?:, )?)+) WHERE (\w+)=\$\d+")
+_SELECT = re.compile(r"SELECT ([\w, ]+) FROM (\w+) WHERE (\w+)=\$1")
+_SET = re.compile(r"(\w+)=(\w+[+-])?\$(\d+)")
+
+
+@lru_cache(maxsize=1024)
+def of_many(sql: str) -> str | None:
+    """Return what a translated statement about one row is for many rows at once, with an array for each value.
+
+    An UPDATE must get each key once. None unless it is one of the plain statements that are known here.
+    """
+    if found := _INSERT.fullmatch(sql):
+        table, columns, ignoring = found.groups()
+        names = columns.split(", ") if columns else [*TABLES[table]]
+        return f"INSERT INTO {table} ({', '.join(names)}) SELECT * FROM {_arrays(table, names)}{ignoring or ''}"
+    if found := _UPDATE.fullmatch(sql):
+        table, changes, key = found.groups()
+        names = [name for name, _, _ in _SET.findall(changes)]
+        new = ", ".join(
+            f"{name}={f'{table}.{sum}' if sum else ''}given.{name}" for name, sum, _ in _SET.findall(changes)
+        )
+        given = f"{_arrays(table, [*names, key])} AS given({', '.join([*names, key])})"
+        return f"UPDATE {table} SET {new} FROM {given} WHERE {table}.{key}=given.{key}"
+    if found := _SELECT.fullmatch(sql):
+        columns, table, key = found.groups()
+        asked = ", ".join(f"{table}.{name}" for name in columns.split(", "))
+        given = f"{_arrays(table, [key])} WITH ORDINALITY AS given({key}, place)"
+        return f"SELECT {asked} FROM {given} JOIN {table} ON {table}.{key}=given.{key} ORDER BY place"
+    return None
+
+
+def _arrays(table: str, names: Sequence[str]) -> str:
+    types = (TABLES[table][name].replace("IDENTITY", "bigint") for name in names)
+    return f"unnest({', '.join(f'${n}::{one}[]' for n, one in enumerate(types, 1))})"
 
 
 def adapted(values: Values) -> list[Any]:
@@ -594,8 +632,15 @@ class PostgresConnection(Connection):
             given = [adapted(row) for row in rows]
             if not given:
                 return []
+            sql = translated(sql)
+            together = of_many(sql) if len(given) > _FEW else None
+            if together is not None and sql.startswith("UPDATE") and len({row[-1] for row in given}) < len(given):
+                together = None
             with failures(self.tenant.dsn), self._ready() as raw, raw.cursor(binary=True) as cursor:
-                cursor.executemany(translated(sql), given, returning=True)
+                if together is not None:
+                    cursor.execute(together, [[*column] for column in zip(*given, strict=True)])
+                    return restored(_fetched(cursor))
+                cursor.executemany(sql, given, returning=True)
                 found: list[Row] = []
                 while True:
                     found += _fetched(cursor)

@@ -241,7 +241,8 @@ def _index(line: str) -> str:
     return f"CREATE {unique}INDEX ON memorybook.{name} (tenant, {rest};"
 
 
-TABLES = {name: dict(re.findall(r"(?:^|,)\s*(\w+) (\w+)", columns)) for name, columns, _ in _declared(_TABLES)}
+_COLUMN = r"(?:^|,)\s*(\w+) (double precision|\w+)"
+TABLES = {name: dict(re.findall(_COLUMN, columns)) for name, columns, _ in _declared(_TABLES)}
 """Every table that a tenant has rows in: its columns and their types by name, without the tenant."""
 
 DERIVED = frozenset(
