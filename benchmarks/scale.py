@@ -7,7 +7,7 @@ questions. Text and questions are generated (`benchmarks/corpus.py`). The embedd
 so that it takes no time that counts. The steps, each on a server of its own:
 
 - tenants: many tenants of a thousand passages: import, search, the first search of a tenant in a process;
-- growth: one tenant that grows: import, search, bytes;
+- growth: one tenant that grows: import, search, bytes; from 200,000 passages on with an approximate index;
 - appends: notes appended by 1, 4 and 16 processes, each for a tenant of its own, beside plain INSERTs;
 - idle: tenants with one note each: bytes, and the time of a search among so many.
 
@@ -40,6 +40,7 @@ from benchmarks.books import finish
 from benchmarks.postgres_servers import Server, servers
 from memorybook.config.settings import Config, StorageSettings
 from memorybook.storage.postgres.postgres_admin import upgrade
+from memorybook.storage.postgres.postgres_hnsw import LEAST, build
 
 if TYPE_CHECKING:
     from multiprocessing.synchronize import Barrier
@@ -329,6 +330,10 @@ def growth(server: Server, options: argparse.Namespace) -> Iterator[Figures]:
             for way in ways.values():
                 list(way(0, asked[0][0]))
             found: Figures = {"passages": size, "search": compared(server, asked, **ways), "bytes": sizes(server, 1)}
+            if size >= LEAST:
+                found["index_seconds"] = round(_seconds(build, server.dsn))
+                server.say("VACUUM ANALYZE")
+                found["indexed_search"] = compared(server, asked, ours=ways["ours"], plain=ways["plain"])
             rates = {"ours": round(more / seconds), "copy_plain_rows": round(more / copying)}
             found["import_a_second"] = rates | ({"files": round(more / files_seconds)} if in_files else {})
             have = size

@@ -1,12 +1,12 @@
 """One tenant's tables in PostgreSQL, which look like a database of SQLite to what reads and writes them.
 
 `PostgresConnection` is a `Connection` in every respect that journal, transcripts and index use: they speak one SQL, and
-what the two databases spell differently is translated here. Connections to the server are borrowed from a pool of the
-process for as long as a transaction lasts, which begins by naming the tenant; row-level security does the rest.
+what the two databases spell differently is translated (`postgres_sql`). Connections to the server are borrowed from a
+pool of the process for as long as a transaction lasts, which begins by naming the tenant; row-level security does the
+rest.
 
 - One writer at a time, as with a file: a transaction that writes takes an advisory lock of its tenant and database.
 - Inside `Tenant.transaction` everything that its thread writes is one transaction.
-- Text that PostgreSQL cannot hold (NUL, lone surrogates) is stored behind a mark, in base 64.
 """
 
 from __future__ import annotations
@@ -14,12 +14,9 @@ from __future__ import annotations
 import atexit
 import logging
 import os
-import re
 import threading
-from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import lru_cache
 from hashlib import sha256
 from itertools import count
 from time import sleep
@@ -29,9 +26,9 @@ from weakref import WeakKeyDictionary
 import apsw
 
 from memorybook.errors import BookLocked, ConfigError, Damaged, MissingExtra, Unavailable
-from memorybook.storage.columns import Surrogates
 from memorybook.storage.index.index_schema import NOTED
-from memorybook.storage.postgres.postgres_schema import ARRIVING, LEFT, MIGRATIONS, MOVED, RESTING, ROLE, TABLES
+from memorybook.storage.postgres.postgres_schema import ARRIVING, LEFT, MIGRATIONS, MOVED, RESTING, ROLE
+from memorybook.storage.postgres.postgres_sql import adapted, of_many, restored, translated
 from memorybook.storage.sqlite import BUSY_TIMEOUT, Connection, Row, Store, Values
 
 try:
@@ -49,9 +46,6 @@ logging.getLogger("psycopg").addHandler(logging.NullHandler())  # what it warns 
 
 _PATIENCE = 10.0
 """Seconds that a writer of a book waits for another, and that a pool waits for a connection."""
-
-_MARK = "\x1a"
-"""What begins a text that is stored in base 64."""
 
 LOCKS = ("documents", "rebuild", "journal", "transcripts", "index")
 """What writers of a book exclude each other by, in the order in which they nest."""
@@ -212,113 +206,6 @@ def failures(dsn: str) -> Iterator[None]:
         if isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError)):
             raise Unavailable(f"{where} does not answer: {said}") from error
         raise Unavailable(f"{where} cannot be used: {said}") from error
-
-
-# --- one SQL in two spellings ----------------------------------------------------------------------
-
-_LARGER = {"min": "least", "max": "greatest"}
-_SPELLED = (
-    (re.compile(r"SELECT value FROM json_each\(\?\) WHERE true"),
-     "SELECT value FROM json_array_elements_text(CAST(? AS json)) AS value WHERE true"),
-    (re.compile(r"IN \(SELECT value FROM json_each\((\?\d*)\)\)"), r"= ANY (translate(\1, '[]', '{}')::bigint[])"),
-    (re.compile(r"json_each\((\?)\) AS place"), r"halves(\1) AS place"),
-    (re.compile(r"place\.value>>32"), "place.upper"),
-    (re.compile(r"place\.value&4294967295"), "place.lower"),
-    (re.compile(r"json_each\("), "listed("),
-    (re.compile(r"IN \(\)"), "IN (NULL)"),
-    (re.compile(r"CROSS JOIN (\w+ AS \w+) ON"), r"JOIN \1 ON"),
-    (re.compile(r"ON CONFLICT \((\w)"), r"ON CONFLICT (tenant, \1"),
-    (re.compile(r"\b(min|max)\((\w+), (\?\d*)\)"), lambda found: f"{_LARGER[found[1]]}({found[2]}, {found[3]})"),
-    (re.compile(r"typeof\((\S+?)\)='text'"), r"left(\1, 1)<>chr(26)"),
-    (re.compile(r"LIMIT (\?\d*)"), r"LIMIT nullif(\1, -1)"),
-)  # fmt: skip
-_IGNORING = "INSERT OR IGNORE INTO"
-
-
-@lru_cache(maxsize=4096)
-def translated(sql: str) -> str:
-    """Return a statement as PostgreSQL understands it, with numbered places for values."""
-    for pattern, spelling in _SPELLED:
-        sql = pattern.sub(spelling, sql)
-    if sql.startswith(_IGNORING):
-        sql = f"INSERT INTO{sql.removeprefix(_IGNORING)} ON CONFLICT DO NOTHING"
-    counted = iter(range(1, 10_000))
-    return re.sub(r"\?(\d*)", lambda found: f"${found[1] or next(counted)}", sql)
-
-
-_INSERT = re.compile(r"INSERT INTO (\w+)(?: \(([\w, ]+)\))? VALUES \(\$1(?:, \$\d+)*\)( ON CONFLICT DO NOTHING)?")
-_UPDATE = re.compile(r"UPDATE (\w+) SET ((?:\w+=(?:\w+[+-])?\$\d+(?:, )?)+) WHERE (\w+)=\$\d+")
-_SELECT = re.compile(r"SELECT ([\w, ]+) FROM (\w+) WHERE (\w+)=\$1")
-_SET = re.compile(r"(\w+)=(\w+[+-])?\$(\d+)")
-
-
-@lru_cache(maxsize=1024)
-def of_many(sql: str) -> str | None:
-    """Return what a translated statement about one row is for many rows at once, with an array for each value.
-
-    An UPDATE must get each key once. None unless it is one of the plain statements that are known here.
-    """
-    if found := _INSERT.fullmatch(sql):
-        table, columns, ignoring = found.groups()
-        names = columns.split(", ") if columns else [*TABLES[table]]
-        return f"INSERT INTO {table} ({', '.join(names)}) SELECT * FROM {_arrays(table, names)}{ignoring or ''}"
-    if found := _UPDATE.fullmatch(sql):
-        table, changes, key = found.groups()
-        names = [name for name, _, _ in _SET.findall(changes)]
-        new = ", ".join(
-            f"{name}={f'{table}.{sum}' if sum else ''}given.{name}" for name, sum, _ in _SET.findall(changes)
-        )
-        given = f"{_arrays(table, [*names, key])} AS given({', '.join([*names, key])})"
-        return f"UPDATE {table} SET {new} FROM {given} WHERE {table}.{key}=given.{key}"
-    if found := _SELECT.fullmatch(sql):
-        columns, table, key = found.groups()
-        asked = ", ".join(f"{table}.{name}" for name in columns.split(", "))
-        given = f"{_arrays(table, [key])} WITH ORDINALITY AS given({key}, place)"
-        return f"SELECT {asked} FROM {given} JOIN {table} ON {table}.{key}=given.{key} ORDER BY place"
-    return None
-
-
-def _arrays(table: str, names: Sequence[str]) -> str:
-    types = (TABLES[table][name].replace("IDENTITY", "bigint") for name in names)
-    return f"unnest({', '.join(f'${n}::{one}[]' for n, one in enumerate(types, 1))})"
-
-
-def adapted(values: Values) -> list[Any]:
-    """Return values as PostgreSQL can hold them."""
-    return [
-        _marked(value.encode("utf-8", "surrogatepass"))
-        if isinstance(value, str) and ("\0" in value or value[:1] == _MARK)
-        else _marked(value)
-        if isinstance(value, Surrogates)
-        else int(value)
-        if isinstance(value, bool)
-        else bytes(value)
-        if isinstance(value, (bytearray, memoryview))
-        else value
-        for value in values
-    ]
-
-
-def _marked(data: bytes) -> str:
-    return _MARK + b64encode(data).decode()
-
-
-def restored(rows: list[Row]) -> list[Row]:
-    """Return rows with what `adapted` marked as it was."""
-    return [
-        tuple([_unmarked(value) if isinstance(value, str) and value[:1] == _MARK else value for value in row])
-        if any(isinstance(value, str) and value[:1] == _MARK for value in row)
-        else row
-        for row in rows
-    ]
-
-
-def _unmarked(value: str) -> str | bytes:
-    data = b64decode(value[1:])
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return Surrogates(data)
 
 
 # --- a tenant and its transactions -----------------------------------------------------------------

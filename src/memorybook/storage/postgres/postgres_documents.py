@@ -9,7 +9,8 @@ from secrets import token_hex
 from memorybook.errors import Conflict, InvalidInput, MissingDocument
 from memorybook.formats.document import Document, DocumentInfo, Loss
 from memorybook.storage import safe_open
-from memorybook.storage.postgres.postgres_connection import Tenant, adapted, restored
+from memorybook.storage.postgres.postgres_connection import Tenant
+from memorybook.storage.postgres.postgres_sql import adapted, restored
 
 FOLDED = 64
 """Lines appended to a document from which it is written whole."""
