@@ -28,12 +28,12 @@ from memorybook.storage.postgres.postgres_connection import (
     Raw,
     Tenant,
     Wake,
-    adapted,
     connect,
     failures,
 )
 from memorybook.storage.postgres.postgres_documents import PostgresDocuments
 from memorybook.storage.postgres.postgres_schema import DERIVED, TABLES
+from memorybook.storage.postgres.postgres_sql import adapted
 from memorybook.storage.sqlite import Connection, Row, Store, copy_rows
 from memorybook.storage.transcripts import SqliteTranscripts
 
