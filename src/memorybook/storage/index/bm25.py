@@ -29,7 +29,7 @@ from memorybook._light import (
     NamedTuple,
 )
 from memorybook.inference.static import arrays
-from memorybook.storage.index.index_schema import K1, B, bm25_idf, counted_up
+from memorybook.storage.index.index_schema import K1, B, bm25_idf, counted_up, noted
 from memorybook.text.tokens import tokens
 
 if TYPE_CHECKING:
@@ -78,10 +78,7 @@ class Term(NamedTuple):
 
 def statistics(db: Connection) -> Statistics:
     """Return those of the index as it stands. Raises apsw.CorruptError if it does not say."""
-    held: dict[str, int] = dict(db.execute("SELECT name, value FROM meta WHERE name IN ('passages', 'words')"))
-    if len(held) < 2:
-        raise apsw.CorruptError("the index does not say how many passages and words it has")
-    return Statistics(held["passages"], held["words"])
+    return Statistics(noted(db, "passages"), noted(db, "words"))
 
 
 def terms(db: Connection, words: Collection[str]) -> dict[str, Term]:

@@ -281,9 +281,11 @@ class SqliteIndex:
 
     def _find(self, db: Connection, query: Query) -> Candidates:
         truth, rounds = self._truth, 0
-        if truth is not None and not is_whole(db):
+        known = self._overview(db)
+        if truth is not None and not known.whole:
             self._sync(db, *truth)
-        leg = self._ask(db, query.text) if query.meaning else _Leg(self._model(db), None, ())
+            known = self._overview(db)
+        leg = self._ask(db, query.text, known) if query.meaning else _Leg(known.model, None, ())
         while True:
             with reading(db):
                 if truth is None or schema.born(db) == self._age or rounds == ROUNDS:
@@ -318,13 +320,18 @@ class SqliteIndex:
             leg.model.unrelated if leg.model is not None else None,
         )
 
-    def _ask(self, db: Connection, question: str) -> _Leg:
+    def _overview(self, db: Connection) -> Overview:
+        """Return what is to be known of the index before a question is embedded."""
+        model = self._model(db)
+        vectors = model is not None and vector_files.any_vector(db, model)
+        return Overview(is_whole(db), model, vectors, _speakers(db) if vectors else [])
+
+    def _ask(self, db: Connection, question: str, known: Overview) -> _Leg:
         """Embed the question, unless there is nothing to compare it with or the embedder does not answer."""
-        embedder = self._embedder
+        embedder, model = self._embedder, known.model
         if embedder is None:
             return _Leg(None, None, ())
-        model = vector_files.known_model(db, embedder)
-        if model is None or not vector_files.any_vector(db, model):
+        if model is None or not known.vectors:
             waiting = vector_files.pending(db, model)
             reason = f"searched by words alone: {waiting} passages wait for a vector of {embedder.name!r}"
             return _Leg(model, None, (reason,) if waiting else ())
@@ -332,7 +339,7 @@ class SqliteIndex:
         if left > 0 and not embedder.local:
             return _Leg(model, None, (schema.paused_reason(embedder.name, model.reason, left),))
         try:
-            vector = schema.question_vector(embedder, question, _speakers(db))
+            vector = schema.question_vector(embedder, question, known.speakers)
         except EmbedderFailed as error:
             if not embedder.local:
                 vector_files.pause(db, model, str(error))
@@ -391,6 +398,15 @@ class _Opened(NamedTuple):
 
     connection: Connection
     inode: tuple[int, int] | None
+
+
+class Overview(NamedTuple):
+    """Whether a sync ever came to its end, the model, whether it has any vector, and who ever spoke."""
+
+    whole: bool
+    model: vector_files.Model | None
+    vectors: bool
+    speakers: list[str]
 
 
 class _Leg(NamedTuple):

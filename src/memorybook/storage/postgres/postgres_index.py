@@ -22,7 +22,7 @@ from memorybook.search.types import SyncReport
 from memorybook.storage.index import index_schema as schema
 from memorybook.storage.index import vector_files, vectors
 from memorybook.storage.index.index_sync import Table, bring_up_to_date
-from memorybook.storage.index.sqlite_index import SqliteIndex, _Rows
+from memorybook.storage.index.sqlite_index import Overview, SqliteIndex, _Rows
 from memorybook.storage.index.vector_files import Scanning
 from memorybook.storage.postgres.postgres_connection import PostgresConnection, Tenant
 from memorybook.storage.postgres.postgres_hnsw import nearest
@@ -52,6 +52,7 @@ class PostgresIndex(SqliteIndex):
         self._ready = False
         self._used = date.min  # the last day of which the book knows that it was used
         self._settled: tuple[tuple[int | str | None, ...], SyncReport] = ((), SyncReport())
+        self._known: tuple[tuple[int | str | None, ...], Overview | None] = ((), None)
 
     def sync(self, documents: Documents, transcripts: Transcripts) -> SyncReport:
         """Bring in what changed since the last time, whoever changed it: one question if nothing did."""
@@ -61,11 +62,20 @@ class PostgresIndex(SqliteIndex):
         before = self._standing()
         if before == self._settled[0] and self._truth == (documents, transcripts):
             return self._settled[1]
+        self._settled = ((), SyncReport())
         report = super().sync(documents, transcripts)
         after = self._standing()
         if after[:2] == before[:2] and not (report.pending_vectors or report.degraded or self.behind):
             self._settled = (after, report._replace(changed=0, removed=0, warnings=()))
         return report
+
+    def _overview(self, db: Connection) -> Overview:
+        """Return what is to be known before a question is embedded, read again if anything changed since."""
+        (standing, _), (of, known) = self._settled, self._known
+        if known is None or not standing or standing != of:
+            known = super()._overview(db)
+            self._known = (standing, known)
+        return known
 
     def _standing(self) -> tuple[int | str | None, ...]:
         """Return what any change changes: revisions of documents, transcripts and index, and the embedder's name."""
