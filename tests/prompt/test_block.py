@@ -196,6 +196,24 @@ def test_what_one_source_says_in_the_words_of_another_is_told_once_but_two_peopl
 
 
 @pytest.mark.parametrize(
+    ("turn", "entry", "who"),
+    [
+        (
+            "Actually the opening moved to May, Paul needs time.",
+            "{}: the opening moved to May, Paul needs time.",
+            "Ann",
+        ),
+        ("其实开业改到五月了，保罗要时间。", "{}：开业改到五月了，保罗要时间。", "阿岚"),
+    ],
+)
+def test_an_entry_that_names_its_speaker_is_not_told_beside_the_turn(turn: str, entry: str, who: str) -> None:
+    turns, entries = said(turn, who), hit(entry.format(who), "entry", entry="a1b2c3")
+    assert made(turns, entries).found == (0,)
+    assert made(entries, turns).found == (1,)
+    assert len(made(turns, hit(entry.format("Bob"), "entry", entry="a1b2c3")).found) == 2
+
+
+@pytest.mark.parametrize(
     ("turn", "opposite"),
     [("I eat peanuts at lunch.", "The user does not eat peanuts at lunch."), ("我中午吃花生。", "用户中午不吃花生。")],
 )

@@ -404,9 +404,14 @@ class _Lines:
         return one != two and (held_in or self._retells(other, number))
 
     def _retells(self, number: int, other: int) -> bool:
-        """Return whether a hit has only words of the other, one a turn and one an entry or note, in any person."""
+        """Return whether a hit has only words of the other, one a turn and one an entry or note, in any person.
+
+        An entry may also name who spoke the turn.
+        """
         words, sources = self._words(number), {self._hits[each].passage.source for each in (number, other)}
-        if len(words) < 2 or sources not in _RETOLD or not words <= self._words(other):
+        if len(words) < 2 or sources not in _RETOLD:
+            return False
+        if not words - self._words(other) <= words_of(self._hits[other].passage.speaker):
             return False
         return negates(self._hits[number].passage.text) == negates(self._hits[other].passage.text)
 
