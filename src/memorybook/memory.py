@@ -244,15 +244,16 @@ class Memory:
             group: Only of this group and the groups below it.
             state: `active`, `archived` or `superseded`; None takes all.
             limit: At most this many, at least 1; None takes all.
-            at: The entries as they were, and as strong, at the end of this day (UTC); what was purged since is missing.
+            at: The entries as they were, and as strong, at the end of this day; what was purged since is missing.
 
         Raises:
             InvalidInput: An unknown category or state, a limit below 1, or no day.
         """
         from memorybook.entries import read
 
-        wanted, day = given.category_of(category) if category else None, given.day_of(at, "at")
-        return read.entries(self._there.book, category=wanted, group=group, state=state, limit=limit, at=day)
+        wanted, book = given.category_of(category) if category else None, self._there.book
+        day = given.day_of(at, "at", book.zone)
+        return read.entries(book, category=wanted, group=group, state=state, limit=limit, at=day)
 
     def recall(self, query: str, *, max_tokens: int | None = None) -> results.Recalled:
         """Build the memory block of a prompt, by the setting `provider`; raises InvalidInput for `max_tokens` below 1.
@@ -431,7 +432,7 @@ class Memory:
             id: Only what changed this entry, document (`daily/2026-02-24.md`) or session (`session:UUID`), or this
                 one operation; None takes all.
             limit: At most this many operations, at least 1; None takes all.
-            since, until: The first and the last day, UTC; None leaves them open.
+            since, until: The first and the last day; None leaves them open.
             before: Id of an operation: only older ones; None takes all.
 
         Raises:
@@ -446,7 +447,7 @@ class Memory:
         """Count what each day changed, newest first: learned, said again, replaced, faded, forgotten.
 
         Args:
-            until: The last day, UTC; None takes today.
+            until: The last day; None takes today.
             limit: At most this many days on which something happened, at least 1; None takes all.
 
         Raises:

@@ -388,24 +388,26 @@ class Journal(Protocol):
         session: str | None = None,
         limit: int | None = None,
         alone: bool = False,
-        since: str | None = None,
-        until: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
         before: str | None = None,
     ) -> Sequence[Operation]:
         """Return operations, newest first: those on one entry id or path (`target`), of one session, or all.
 
-        With `alone` each has its changes to the target alone, and nothing of what was left out. `since` and `until`
-        are the first and the last day, UTC; `before` is the id of an operation: only older ones.
+        With `alone` each has its changes to the target alone, and nothing of what was left out. They are from `since`
+        on and before `until`; `before` is the id of an operation: only older ones.
         """
 
-    def activity(self, *, until: str | None, limit: int | None) -> Iterable[tuple[str, str, str, str, bool, int]]:
-        """Return (day, verb, kind of change, reason, whether of a session's summary, count) of the last active days.
+    def activity(
+        self, *, until: datetime | None, limit: int | None
+    ) -> Iterable[tuple[datetime, str, str, str, bool, int]]:
+        """Return (minute, verb, kind of change, reason, whether of a session's summary, count), newest minute first.
 
-        The reason is `forgotten` or "".
+        Of the last active days (UTC) before a time. The reason is `forgotten` or "".
         """
 
-    def stood(self, since: str) -> Iterable[tuple[str, str, str | None]]:
-        """Return (target, kind, text before) of the first change to each target from a day (UTC) on."""
+    def stood(self, since: datetime) -> Iterable[tuple[str, str, str | None]]:
+        """Return (target, kind, text before) of the first change to each target from a time on."""
 
     def patches(self, operation: str) -> Sequence[Patch]:
         """Return how the operation (id) changed documents. Raises NotFound."""

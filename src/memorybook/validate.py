@@ -17,6 +17,7 @@ from memorybook._light import (
     date,
     datetime,
     lazily,
+    tzinfo,
 )
 from memorybook.errors import InvalidInput
 from memorybook.search.types import Query
@@ -327,22 +328,24 @@ def tags_of(tags: Sequence[str]) -> tuple[str, ...]:
     return kept
 
 
-def day_of(day: str | date | None, name: str) -> str | None:
-    """Check a day `YYYY-MM-DD`; None for None and ""."""
+def day_of(day: str | date | None, name: str, zone: tzinfo | None = UTC) -> str | None:
+    """Check a day `YYYY-MM-DD`, that of a time being the one in `zone` (None: here); None for None and ""."""
     if day is None or day == "":
         return None
     try:
         time = datetime.fromisoformat(day.strip()) if isinstance(day, str) else day
         if isinstance(time, datetime):
-            time = (time.astimezone(UTC) if time.tzinfo else time).date()
+            time = (time.astimezone(zone) if time.tzinfo else time).date()
         return time.isoformat()
     except (AttributeError, ValueError, OverflowError):
         raise InvalidInput(f"{name} {day!r} is not a day: write it as YYYY-MM-DD") from None
 
 
-def days_of(since: str | date | None, until: str | date | None) -> tuple[str | None, str | None]:
+def days_of(
+    since: str | date | None, until: str | date | None, zone: tzinfo | None = UTC
+) -> tuple[str | None, str | None]:
     """Check the first and the last day of a span, which may be the same; None leaves it open."""
-    first, last = day_of(since, "since"), day_of(until, "until")
+    first, last = day_of(since, "since", zone), day_of(until, "until", zone)
     if first and last and first > last:
         raise InvalidInput(f"since {first} is after until {last}: no day is in between")
     return first, last

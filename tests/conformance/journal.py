@@ -107,7 +107,7 @@ class JournalConformance:
         for n in range(5):
             journal.begin(operation(f"o{n}", "e1", time=START + timedelta(days=n)))
         assert ids(journal.operations(before="o3", limit=2)) == ["o2", "o1"]
-        assert ids(journal.operations(before="o3", since="2026-02-26")) == ["o2"]
+        assert ids(journal.operations(before="o3", since=START + timedelta(days=2))) == ["o2"]
         assert ids(journal.operations(before="unknown")) == []
 
     def test_days_are_counted_and_what_stood_before_them_is_known(self, journal: Journal) -> None:
@@ -117,14 +117,17 @@ class JournalConformance:
             change = Applied(kind="update", target="e1", before=f"text {n}", after=f"text {n + 1}", reason=reason)
             begun = operation(f"o{n}", time=START + timedelta(days=n))
             journal.begin(replace(begun, kind="memorize", changes=(change, change, summary)))
+        minute = START.replace(second=0, microsecond=0)
         last = [row for row in journal.activity(until=None, limit=2) if not row[4]]
         assert last == [
-            ("2026-02-26", "memorize", "update", "forgotten", False, 2),
-            ("2026-02-25", "memorize", "update", "forgotten", False, 2),
+            (minute + timedelta(days=2), "memorize", "update", "forgotten", False, 2),
+            (minute + timedelta(days=1), "memorize", "update", "forgotten", False, 2),
         ]
-        first = list(journal.activity(until="2026-02-24", limit=None))
-        assert {row[:4] for row in first} == {("2026-02-24", "memorize", kind, "") for kind in ("update", "put")}
-        stood = {target: (kind, text) for target, kind, text in journal.stood("2026-02-25")}
+        second = START + timedelta(days=1)
+        first = list(journal.activity(until=second, limit=None))
+        assert {row[:4] for row in first} == {(minute, "memorize", kind, "") for kind in ("update", "put")}
+        assert [each.id for each in journal.operations(until=second)] == ["o0"]
+        stood = {target: (kind, text) for target, kind, text in journal.stood(second)}
         assert stood == {"e1": ("update", "text 1"), "sessions/a.md": ("put", None)}
 
     def test_an_id_is_taken_once(self, journal: Journal) -> None:

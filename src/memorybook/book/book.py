@@ -184,6 +184,20 @@ class Book:
         """Return the day that `time` falls on in the book's timezone."""
         return time.astimezone(self.zone).date()
 
+    def span(self, first: str | None, last: str | None) -> tuple[datetime | None, datetime | None]:
+        """Return from when on and before when days (`YYYY-MM-DD`) of the book's timezone last; None is open."""
+
+        def begin(day: str | None, after: int) -> datetime | None:
+            if day is None:
+                return None
+            try:
+                start = datetime.fromisoformat(day) + timedelta(days=after)
+                return start.replace(tzinfo=self.zone).astimezone(UTC)
+            except (OverflowError, ValueError):  # the ends of the calendar
+                return (datetime.max if day > "5" else datetime.min).replace(tzinfo=UTC)
+
+        return begin(first, 0), begin(last, 1)
+
     def strength(self, entry: Entry, day: date | None = None) -> float:
         """Return an entry's score on a day, by default today, 0..1, fading applied."""
         return fade.strength(entry, day or self.now().date())

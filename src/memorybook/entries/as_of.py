@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from memorybook.formats import memory_md
@@ -17,15 +17,13 @@ OF_LINES = ("append", "drop", "put", "item", "turns", "edit")
 
 
 def entries_at(book: Book, day: str) -> list[Entry]:
-    """Return the entries as the book had them at the end of a day (UTC), by taking back what was done since.
+    """Return the entries as the book had them at the end of a day, by taking back what was done since.
 
     What was purged since is missing. A change that no operation recorded counts as always there.
     """
     found = {entry.id: entry for entry in book.entries()}
-    if day == date.max.isoformat():
-        return list(found.values())
-    following = (date.fromisoformat(day) + timedelta(days=1)).isoformat()
-    for target, kind, text in book.journal.stood(following):
+    _, end = book.span(None, day)
+    for target, kind, text in book.journal.stood(end) if end is not None else ():
         if kind not in OF_LINES:
             before = entry_of(text)
             if before is not None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields, replace
 from datetime import date
+from itertools import islice
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -53,8 +54,8 @@ def history(
     before: str | None = None,
 ) -> History:
     """See `Memory.history`."""
-    limit, (first, last) = count_of(limit), days_of(since, until)
-    journal = context.book.journal
+    limit, journal = count_of(limit), context.book.journal
+    first, last = context.book.span(*days_of(since, until, context.book.zone))
     undone = journal.undone()
     wanted = None if limit is None else limit + 1
     bounds: dict[str, Any] = {"limit": wanted, "since": first, "until": last, "before": before}
@@ -90,13 +91,14 @@ def effect(verb: str, kind: str, reason: str) -> Effect:
 
 def activity(context: Context, *, until: str | date | None = None, limit: int | None = 60) -> tuple[Activity, ...]:
     """See `Memory.activity`."""
-    _, last = days_of(None, until)
-    counts: dict[str, Counter[str]] = {}
-    for day, verb, kind, reason, summary, count in context.book.journal.activity(until=last, limit=count_of(limit)):
-        effects = counts.setdefault(day, Counter())
+    limit, (_, last) = count_of(limit), context.book.span(*days_of(None, until, context.book.zone))
+    most = None if limit is None else 2 * limit + 1  # a day in another timezone lies in two of UTC
+    counts: dict[date, Counter[str]] = {}
+    for minute, verb, kind, reason, summary, count in context.book.journal.activity(until=last, limit=most):
+        effects = counts.setdefault(context.book.day(minute), Counter())
         if not summary:
             effects[effect(verb, kind, reason)] += count
-    return tuple(Activity(date.fromisoformat(day), **effects) for day, effects in counts.items())
+    return tuple(Activity(day, **effects) for day, effects in islice(counts.items(), limit))
 
 
 def _otherwise(book: Book, id: str, bounds: Mapping[str, Any]) -> list[Operation]:

@@ -314,14 +314,14 @@ class SqliteJournal(Tables):
         session: str | None = None,
         limit: int | None = None,
         alone: bool = False,
-        since: str | None = None,
-        until: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
         before: str | None = None,
     ) -> Sequence[Operation]:
         """Return operations, newest first, with all their changes, or only those to the target if `alone`.
 
-        `target` is an entry id or a path, `since` and `until` are the first and the last day (UTC, `YYYY-MM-DD`),
-        `before` is an id: only older ones. Raises InvalidInput for a limit below 0.
+        `target` is an entry id or a path; of the times from `since` on and before `until`; `before` is an id: only
+        older ones. Raises InvalidInput for a limit below 0.
         """
         rows = row_limit(limit)
         conditions, values = ["1=1"], list[Value]()
@@ -332,7 +332,8 @@ class SqliteJournal(Tables):
             conditions.append("session=?")
             values.append(bindable(session))
         older = "seq < (SELECT seq FROM operations WHERE id=?)"
-        bounds = ((since, "substr(time, 1, 10) >= ?"), (until, "substr(time, 1, 10) <= ?"), (before, older))
+        first, last = (None if time is None else stamp(time) for time in (since, until))
+        bounds = ((first, "time >= ?"), (last, "time < ?"), (before, older))
         for bound, holds in bounds:
             if bound is not None:
                 conditions.append(holds)
@@ -340,27 +341,31 @@ class SqliteJournal(Tables):
         which = f"WHERE {' AND '.join(conditions)} ORDER BY seq DESC LIMIT ?"
         return self._operations(which, (*values, rows), target if alone else None)
 
-    def activity(self, *, until: str | None, limit: int | None) -> Iterator[tuple[str, str, str, str, bool, int]]:
-        """Yield (day, verb, kind of change, reason, whether of a session's summary, count) of the last active days.
+    def activity(
+        self, *, until: datetime | None, limit: int | None
+    ) -> Iterator[tuple[datetime, str, str, str, bool, int]]:
+        """Yield (minute, verb, kind of change, reason, whether of a session's summary, count), newest minute first.
 
-        The reason is `forgotten` or "".
+        Of the last active days (UTC) before a time. The reason is `forgotten` or "".
         """
-        days = "SELECT DISTINCT substr(time, 1, 10) FROM operations WHERE substr(time, 1, 10) <= ? ORDER BY 1 DESC"
-        yield from self._rows(
-            "SELECT substr(time, 1, 10), operations.kind, changes.kind, CASE WHEN reason='forgotten' "
+        last = "9999" if until is None else stamp(until)
+        days = "SELECT DISTINCT substr(time, 1, 10) FROM operations WHERE time < ? ORDER BY 1 DESC LIMIT ?"
+        found = self._rows(
+            "SELECT substr(time, 1, 16), operations.kind, changes.kind, CASE WHEN reason='forgotten' "
             "OR reason LIKE 'asked to be forgotten%' THEN 'forgotten' ELSE '' END, target LIKE 'sessions/%', count(*) "
             "FROM operations JOIN changes ON operation=seq "
-            f"WHERE substr(time, 1, 10) IN ({days} LIMIT ?) GROUP BY 1, 2, 3, 4, 5 ORDER BY 1 DESC",
-            (until or "9999", row_limit(limit)),
+            f"WHERE time < ? AND substr(time, 1, 10) IN ({days}) GROUP BY 1, 2, 3, 4, 5 ORDER BY 1 DESC",
+            (last, last, row_limit(limit)),
         )
+        yield from ((TIME.read(f"{minute}Z"), *rest) for minute, *rest in found)
 
-    def stood(self, since: str) -> Iterator[tuple[str, str, str | None]]:
-        """Yield (target, kind, text before) of the first change to each target from a day (UTC) on."""
+    def stood(self, since: datetime) -> Iterator[tuple[str, str, str | None]]:
+        """Yield (target, kind, text before) of the first change to each target from a time on."""
         found = self._rows(
             "SELECT target, kind, before FROM (SELECT target, kind, before, row_number() OVER"
             " (PARTITION BY target ORDER BY operation, n) AS place FROM changes"
-            " WHERE operation IN (SELECT seq FROM operations WHERE substr(time, 1, 10) >= ?)) AS found WHERE place=1",
-            (since,),
+            " WHERE operation IN (SELECT seq FROM operations WHERE time >= ?)) AS found WHERE place=1",
+            (stamp(since),),
         )
         yield from ((readable(target), kind, before and readable(before)) for target, kind, before in found)
 

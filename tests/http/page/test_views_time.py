@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import httpx2
 import pytest
@@ -16,7 +17,7 @@ import memorybook
 from memorybook.book.fade import ARCHIVE_BELOW, PROMPT_FROM, REMOVE_BELOW
 from memorybook.config.settings import Config
 from memorybook.http.page.rendering import Ask
-from memorybook.http.page.views import fading, operations, river, worth
+from memorybook.http.page.views import fading, memories, operations, river, worth
 from memorybook.memory import Memory
 from memorybook.model import Add, Entry, Update
 from serving import OWNER, TLS, serving
@@ -78,6 +79,50 @@ def test_a_chosen_day_shows_the_book_of_then(book: Memory) -> None:
     then = river.show(river.read(book, first), first)["then"]
     assert [known.entry.text for known, _, _ in then["rows"]] == ["The user drinks green tea."]
     assert [known.entry.text for known in then["new"]] == ["Buy oat milk."]
+
+
+@pytest.mark.parametrize("zone", ["Pacific/Auckland", "Asia/Kolkata", "UTC", "America/Los_Angeles"])
+def test_days_are_those_of_the_timezone_as_notes_have_them(tmp_path: Path, zone: str) -> None:
+    midnight = datetime(2026, 3, 5, tzinfo=ZoneInfo(zone))
+    times = [midnight - timedelta(seconds=10)]
+    config = Config(backend="sqlite_fts", timezone=zone)
+    with memorybook.open(str(tmp_path / "book"), config=config, clock=lambda: times[0], missing_ok=True) as memory:
+        for number, said in enumerate(("My cat is called Mia.", "My dog is called Rex.")):
+            times[0] = midnight + timedelta(seconds=20 * number - 10)
+            turn = {"role": "user", "content": f"Please remember: {said}", "timestamp": times[0].isoformat()}
+            memory.process_session_end([turn], f"talk {number}")
+            assert memory.append(f"Wrote about it, {number}.").path == f"daily/2026-03-0{4 + number}.md"
+        times[0] = midnight + timedelta(days=3)
+        days = (date(2026, 3, 4), date(2026, 3, 5))
+        assert [each.day for each in memory.activity()] == [days[1], days[0]]
+        assert [each.day for each in memory.activity(until=days[0])] == [days[0]]
+        asked = ask()._replace(zone=ZoneInfo(zone))
+        shown = river.show(river.read(memory, asked), asked)
+        lines = {day: {line.text for line in lines} for day, _, lines, _ in shown["days"]}
+        for number, (day, name) in enumerate(zip(days, ("Mia", "Rex"), strict=True)):
+            assert f"Wrote about it, {number}." in lines[day]
+            [known] = [known for known in memory.entries().entries if name in known.entry.text]
+            assert known.entry.text in lines[day]
+            assert (known in memory.entries(at=days[0]).entries) is (number == 0)
+            of_day = memory.history(since=day, until=day).operations
+            assert {each.operation.id for each in of_day} == {
+                each.operation.id for each in memory.history().operations if asked.day(each.operation.time) == day
+            }
+            only = asked._replace(values={"since": str(day), "until": str(day)})
+            assert [row.entry.id for row in memories.show(memories.read(memory, only), only)["rows"]] == [
+                known.entry.id
+            ]
+
+
+def test_the_newest_memory_of_a_day_comes_first(tmp_path: Path) -> None:
+    times = [START]
+    with memorybook.open(str(tmp_path / "book"), clock=lambda: times[0], missing_ok=True) as memory:
+        said = {"The bridge is closed.": 0.6, "The ferry runs.": 0.9, "The tram is late.": 0.3}
+        for text, importance in said.items():
+            memory.remember(text, importance=importance)
+            times[0] += timedelta(hours=3)
+        newest = memories.show(memories.read(memory, ask()), ask(sort="newest"))
+    assert [known.entry.text for known in newest["rows"]] == list(reversed(said))
 
 
 def test_what_fades_next_comes_first(book: Memory) -> None:

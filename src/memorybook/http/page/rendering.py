@@ -73,6 +73,10 @@ class Ask(NamedTuple):
             return moment and moment.astimezone(self.zone)
         return moment
 
+    def day(self, moment: datetime) -> date:
+        """Return the day of a moment in the zone of the book."""
+        return (self.local(moment) or moment).date()
+
     def say(self, id: str, **values: Any) -> str:
         """Return a message of the page in the reader's language."""
         return locale.message(f"page.{id}", self.lang, **values)

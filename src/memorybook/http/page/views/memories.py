@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from datetime import UTC, date, datetime, time
 from typing import Any, get_args
 
 from memorybook.http.page.rendering import Ask
@@ -13,7 +14,7 @@ from memorybook.results import Known, Listed
 STATES = ("active", "archived", "superseded")
 SORTS: dict[str, Callable[[Known], Any]] = {
     "strength": lambda known: known.strength,
-    "newest": lambda known: str(known.entry.said_on or known.entry.created or ""),
+    "newest": lambda known: known.entry.created or datetime.combine(known.entry.said_on or date.min, time.min, UTC),
     "used": lambda known: known.access_count,
     "hits": lambda known: known.entry.hits,
     "alphabet": lambda known: [-ord(letter) for letter in known.entry.text[:60].casefold()],
@@ -62,8 +63,11 @@ def _filtered(found: Iterable[Known], ask: Ask, state: str) -> list[Known]:
             and (entry.group or "").startswith(group)
             and (not tag or tag in entry.tags)
             and (not pinned or entry.pinned)
-            and (not (since or until) or since <= str(entry.said_on or entry.created or "")[:10] <= (until or "9999"))
+            and (not (since or until) or since <= said_on(entry) <= (until or "9999"))
         )
+
+    def said_on(entry: Entry) -> str:
+        return str(ask.local(entry.created) or entry.said_on or "")[:10]
 
     def words_of(entry: Entry) -> str:
         return f"{entry.text} {' '.join(entry.tags)} {entry.group or ''} {entry.id}".casefold()

@@ -62,7 +62,8 @@ def show(found: Found, ask: Ask) -> dict[str, Any]:
     counts = {each.day: {kind: getattr(each, kind) for kind in KINDS} for each in found.days}
     lines = defaultdict[date, list[Line]](list)
     for each in found.happened:
-        lines[each.operation.time.date()] += _lines(each)
+        day = ask.day(each.operation.time)
+        lines[day] += _lines(each, day)
     shown = [day.day for day in _listed(found.days)] if found.chosen is None else [found.chosen]
     return {
         "columns": [(str(day), ask.url(at=day, only=None, page=None), counts[day]) for day in reversed(counts)],
@@ -92,12 +93,12 @@ def _listed(days: Iterable[Activity]) -> list[Activity]:
     return listed
 
 
-def _lines(happened: Happened) -> Iterator[Line]:
+def _lines(happened: Happened, day: date) -> Iterator[Line]:
     operation = happened.operation
     for change, told in zip(operation.changes, happened.told, strict=False):
         if not change.target.startswith("sessions/"):
             entry = None if change.purged else entry_of(change.after) or entry_of(change.before)
-            said = entry or session_md.parse_line(change.after or "", day=operation.time.date())
+            said = entry or session_md.parse_line(change.after or "", day=day)
             kind = effect(operation.kind, change.kind, change.reason)
             yield Line(kind, change.target if entry else "", said.text if said else told, operation.id)
 
