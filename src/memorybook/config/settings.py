@@ -116,6 +116,7 @@ class StorageSettings(NamedTuple):
         dsn: The PostgreSQL server, `postgresql://…`, or several with blanks between; set, it implies that kind.
         tenant: Whose book of that server it is.
         pool: Connections to the server that a process has at most; 3 or more.
+        standby_reads: Whether searches read from the standbys that the address names, as soon as these have it all.
         idle_folder: Where books of the server are kept that nobody uses (`memorybook db rest`), as a backup each.
     """
 
@@ -123,6 +124,7 @@ class StorageSettings(NamedTuple):
     dsn: str = ""
     tenant: str = "default"
     pool: int = 10
+    standby_reads: bool = False
     idle_folder: str = ""
 
     def __repr__(self) -> str:

@@ -40,7 +40,9 @@ def open_storage(config: Config, root: str) -> Storage:
         from memorybook.storage.postgres.postgres_rest import waker
         from memorybook.storage.postgres.postgres_storage import PostgresStorage
 
-        return PostgresStorage(where.dsn, root, pool=where.pool, wake=waker(where.idle_folder))
+        return PostgresStorage(
+            where.dsn, root, pool=where.pool, wake=waker(where.idle_folder), standby_reads=where.standby_reads
+        )
     if where.kind == "postgresql":
         raise ConfigError('storage.kind "postgresql" needs the server\'s address in storage.dsn')
     if where.kind == "memory":

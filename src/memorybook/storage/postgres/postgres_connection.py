@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from itertools import count
-from time import sleep
+from time import monotonic, sleep
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -44,11 +44,17 @@ except ImportError:
 
 logging.getLogger("psycopg").addHandler(logging.NullHandler())  # what it warns of is raised, too
 
+_STANDBY_PATIENCE = 1.0
+"""Seconds that a search waits for a connection to a standby, before it asks the primary."""
+
 _PATIENCE = 10.0
 """Seconds that a writer of a book waits for another, and that a pool waits for a connection."""
 
 LOCKS = ("documents", "rebuild", "journal", "transcripts", "index")
 """What writers of a book exclude each other by, in the order in which they nest."""
+
+_AWAY = 30.0
+"""Seconds for which nobody asks a standby that did not answer."""
 
 _STREAMED = 1_000
 _FEW = 4  # rows that are as well sent one by one
@@ -70,11 +76,12 @@ def pool_of(dsn: str, size: int) -> Pool:
 
     Raises Unavailable if the server does not answer, or its tables are of another version than these.
     """
+    key = (os.getpid(), dsn)
+    if key not in _pools:
+        with failures(dsn), connect(dsn) as first:
+            check(first, dsn)
     with _opening:
-        key = (os.getpid(), dsn)
         if key not in _pools:
-            with failures(dsn), connect(dsn) as first:
-                check(first, dsn)
             _pools[key] = Pool(dsn, size, _PATIENCE, _HOW, take_role)
             atexit.register(_close, *key)
         return _pools[key]
@@ -216,6 +223,13 @@ _ENTER = (
     " LATERAL (SELECT moved FROM books WHERE tenant=entered.name AND moved<>'' OFFSET 0) AS there"
 )
 """Names the tenant, and fails if it was moved: what is looked up depends on what was set."""
+STANDING = (
+    "SELECT (SELECT revision FROM books), (SELECT revision FROM state),"
+    " (SELECT value FROM versions WHERE name='index'), (SELECT identity FROM books)"
+)
+"""What any change of a tenant's documents, turns or index changes."""
+
+_away: dict[str, float] = {}  # until when no standby of an address is asked
 _TURNS = 5  # places that a tenant is followed to
 _lent: WeakKeyDictionary[Raw, Pool] = WeakKeyDictionary()
 
@@ -326,6 +340,33 @@ class Tenant:
             else:
                 return raw
         raise Unavailable(f"the book {self.root!r} is being moved; try again")
+
+    def begin_at_standby(self, standing: Row) -> Raw | None:
+        """Borrow a connection to a standby and begin a snapshot; None if none answers or has all of `standing`."""
+        dsn = self.dsn
+        if monotonic() < _away.get(dsn, 0.0):
+            return None
+        standby, raw = make_conninfo(dsn, target_session_attrs="standby", load_balance_hosts="random"), None
+        if (os.getpid(), standby) not in _pools:
+            _away[dsn] = monotonic() + _AWAY  # others need not wait for its first answer
+        try:
+            pool = pool_of(standby, self.size)
+            raw = pool.getconn(timeout=_STANDBY_PATIENCE)
+            _lent[raw] = pool
+            with raw.pipeline():
+                raw.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+                raw.execute(_ENTER, (self.name,))
+                cursor = raw.execute(STANDING, binary=True)
+            _away.pop(dsn, None)
+            if _fetched(cursor) == [standing]:
+                return raw
+        except (psycopg.Error, PoolTimeout, Unavailable):
+            _away[dsn] = monotonic() + _AWAY
+        if raw is not None:
+            with suppress(psycopg.Error):
+                raw.rollback()
+            self.give_back(raw)
+        return None
 
     def _borrowed(self) -> tuple[Raw, Pool]:
         pool = pool_of(self.dsn, self.size)
@@ -469,6 +510,8 @@ class PostgresConnection(Connection):
         self._nested = False
         self._writes = False
         self._noted: dict[Any, Any] | None = None
+        self.standing: Row | None = None
+        """If set, snapshots may be of a standby that has the tenant as it was then (`STANDING`)."""
         super().__init__(tenant.root, durable=True, timeout=BUSY_TIMEOUT)
 
     @property
@@ -523,7 +566,7 @@ class PostgresConnection(Connection):
             together = of_many(sql) if len(given) > _FEW else None
             if together is not None and sql.startswith("UPDATE") and len({row[-1] for row in given}) < len(given):
                 together = None
-            with failures(self.tenant.dsn), self._ready() as raw, raw.cursor(binary=True) as cursor:
+            with failures(self.tenant.dsn), self.ready() as raw, raw.cursor(binary=True) as cursor:
                 if together is not None:
                     cursor.execute(together, [[*column] for column in zip(*given, strict=True)])
                     return restored(_fetched(cursor))
@@ -535,7 +578,8 @@ class PostgresConnection(Connection):
                         return restored(found)
 
     @contextmanager
-    def _ready(self) -> Iterator[Raw]:
+    def ready(self) -> Iterator[Raw]:
+        """Yield what the transaction that is open runs on, or one for the block."""
         if self._transaction is not None:
             yield self._transaction
         else:
@@ -562,7 +606,7 @@ class PostgresConnection(Connection):
     def stream(self, sql: str, values: Values = ()) -> Iterator[Row]:
         """Yield rows some at a time, all from one snapshot; only in a transaction."""
         name = f"streamed_{next(_numbers)}"
-        with failures(self.tenant.dsn), self._ready() as raw, psycopg.RawServerCursor(raw, name) as cursor:
+        with failures(self.tenant.dsn), self.ready() as raw, psycopg.RawServerCursor(raw, name) as cursor:
             cursor.itersize = _STREAMED
             for row in cursor.execute(translated(sql), adapted(values), binary=True):
                 yield from restored([row])
@@ -586,8 +630,10 @@ class PostgresConnection(Connection):
             held = self.tenant.held.raw
             if held is None:
                 forced = [] if self._forced else [("SET LOCAL synchronous_commit=off", ())]
+                if not writes and self.standing is not None:
+                    self._transaction = self.tenant.begin_at_standby(self.standing)
                 how = "" if writes else "ISOLATION LEVEL REPEATABLE READ"
-                self._transaction = self.tenant.begin(how, *([*forced, *first] if writes else ()))
+                self._transaction = self._transaction or self.tenant.begin(how, *([*forced, *first] if writes else ()))
             else:
                 if writes:
                     held.execute(f"SAVEPOINT {self.name}")

@@ -13,7 +13,7 @@ import psycopg
 from psycopg import sql
 
 from memorybook.storage.index import vector_files
-from memorybook.storage.postgres.postgres_connection import Raw, Tenant, connect, failures
+from memorybook.storage.postgres.postgres_connection import PostgresConnection, Raw, connect, failures
 
 CHOSEN = 400
 """Rows that a search takes from the index."""
@@ -108,7 +108,7 @@ def hash_of(tenant: str) -> int:
     return int.from_bytes(blake2b(tenant.encode(), digest_size=8).digest(), "big")
 
 
-def nearest(tenant: Tenant, model: vector_files.Model, vector: bytes) -> list[tuple[int, int, bytes]]:
+def nearest(connection: PostgresConnection, model: vector_files.Model, vector: bytes) -> list[tuple[int, int, bytes]]:
     """Return (id, text, vector) of the rows that the index holds to be the most similar, in order of id."""
     numbers = ",".join([f"{number:.5g}" for number in struct.unpack(f"<{model.dimensions}f", vector)])
     halves = sql.SQL("public.halfvec({})").format(sql.Literal(model.dimensions))
@@ -117,13 +117,13 @@ def nearest(tenant: Tenant, model: vector_files.Model, vector: bytes) -> list[tu
         " ORDER BY vector::{halves} OPERATOR(public.<=>) {question}::{halves} LIMIT {chosen}) AS chosen"
         " JOIN embeddings AS e ON e.id=chosen.id WHERE e.model={model} AND e.vector IS NOT NULL"
     ).format(
-        tenant=sql.Literal(tenant.name),
+        tenant=sql.Literal(connection.tenant.name),
         model=sql.Literal(model.id),
         halves=halves,
         question=sql.Literal(f"[{numbers}]"),
         chosen=sql.Literal(CHOSEN),
     )
-    with tenant.reading() as raw:
+    with failures(connection.tenant.dsn), connection.ready() as raw:
         raw.execute(f"SET LOCAL hnsw.ef_search={CHOSEN}")
         with psycopg.Cursor(raw) as cursor:
             rows = cursor.execute(query, prepare=False, binary=True).fetchall()

@@ -18,13 +18,13 @@ import apsw
 
 from memorybook.errors import BookLocked, Unavailable
 from memorybook.inference.bundled import LEAST
-from memorybook.search.types import SyncReport
+from memorybook.search.types import Candidates, Query, SyncReport
 from memorybook.storage.index import index_schema as schema
 from memorybook.storage.index import vector_files, vectors
 from memorybook.storage.index.index_sync import Table, bring_up_to_date
 from memorybook.storage.index.sqlite_index import Overview, SqliteIndex, _Rows
 from memorybook.storage.index.vector_files import Scanning
-from memorybook.storage.postgres.postgres_connection import PostgresConnection, Tenant
+from memorybook.storage.postgres.postgres_connection import STANDING, PostgresConnection, Tenant
 from memorybook.storage.postgres.postgres_hnsw import nearest
 from memorybook.storage.sqlite import Connection, immediate
 
@@ -43,12 +43,13 @@ _MADE = "passages words terms postings entries known_documents session_names pen
 class PostgresIndex(SqliteIndex):
     """`Index` in a tenant's tables, which may be deleted at any moment. Safe to share between threads and servers."""
 
-    def __init__(self, tenant: Tenant, embedder: Embedder | None) -> None:
+    def __init__(self, tenant: Tenant, embedder: Embedder | None, *, standby_reads: bool = False) -> None:
         super().__init__(tenant.root, embedder=embedder)
+        self._standby_reads = standby_reads
         self._path = tenant.root
         self._tenant = tenant
         self._vectors = TableVectors(tenant)
-        self._connection = PostgresConnection(tenant, "index", counted=True)
+        self._database = self._connection = PostgresConnection(tenant, "index", counted=True)
         self._ready = False
         self._used = date.min  # the last day of which the book knows that it was used
         self._settled: tuple[tuple[int | str | None, ...], SyncReport] = ((), SyncReport())
@@ -60,11 +61,15 @@ class PostgresIndex(SqliteIndex):
             self._tenant.rows("UPDATE books SET used=current_date WHERE used<current_date")
             self._used = today
         before = self._standing()
-        if before == self._settled[0] and self._truth == (documents, transcripts):
+        settled = before == self._settled[0] and self._truth == (documents, transcripts)
+        self._database.standing = before[:-1] if settled and self._standby_reads else None
+        if settled:
             return self._settled[1]
         self._settled = ((), SyncReport())
         report = super().sync(documents, transcripts)
         after = self._standing()
+        if self._standby_reads:
+            self._database.standing = after[:-1]
         if after[:2] == before[:2] and not (report.pending_vectors or report.degraded or self.behind):
             self._settled = (after, report._replace(changed=0, removed=0, warnings=()))
         return report
@@ -78,11 +83,8 @@ class PostgresIndex(SqliteIndex):
         return known
 
     def _standing(self) -> tuple[int | str | None, ...]:
-        """Return what any change changes: revisions of documents, transcripts and index, and the embedder's name."""
-        [row] = self._tenant.rows(
-            "SELECT (SELECT revision FROM books), (SELECT revision FROM state),"
-            " (SELECT value FROM versions WHERE name='index')"
-        )
+        """Return what any change changes, of the tables (`STANDING`), and the embedder's name."""
+        [row] = self._tenant.rows(STANDING)
         return (*row, self._embedder.name if self._embedder is not None else None)
 
     @property
@@ -112,6 +114,15 @@ class PostgresIndex(SqliteIndex):
 
     def _let_go_of_replaced(self) -> None:
         """Do nothing: there is no file."""
+
+    def _find(self, db: Connection, query: Query) -> Candidates:
+        try:
+            return super()._find(db, query)
+        except Unavailable:
+            if self._database.standing is None:
+                raise
+            self._database.standing = None  # a standby that went, or that could not keep its snapshot
+            return super()._find(db, query)
 
     def _let_go(self, opened: object) -> None:
         self._ready, self._settled = False, ((), SyncReport())
@@ -216,7 +227,8 @@ class TableVectors(vector_files.Vectors):
         if row is None:
             return super().scan(connection, model, question)
         chosen, tail = vectors.Tail(), vectors.Tail()
-        chosen.add(nearest(self._tenant, model, question.vector))
+        assert isinstance(connection, PostgresConnection)
+        chosen.add(nearest(connection, model, question.vector))
         tail.add(vector_files._rows(connection, model, row[0], -1))
         return Scanning((), question, chosen.scan(question) + tail.scan(question))
 

@@ -79,6 +79,7 @@ class PostgresStorage:
         name: Of the tenant: any text of at most 200 characters.
         pool: Connections of this process to the server, at most.
         wake: What makes the book again of the file of that name, if it is at rest.
+        standby_reads: Whether searches read from standbys that the address names.
 
     Raises:
         ConfigError: A name that cannot be one.
@@ -86,10 +87,13 @@ class PostgresStorage:
 
     machine = ""
 
-    def __init__(self, dsn: str, name: str, *, pool: int = 10, wake: Wake | None = None) -> None:
+    def __init__(
+        self, dsn: str, name: str, *, pool: int = 10, wake: Wake | None = None, standby_reads: bool = False
+    ) -> None:
         if not name or len(name) > _LONGEST or not name.isprintable():
             raise ConfigError(f"a tenant has a name of 1 to {_LONGEST} printable characters, not {name!r}")
         self._tenant = Tenant(dsn, name, pool, wake)
+        self._standby_reads = standby_reads
         self.root = self._tenant.root
         self.documents = PostgresDocuments(self._tenant)
         self._stores = (
@@ -104,7 +108,7 @@ class PostgresStorage:
         """Return the index in the tenant's tables."""
         from memorybook.storage.postgres.postgres_index import PostgresIndex
 
-        return PostgresIndex(self._tenant, embedder)
+        return PostgresIndex(self._tenant, embedder, standby_reads=self._standby_reads)
 
     def exists(self) -> bool:
         """Return whether the tenant has a book."""
