@@ -746,9 +746,7 @@ class _Statements:
         whole, _ = _sentence_words(parts)
         sentence = " ".join(one.text for one in parts)
         same = self._plain.get(plain_of(sentence), len(self._words.sets))
-        for number in sorted({same, *self._words.nested(whole)}):
-            if number == same:
-                break
+        for number in sorted({number for number in self._words.nested(whole) if number < same}):
             wanted = self._words.sets[number]
             if _states(whole, wanted) and not is_of_another(sentence, wanted):
                 return wanted
@@ -764,8 +762,8 @@ def _statement_test(texts: Sequence[str]) -> Callable[[str], bool]:
         if plain_of(text) in plain or not wanted.sets:
             return plain_of(text) in plain
         words = words_of(text)
-        near = (wanted.sets[number] for number in wanted.nested(words))
-        return any(_states(words, each) and _states(each, words) for each in near)
+        near = [wanted.sets[number] for number in wanted.nested(words)]
+        return bool(near) and any(_states(words, each) and _states(each, words) for each in near)
 
     return says
 

@@ -259,14 +259,14 @@ def decoded(data: bytes) -> str:
 
     Other bytes become lone surrogates and are written back as they were.
     """
-    if _NULS in data:
+    if 0 in data and _NULS in data:  # for one byte is looked thirty times as fast as for several
         import re
 
         data = re.sub(_NULS + b"+", b"", data)
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         with suppress(UnicodeDecodeError):
             return data.decode("utf-16")
-    if 4 * data.count(0) <= len(data):
+    if 0 not in data or 4 * data.count(0) <= len(data):
         with suppress(UnicodeDecodeError):
             return data.decode("utf-8")
     if 0 in data:  # UTF-16 without its mark: of both orders of bytes the one that has more spaces and line ends

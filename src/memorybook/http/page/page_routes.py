@@ -141,7 +141,7 @@ def _route(view: View) -> Callable[[Request], Any]:
         reader = await reader_of(request)
 
         def work(memory: Memory) -> tuple[Ask, dict[str, Any], Any]:
-            demo = _is_empty(memory) and "own" not in request.cookies
+            demo = "own" not in request.cookies and _is_empty(memory)
             if demo:
                 memory = demo_book()
             book, language = memory.book, memory.config.language

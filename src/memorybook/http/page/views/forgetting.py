@@ -70,7 +70,9 @@ def read(memory: Memory, ask: Ask) -> Found:
     if way == "session":
         with suppress(MemoryBookError):
             places += [turn.place for turn in memory.recall_session(what, limit=MOST, max_tokens=1).turns]
-    texts, turns = (tuple(_texts(memory, targets[:MOST])) for targets in (dry.entries, places))
+    known = {entry.id: entry.text for entry in memory.book.entries()}
+    texts = tuple(Text(known[id], id) for id in dry.entries[:MOST] if id in known)
+    turns = tuple(_said(memory, places[:MOST]))
     words = what if way == "query" else texts[0].text[:500] if way == "target" and texts else ""
     others = _turns(memory, words, 30, about=0.5) if words else ()
     return Found(
@@ -78,13 +80,10 @@ def read(memory: Memory, ask: Ask) -> Found:
     )
 
 
-def _texts(memory: Memory, targets: Sequence[str]) -> Iterator[Text]:
-    entries = {entry.id: entry.text for entry in memory.book.entries()}  # one reading for all of them
-    for target in targets:
-        if target in entries:
-            yield Text(entries[target], target)
+def _said(memory: Memory, places: Sequence[str]) -> Iterator[Text]:
+    for place in places:
         with suppress(MemoryBookError):
-            if target not in entries and isinstance(said := memory.get(target), Said):
+            if isinstance(said := memory.get(place), Said):
                 yield Text(said.turn.text, f"turn:{said.turn.session}/{said.turn.id}", said.turn.speaker)
 
 
