@@ -98,6 +98,26 @@ def test_blocks_of_content_are_kept_live_and_their_text_on_disk(place: Place) ->
     assert [turn.text for turn in turns] == ["Look:"]
 
 
+@pytest.mark.parametrize("text", ["My dentist is called Doctor Marlow.", "我的牙医叫王小明医生。"])
+def test_a_history_that_only_repeats_what_was_forgotten_is_trimmed(place: Place, text: str) -> None:
+    session = place.workspace(noting=False).session("a", "b")
+    id = session.add(said(text))["id"]
+    with session.memory() as memory:
+        memory.forget(source=f"turn:{session.uuid}/{id}")
+    session.new()
+    assert texts(session.trim_history([said(text), said("b")], keep=1)) == ["b"]
+    assert session.messages == ()
+
+
+def test_a_session_that_begins_with_a_picture_shows_it_to_the_model_again(place: Place) -> None:
+    session = place.workspace(noting=False).session("a", "b")
+    picture = [{"type": "image_url", "image_url": {"url": "data:…"}}]
+    session.run(ScriptedLLM(["A boat."]), picture)
+    assert [each["content"] for each in session.build_messages("", "Which colour?")[1:]] == [
+        picture, "A boat.", "Which colour?",
+    ]  # fmt: skip
+
+
 # --- prompts -------------------------------------------------------------------------------------
 
 

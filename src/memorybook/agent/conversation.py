@@ -245,7 +245,7 @@ class View:
     def turn_to(self, session: str) -> None:
         """Switch to that session, from its start; no-op if it is the current one."""
         if session != getattr(self, "session", None):
-            self.session, self.start, self.summary = session, 0, ""
+            self.session, self.start, self.summary = session, -1, ""  # pictures alone stand before turn 0
 
 
 class Conversation:

@@ -451,7 +451,8 @@ class AgentSession:
             done = self._memorizer.remember(talk, talk.uuid, upto, archive_all=True)
             if not done.ok and not talk.stored:
                 return list(messages)
-            talk.view.start = max(talk.view.start, upto[-1].position + 1)
+            if upto:  # else all of it only repeats what was forgotten
+                talk.view.start = max(talk.view.start, upto[-1].position + 1)
         return [each for number, each in enumerate(messages) if number >= place or each.get("role") == "system"]
 
     def compact(self, summary: str | Callable[[Sequence[Message]], str] = "", *, keep: int = 10) -> Compacted:
