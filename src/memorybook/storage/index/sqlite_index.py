@@ -494,12 +494,9 @@ def _turns(db: Connection, spans: Iterable[tuple[str, int, int]]) -> list[Passag
         " ?2 + CASE WHEN ?2<0 THEN (SELECT 1+max(position) FROM passages WHERE session=?1) ELSE 0 END"
         " AND ?3 + CASE WHEN ?3<0 THEN (SELECT 1+max(position) FROM passages WHERE session=?1) ELSE 0 END"
     )
+    places = [(bindable(session), first, last) for session, first, last in spans]
     with reading(db):
-        return [
-            schema.passage_of(row)
-            for session, first, last in spans
-            for row in db.execute(question, (bindable(session), first, last))
-        ]
+        return [schema.passage_of(row) for row in db.executemany(question, places)]
 
 
 def _entries(

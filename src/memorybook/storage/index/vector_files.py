@@ -423,7 +423,8 @@ def pending(connection: Connection, model: Model | None) -> int:
     if connection.first("SELECT 1 FROM pending WHERE model=?", (model.id,)) is None:
         return 0
     [(count,)] = connection.execute(
-        "SELECT count(*) FROM (SELECT 1 FROM pending JOIN passages ON dense=pending.text WHERE model=? LIMIT ?)",
+        "SELECT coalesce(sum(held), 0) FROM (SELECT (SELECT count(*) FROM passages WHERE dense=pending.text) AS held"
+        " FROM pending WHERE model=? LIMIT ?) AS waiting",
         (model.id, COUNTED),
     )
     return int(count) if count < COUNTED else max(int(count), _waiting(connection, model, None))
@@ -558,9 +559,10 @@ def _embed_batch(connection: Connection, embedder: Embedder, model: Model, count
     with reading(connection):
         before = born(connection), model.id
         rows = connection.execute(
-            "SELECT w.text, p.source, p.heading, p.text FROM (SELECT pending.text, max(p.id) AS passage"
-            " FROM pending JOIN passages AS p ON p.dense=pending.text WHERE pending.model=? GROUP BY pending.text"
-            f" ORDER BY pending.text {order} LIMIT ?) AS w JOIN passages AS p ON p.id=passage ORDER BY w.text {order}",
+            "SELECT w.text, p.source, p.heading, p.text FROM (SELECT text, passage FROM (SELECT text,"
+            " (SELECT max(id) FROM passages WHERE dense=pending.text) AS passage FROM pending WHERE model=?) AS waiting"
+            f" WHERE passage IS NOT NULL ORDER BY text {order} LIMIT ?) AS w JOIN passages AS p ON p.id=passage"
+            f" ORDER BY w.text {order}",
             (model.id, count),
         )
     if not rows:
