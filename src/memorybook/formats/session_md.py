@@ -151,7 +151,7 @@ def parse(text: str) -> SessionSummary:
     """Parse a summary; missing parts are empty and unknown sections belong to the summary; no text raises."""
     front = _FRONT.match(text)
     fields = _read_fields(front[1]) if front else {}
-    title, bodies = _sections(text[front.end() :] if front else text)
+    title, bodies = _sections(without_front_matter(text))
     summary, decisions, questions, turns = bodies
     try:
         count = int(fields.get("turns", "0"))
@@ -169,6 +169,11 @@ def parse(text: str) -> SessionSummary:
         open_questions=tuple(_items(questions)),
         turn_ids=tuple(islice(_read_ranges(turns), _MOST_IN_RANGE)),
     )
+
+
+def without_front_matter(text: str) -> str:
+    """Return what stands on a page for people."""
+    return _FRONT.sub("", text)
 
 
 def _read_fields(front: str) -> dict[str, str]:

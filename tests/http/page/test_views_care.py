@@ -167,7 +167,7 @@ def test_days_and_times_of_a_conversation_are_those_of_the_zone_of_the_book(tmp_
         "2026-03-02 00:10 UTC+08:00",
     ]
     assert re.findall(r'class="num-day">([^<]+)', talks) == ["2026-03-02"]
-    assert re.findall(r"<time [^>]+>([^<]+)", talks) == ["2026-03-02 00:10"], "by which it is listed"
+    assert re.findall(r"<time [^>]+>([^<]+)", talks) == ["00:10"], "by which it is listed, below its day"
     assert ">23:30<" in moved
 
 

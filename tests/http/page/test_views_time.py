@@ -17,7 +17,7 @@ import memorybook
 from memorybook.book.fade import ARCHIVE_BELOW, PROMPT_FROM, REMOVE_BELOW
 from memorybook.config.settings import Config
 from memorybook.http.page.rendering import Ask
-from memorybook.http.page.views import fading, memories, operations, river, worth
+from memorybook.http.page.views import fading, memories, now, operations, river, worth
 from memorybook.memory import Memory
 from memorybook.model import Add, Entry, Update
 from serving import OWNER, TLS, serving
@@ -192,6 +192,30 @@ def test_a_session_is_one_patch(book: Memory) -> None:
     alone = operations.show(operations.read(book, ask(id=first.id)), ask(id=first.id))
     assert alone["alone"]
     assert alone["patch"] == []
+
+
+def test_the_page_of_a_session_is_shown_without_what_programs_read(book: Memory) -> None:
+    book.process_session_end([{"role": "user", "content": "Please forget that I live in Leith. I prefer tea."}], "tea")
+    shown = operations.show(operations.read(book, ask()), ask())
+    lines = {each.target: each.lines for _, _, changes, _ in shown["operations"] for each in changes}
+    [page] = [lines[target] for target in lines if target.startswith("sessions/")]
+    assert any("I prefer tea" in text for _, text in page)
+    assert not [text for _, text in page if not text.strip() or text.startswith(("---", "session:", "started:"))]
+
+
+def test_the_river_tells_what_happened_to_messages_without_ids(book: Memory) -> None:
+    book.process_session_end([{"role": "user", "content": "The tap drips.", "id": "t1"}], "tap")
+    book.forget(session="tap")
+    shown = river.show(river.read(book, ask()), ask())
+    said = [line.text for _, _, lines, _ in shown["days"] for line in lines]
+    assert "- 1 turn of session tap" in said
+
+
+@pytest.mark.parametrize(("query", "name"), [("", "said lately"), ("Which tea?", "about the message")])
+def test_what_was_said_lately_is_not_called_about_the_message(book: Memory, query: str, name: str) -> None:
+    book.process_session_end([{"role": "user", "content": "I drink tea on Sundays."}], "tea")
+    shown = now.show(now.read(book, ask(q=query)), ask(q=query))
+    assert name in [name for _, name, _ in shown["bars"]]
 
 
 def _added(id: str, text: str) -> Add:

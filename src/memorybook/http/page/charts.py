@@ -59,22 +59,22 @@ def stack(parts: Sequence[tuple[str, str, float]], total: float, label: str, *, 
     return _svg(width, 16, body, label, "stack")
 
 
-def scores(parts: Mapping[str, float], most: float, label: str) -> Markup:
-    """Draw the parts of a score, those below 0 to the left of the others."""
+def scores(parts: Mapping[str, float], most: float, label: str, left: float = 40) -> Markup:
+    """Draw the parts of a score, those below 0 to the left of the others, where there is so much room."""
     below = [(name, value) for name, value in parts.items() if value < 0]
     above = [(name, value) for name, value in parts.items() if value > 0]
     unit = 320 / most if most else 0.0
-    x = 40.0
-    body = [_rect(40, 0, 320, 14, "s-back")]
+    x = left
+    body = [_rect(left, 0, 320, 14, "s-back")]
     for name, value in above:
         body.append(_rect(x, 0, value * unit, 14, f"p-{name}", f"{name} {value:.2f}"))
         x += value * unit
-    x = 40.0
+    x = left
     for name, value in below:
         long = min(x, -value * unit)
         x -= long
         body.append(_rect(x, 0, long, 14, f"p-{name} minus", f"{name} {value:.2f}"))
-    return _svg(360, 14, body, label, "scores")
+    return _svg(left + 320, 14, body, label, "scores")
 
 
 def curve(past: Sequence[Point], future: Sequence[Point], today: date, names: Mapping[str, str], label: str) -> Markup:

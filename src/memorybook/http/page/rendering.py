@@ -126,11 +126,15 @@ def page(name: str, ask: Ask, frame: Mapping[str, Any], view: Mapping[str, Any],
 
 
 @pass_context
-def time(context: Context, value: datetime | None, named: bool = False) -> Markup | str:
-    """Return a time in the zone of the book as an element, with the name of the zone in it or beside; "" for None."""
+def time(context: Context, value: datetime | None, named: bool = False, after: datetime | None = None) -> Markup | str:
+    """Return a time in the zone of the book as an element, with the name of the zone in it or beside; "" for None.
+
+    The day is left out if it is that of `after`, which stands before.
+    """
     if (moment := context["ask"].local(value)) is None:
         return ""
     shown = moment.isoformat(timespec="minutes")
     template = Markup('<time datetime="{}" title="UTC{}">{}{}</time>')
     name = f" UTC{shown[16:]}" if named else ""
-    return template.format(shown, shown[16:], shown[:16].replace("T", " "), name)
+    same = after is not None and str(context["ask"].local(after))[:10] == shown[:10]
+    return template.format(shown, shown[16:], shown[11 * same : 16].replace("T", " "), name)

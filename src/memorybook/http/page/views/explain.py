@@ -42,6 +42,7 @@ def show(found: list[Answer], ask: Ask) -> dict[str, Any]:
             for answer, prefix in zip(found, ("", BESIDE), strict=False)
         ],
         "most": most,
+        "left": 40 if any(v < 0 for answer in found for hit in answer.hits for v in hit.why.values()) else 0,
         "narrowed": any(ask.text(name) not in ("", "12") for name in ask.values if name != "q"),
         "parts": list(parts),
         "categories": get_args(Category),

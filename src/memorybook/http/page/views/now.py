@@ -21,11 +21,13 @@ def read(memory: Memory, ask: Ask) -> Preview:
 def show(preview: Preview, ask: Ask) -> dict[str, Any]:
     """Count tokens by part, and sort what was left out by reason."""
     sizes = {part: sum(line.tokens for line in preview.lines if line.part == part) for part in PARTS}
+    names = {part: ask.say(f"part_{part}") for part in PARTS}
+    names["found"] = names["found"] if ask.text("q") else ask.say("part_lately")
     left = sorted(preview.left_out, key=lambda each: REASONS.index(each.reason))
     return {
         "query": ask.text("q"),
         "preview": preview,
-        "bars": [(f"c-{part}", ask.say(f"part_{part}"), size) for part, size in sizes.items() if size],
+        "bars": [(f"c-{part}", names[part], size) for part, size in sizes.items() if size],
         "reasons": [(reason, list(items)) for reason, items in groupby(left, key=lambda each: each.reason)],
         "nothing": not preview.lines and not preview.left_out and not ask.text("q"),
     }

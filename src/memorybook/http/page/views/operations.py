@@ -9,6 +9,7 @@ from memorybook import locale
 from memorybook.entries.as_of import entry_of
 from memorybook.entries.history import as_one, changed_fields, difference
 from memorybook.errors import Conflict
+from memorybook.formats import session_md
 from memorybook.http.page.rendering import Ask
 from memorybook.memory import Memory
 from memorybook.model import Applied
@@ -79,7 +80,10 @@ def show(found: Found, ask: Ask) -> dict[str, Any]:
 
 def _shown(change: Applied, most: int, ask: Ask) -> Shown:
     before, after = entry_of(change.before), entry_of(change.after)
-    lines = [("", ask.say("purged"))] if change.purged else list(difference(change))
+    if change.target.startswith("sessions/") and not change.purged:
+        pages = [side and session_md.without_front_matter(side) for side in (change.before, change.after)]
+        change = replace(change, before=pages[0], after=pages[1])
+    lines = [("", ask.say("purged"))] if change.purged else [each for each in difference(change) if each[1].strip()]
     title = before.text if before and after and before.text == after.text else ""
     if before is not None and after is not None:
         names = locale.table("fields", ask.lang)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any, NamedTuple, get_args
 
 from memorybook.entries.as_of import entry_of
-from memorybook.entries.history import Effect, effect
+from memorybook.entries.history import Effect, describe_change, effect
 from memorybook.formats import session_md
 from memorybook.http.page.rendering import Ask
 from memorybook.memory import Memory
@@ -95,12 +96,14 @@ def _listed(days: Iterable[Activity]) -> list[Activity]:
 
 def _lines(happened: Happened, day: date) -> Iterator[Line]:
     operation = happened.operation
-    for change, told in zip(operation.changes, happened.told, strict=False):
+    for change in operation.changes:
         if not change.target.startswith("sessions/"):
             entry = None if change.purged else entry_of(change.after) or entry_of(change.before)
             said = entry or session_md.parse_line(change.after or "", day=day)
-            kind = effect(operation.kind, change.kind, change.reason)
-            yield Line(kind, change.target if entry else "", said.text if said else told, operation.id)
+            kind, change = effect(operation.kind, change.kind, change.reason), replace(change, reason="")
+            yield Line(
+                kind, change.target if entry else "", said.text if said else describe_change(change), operation.id
+            )
 
 
 def _then(found: Found, ask: Ask) -> dict[str, Any]:
