@@ -8,7 +8,6 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import memorybook
-from books import files
+from books import NOW, files
 from memorybook.config.settings import Config
 from memorybook.errors import BookLocked, Conflict, InvalidInput, NotFound
 from memorybook.exchange import collect, peer_folders
@@ -25,7 +24,6 @@ from memorybook.formats import session_md
 from memorybook.memory import Memory
 from memorybook.model import Session, SessionSummary
 
-NOW = datetime(2026, 2, 24, 10, 12, 33, tzinfo=UTC)
 CONFIG = Config(timezone="UTC", backend="scan")
 
 UUIDS = {name: f"00000000-0000-4000-8000-{number:012}" for number, name in enumerate(("s1", "p", "q", "r", "mine"))}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +28,6 @@ from google.adk.sessions import Session
 from google.genai import types
 
 from memorybook.frameworks.adk import BookMemoryService, book_tools
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    with memorybook.open(str(tmp_path / "book"), config=Config(timezone="UTC")) as opened:
-        yield opened
 
 
 class Scripted(BaseLlm):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -21,12 +20,6 @@ af = pytest.importorskip("agent_framework", reason="run by tests/frameworks/run"
 from agent_framework import BaseChatClient, FunctionInvocationLayer  # noqa: E402
 
 from memorybook.frameworks.agent_framework import BookContext, BookHistory, book_tools  # noqa: E402
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    with memorybook.open(str(tmp_path / "book"), config=Config(timezone="UTC")) as opened:
-        yield opened
 
 
 class Scripted(FunctionInvocationLayer, BaseChatClient):

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 import llm_server
-import memorybook
 from frameworks import page
 from frameworks.steps import STEPS, seeded
 from inference.server import Service
@@ -26,12 +25,6 @@ from anthropic.lib.tools import ToolError  # noqa: E402
 from anthropic.tools.memory import BetaLocalFilesystemMemoryTool  # noqa: E402
 
 from memorybook.frameworks.anthropic import AsyncBookMemoryTool, BookMemoryTool  # noqa: E402
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    with memorybook.open(str(tmp_path / "book"), missing_ok=True) as opened:
-        yield opened
 
 
 @pytest.fixture

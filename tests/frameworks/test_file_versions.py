@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,12 +17,6 @@ from memorybook.memory import Memory
 class WriteRequest(NamedTuple):
     id: str
     fingerprint: str = "a"
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    with memorybook.open(str(tmp_path / "book")) as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,12 +11,6 @@ from memorybook.config.settings import Config
 from memorybook.errors import InvalidInput, Unavailable
 from memorybook.frameworks.key_value import Items, fits
 from memorybook.memory import Memory
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    with memorybook.open(str(tmp_path / "book")) as memory:
-        yield memory
 
 
 def names(items: Items) -> list[tuple[tuple[str, ...], str]]:

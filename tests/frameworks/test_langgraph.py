@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
-import memorybook
 from frameworks import page
 from frameworks.steps import STEPS, seeded
 from memorybook.errors import InvalidInput
@@ -23,13 +21,6 @@ from langgraph.store.base import GetOp, ListNamespacesOp, MatchCondition, PutOp,
 from langgraph.store.memory import InMemoryStore
 
 from memorybook.frameworks.langgraph import BookStore
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    with memorybook.open(str(tmp_path / "book")) as memory:
-        yield memory
-
 
 # --- beside the reference -------------------------------------------------------------------------
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,6 @@ from memorybook.errors import Conflict, InvalidInput, MemoryBookError, NotFound,
 from memorybook.frameworks.file_tree import FileTree, document_of, name_of
 from memorybook.frameworks.memory_tool import Editor
 from memorybook.memory import Memory
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    with memorybook.open(str(tmp_path), config=Config()) as opened:
-        yield opened
 
 
 def run(memory: Memory, command: str, path: str = "", **more: Any) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -27,12 +26,6 @@ from agents.testing import ScriptedModel, assistant_message, function_call  # no
 from memorybook.frameworks.openai_agents import BookSession, book_tools  # noqa: E402
 
 agents.set_tracing_disabled(True)
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    with memorybook.open(str(tmp_path / "book"), config=Config(timezone="UTC")) as opened:
-        yield opened
 
 
 # --- beside the reference ------------------------------------------------------------------------

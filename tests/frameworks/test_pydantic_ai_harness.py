@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
-import memorybook
 from frameworks import page
 from frameworks.steps import STEPS, seeded
 from memorybook import tools
@@ -25,12 +23,6 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel  # noqa: E402
 from pydantic_ai.workspaces import LocalWorkspaceBackend  # noqa: E402
 
 from memorybook.frameworks.pydantic_ai_harness import BookStore, book_tools  # noqa: E402
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    with memorybook.open(str(tmp_path / "book"), missing_ok=True) as opened:
-        yield opened
 
 
 def scripted(*replies: Any) -> tuple[Any, list[Any]]:

@@ -65,14 +65,6 @@ def asker(kind: str, service: Service) -> Asker:
     return Asker(kind, service)
 
 
-@pytest.fixture
-def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Pauses are noted instead of made."""
-    made: list[float] = []
-    monkeypatch.setattr("memorybook.inference.llm.time.sleep", made.append)
-    return made
-
-
 @pytest.mark.parametrize("tail", ["", "/", "/TAIL", "?api=2"])
 def test_the_address_is_taken_as_people_give_it(service: Service, asker: Asker, tail: str) -> None:
     last = {"embeddings": "embeddings", "openai": "chat/completions", "anthropic": "messages"}[asker.kind]

@@ -36,18 +36,6 @@ def test_what_is_no_model_is_refused() -> None:
         as_llm("gpt")  # type: ignore[arg-type]
 
 
-def test_the_function_is_told_in_words_what_to_fill_in() -> None:
-    asked: list[list[dict[str, Any]]] = []
-
-    def model(messages: list[dict[str, Any]]) -> dict[str, Any]:
-        asked.append(messages)
-        return {"facts": ["茶"]}
-
-    assert as_llm(model).complete(ASKED, form=FACTS).data == ["茶"]
-    assert "What to remember.\nAnswer with one JSON object" in asked[0][-1]["content"]
-    assert "What to remember" not in str(ASKED)
-
-
 @pytest.mark.parametrize(
     ("choice", "english", "chinese"),
     [
@@ -198,21 +186,6 @@ def test_once_it_is_spent_the_model_is_not_asked(budget: Budget, message: str) -
     assert len(recorded) == 2
 
 
-def test_a_prompt_that_does_not_fit_is_not_sent() -> None:
-    llm = ScriptedLLM(then="ok")
-    kept, recorded = metered(llm, Budget(tokens_per_operation=1000))
-    with pytest.raises(BudgetSpent, match="the next call takes about"):
-        kept.complete([{"role": "user", "content": "我喜欢绿茶。" * 200}])
-    assert (llm.requests, recorded) == ([], [])
-
-
-def test_nought_is_no_limit() -> None:
-    kept, _ = metered(ScriptedLLM(then="ok"), FREE)
-    for _ in range(50):
-        kept.complete(ASKED)
-    assert kept.usage.calls == 50
-
-
 def test_failures_are_recorded_too() -> None:
     kept, recorded = metered(ScriptedLLM([LLMFailed("down"), "prose", "prose again"]), Budget())
     for _ in range(2):
@@ -307,11 +280,6 @@ def test_usage_adds_up_in_any_order(first: Usage, second: Usage, third: Usage) -
     assert (first + second) + third == first + (second + third)
     assert first + Usage() == first
     assert (first + second).tokens == first.tokens + second.tokens
-
-
-def test_usage_as_json() -> None:
-    found = Usage(2, 1, 30, 4, 0.12345).json()
-    assert found == {"calls": 2, "failed": 1, "input_tokens": 30, "output_tokens": 4, "seconds": 0.123}
 
 
 def test_a_reply_continues_the_conversation() -> None:
