@@ -20,23 +20,16 @@ from memorybook.testing import ScriptedLLM
 # --- adding --------------------------------------------------------------------------------------
 
 
-def test_a_turn_is_on_disk_when_add_returns(place: Place) -> None:
+def test_a_turn_is_on_disk_when_add_returns_with_secrets_masked(place: Place) -> None:
     session = place.workspace().session("telegram", 7)
-    kept = session.add(said("Hello."))
+    kept = session.add(said("my password is hunter2-Xy93"))
     with session.memory() as memory:
         [stored] = memory.book.transcripts.sessions()
         [turn] = memory.book.transcripts.turns(stored.uuid)
-    assert (turn.text, turn.role, turn.id) == ("Hello.", "user", kept["id"])
-    assert (stored.channel, stored.chat_id, stored.source) == ("telegram", "7", "agent")
-
-
-def test_secrets_are_masked_on_disk_and_not_in_the_live_conversation(place: Place) -> None:
-    session = place.workspace().session("telegram", 7)
-    session.add(said("my password is hunter2-Xy93"))
-    with session.memory() as memory:
-        [turn] = memory.book.transcripts.turns(memory.book.transcripts.sessions()[0].uuid)
+    assert (turn.text[:15], turn.role, turn.id) == ("my password is ", "user", kept["id"])
     assert "hunter2" not in turn.text
-    assert texts(session.messages) == ["my password is hunter2-Xy93"]
+    assert (stored.channel, stored.chat_id, stored.source) == ("telegram", "7", "agent")
+    assert texts(session.messages) == ["my password is hunter2-Xy93"], "the live conversation is as it was"
 
 
 def test_the_same_id_is_kept_once(place: Place) -> None:
@@ -197,28 +190,20 @@ def test_without_auto_recall_only_what_asks_for_the_past_is_looked_up(
 # --- consolidation -------------------------------------------------------------------------------
 
 
-def test_what_has_left_the_window_is_given_to_memory_once(place: Place) -> None:
-    workspace = place.workspace(memory_window=4)
-    session = workspace.session("a", "b")
-    talk(session, 5)
-    assert workspace.wait(10)
-    assert place.provider(session).taken == [["message 0", "message 1", "message 2"]]
-    talk(session, 3, start=5)
-    assert workspace.wait(10)
-    assert place.provider(session).taken[1:] == [["message 3", "message 4", "message 5"]]
-    assert place.provider(session).given[0].session == place.provider(session).given[1].session
-
-
-def test_how_far_it_got_is_kept_over_processes(place: Place) -> None:
+def test_what_has_left_the_window_is_given_to_memory_once_over_processes(place: Place) -> None:
     first = place.workspace(memory_window=4)
-    talk(first.session("a", "b"), 5)
-    first.wait(10)
+    session = first.session("a", "b")
+    talk(session, 5)
+    assert first.wait(10)
+    before = place.provider(session)
+    assert before.taken == [["message 0", "message 1", "message 2"]]
     first.close()
     second = place.workspace(memory_window=4)
     session = second.session("a", "b")
     talk(session, 3, start=5)
-    second.wait(10)
+    assert second.wait(10)
     assert place.provider(session).taken == [["message 3", "message 4", "message 5"]]
+    assert before.given[0].session == place.provider(session).given[0].session
 
 
 def test_a_failure_keeps_the_offset_and_waits_before_the_next_try(place: Place) -> None:
@@ -271,7 +256,8 @@ def test_new_archives_everything_and_begins_anew(place: Place) -> None:
     assert (done.ok, done.text) == (True, "New session started.")
     assert place.provider(session).taken == [["message 0", "message 1", "message 2"]]
     assert session.messages == ()
-    assert place.kinds() == ["ended"]
+    assert session.new().ok
+    assert (place.kinds(), len(place.provider(session).given)) == (["ended"], 1), "of nothing there is nothing to do"
     session.add(said("fresh"))
     assert texts(place.workspace().session("a", "b").messages) == ["fresh"]
 
@@ -286,13 +272,6 @@ def test_new_keeps_the_session_when_archiving_fails_and_says_so(place: Place) ->
     assert done.text == "会话已保留，因为无法归档：模型没有回答。请稍后再试 /new。"
     assert len(session.messages) == 4
     assert len(place.workspace().session("a", "b").messages) == 4
-
-
-def test_new_of_nothing_is_nothing(place: Place) -> None:
-    session = place.workspace().session("a", "b")
-    assert session.new().ok
-    assert place.provider(session).given == []
-    assert place.events == []
 
 
 def test_new_takes_along_what_is_said_meanwhile(place: Place) -> None:
@@ -875,27 +854,42 @@ def test_what_is_to_be_remembered_is_at_once_and_once(place: Place, words: str, 
         assert [(each.entry.text, each.entry.hits) for each in memory.entries().entries] == [(known.entry.text, 1)]
 
 
+FERRY = "The user's ferry leaves at 14:30."
+BOAT = "用户的船下午两点半开。"
+
+
 @pytest.mark.parametrize(
-    ("first", "words"),
+    ("words", "lines", "left"),
     [
-        ("My dentist is called Doctor Marlow.", "Forget what I said about Doctor Marlow the dentist."),
-        ("我的牙医叫王小明医生。", "忘掉牙医王小明医生。"),
+        ("Forget what I said about Doctor Marlow the dentist.", ["forgot: "], []),
+        ("忘掉牙医 Doctor Marlow。", ["已忘掉："], []),
+        (
+            "Remember that my ferry leaves at 14:30, and forget about Doctor Marlow.",
+            [f"remembered: {FERRY}", "forgot: "],
+            [FERRY],
+        ),
+        ("记住我的船下午两点半开，忘掉医生 Marlow 那件事", [f"已记住：{BOAT}", "已忘掉："], [BOAT]),
     ],
 )
-def test_what_is_to_be_forgotten_is_at_once(place: Place, first: str, words: str) -> None:
+def test_what_is_to_be_forgotten_is_at_once_beside_what_else_the_words_order(
+    place: Place, words: str, lines: list[str], left: list[str]
+) -> None:
     session = place.workspace(noting=False).session("a", "b")
+    dentist = "My dentist is called Doctor Marlow."
     with session.memory() as memory:
-        memory.remember(first)
+        memory.remember(dentist)
     session.add(said("Hello."))
-    kept = session.add(said(words))
-    done = session.obey(kept)
+    done = session.obey(session.add(said(words)))
     assert done is not None
-    assert done.forgotten == (first,)
+    assert done.forgotten == (dentist,)
+    lines[-1] += dentist
+    told = place.events[0].text.split("\n")[: len(lines)]
+    assert [line.startswith(wanted) for line, wanted in zip(told, lines, strict=True)] == [True] * len(lines)
     with session.memory() as memory:
-        assert memory.entries().total == 0
+        assert [known.entry.text for known in memory.entries().entries] == left
     assert session.new().ok
     with session.memory() as memory:
-        assert memory.entries().total == 0
+        assert [known.entry.text for known in memory.entries().entries] == left
 
 
 @pytest.mark.parametrize(
@@ -1007,28 +1001,6 @@ def test_what_is_known_already_or_suspect_is_told_as_that(place: Place, words: s
     with session.memory() as memory:
         [entry] = [each.entry for each in memory.entries().entries]
         assert (entry.trust == "suspect", entry.hits) == (bool(suspect), 1)
-
-
-@pytest.mark.parametrize(
-    ("words", "lines"),
-    [
-        (
-            "Remember that my ferry leaves at 14:30, and forget about Doctor Marlow.",
-            ["remembered: The user's ferry leaves at 14:30.", "forgot: My dentist is called Doctor Marlow."],
-        ),
-        (
-            "记住我的船下午两点半开，忘掉医生 Marlow 那件事",
-            ["已记住：用户的船下午两点半开。", "已忘掉：My dentist is called Doctor Marlow."],
-        ),
-    ],
-)
-def test_both_orders_of_a_sentence_are_obeyed(place: Place, words: str, lines: list[str]) -> None:
-    session = place.workspace(noting=False).session("a", "b")
-    with session.memory() as memory:
-        memory.remember("My dentist is called Doctor Marlow.")
-    session.obey(session.add(said(words)))
-    told = place.events[0].text.split("\n")[: len(lines)]
-    assert [line.startswith(wanted) for line, wanted in zip(told, lines, strict=True)] == [True, True]
 
 
 @pytest.mark.parametrize(
