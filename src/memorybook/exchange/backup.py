@@ -14,7 +14,7 @@ from memorybook.storage.output_file import put_in_place, remove
 
 if TYPE_CHECKING:
     from memorybook.context import Context
-    from memorybook.protocols import Progress
+    from memorybook.protocols import Progress, Storage
 
 
 class Backup(NamedTuple):
@@ -73,7 +73,7 @@ def backup(context: Context, path: str, *, progress: Progress | None = None) -> 
         os.mkdir(parts, 0o700)
         closing.callback(remove, parts)
         check_place(path)
-        now, place = context.book.now(), _place(storage.root)
+        now, place = context.book.now(), _place(storage)
         files = archive.pack(new, storage, parts, place=place, now=now, progress=progress)
     known = {*(file.path for file in files), os.path.relpath(os.path.realpath(path), storage.root)}
     return Backup(
@@ -91,9 +91,10 @@ def check_place(path: str) -> None:
         archive.manifest_of(path)
 
 
-def _place(root: str) -> str:
+def _place(storage: Storage) -> str:
     """Return a digest of where the book is. Its copy elsewhere is another book to those that it hands out to."""
-    return sha256(f"{gethostname()}:{os.path.realpath(root)}".encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    where = f"{gethostname()}:{os.path.realpath(storage.root)}" if storage.machine else storage.root
+    return sha256(where.encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
 # --- restoring -----------------------------------------------------------------------------------
@@ -112,7 +113,7 @@ def restore(context: Context, path: str, *, replace: bool = False, progress: Pro
     storage = context.book.storage
     kept = storage.restore(
         lambda folder: archive.unpack(path, folder, files, storage, progress),
-        identity=node if place == _place(storage.root) else "",
+        identity=node if place == _place(storage) else "",
         replace=replace,
         now=context.book.now(),
     )

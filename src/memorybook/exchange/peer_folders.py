@@ -231,7 +231,7 @@ def check_place(place: str, node: str, storage: Storage) -> str:
     root = os.path.realpath(os.path.expanduser(place))
     if not os.path.isdir(root):
         raise NotFound(f"there is no folder {place!r} to hand out into: make or mount it")
-    if os.path.commonpath([root, storage.root]) == storage.root:
+    if f"{root}/".startswith(f"{storage.root}/"):
         raise InvalidInput(f"{place!r} is in this book: hand out into a folder of its own")
     if any(os.path.lexists(os.path.join(root, name)) for name in (MARKER, SESSIONS, MEMORY, _STATE)):
         raise InvalidInput(f"{place!r} is a book or what somebody handed out: give a folder that machines share")

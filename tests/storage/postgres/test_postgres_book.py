@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -86,6 +87,26 @@ class TestBookInPostgres(BookInPostgres.TestCase):  # type: ignore[valid-type,mi
     @pytest.fixture(autouse=True)
     def served(self, dsn: str) -> None:
         BookInPostgres.config = test_book_machine.CONFIG._replace(storage=StorageSettings(dsn=dsn))
+
+
+def test_it_hands_out_and_is_the_same_book_once_it_was_restored_from_anywhere(
+    memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.remember("Deploys are on Fridays.", group="work")
+    for name in ("shared", "elsewhere"):
+        (tmp_path / name).mkdir()
+
+    def handed() -> int:
+        done = memory.sync_summaries(to=str(tmp_path / "shared"), group="work", node="desk").handed
+        assert done is not None
+        return done.written
+
+    assert handed() == 2
+    memory.backup(str(tmp_path / "book.tar.gz"))
+    memory.book.storage.erase()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    memory.restore(str(tmp_path / "book.tar.gz"))
+    assert handed() == 0
 
 
 def test_all_that_a_transaction_writes_comes_true_together_or_not_at_all(storage: PostgresStorage) -> None:
