@@ -107,8 +107,12 @@ def test_what_a_person_added_to_our_entry_stays(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "why"),
     [
-        ("vscode", '{\n  // mine\n  "servers": {}\n}\n', "line 2 is not plain JSON, such as a comment"),
-        ("openclaw", "{mcp: {}}", "line 1 is not plain JSON"),
+        (
+            "vscode",
+            '{"servers": {"memorybook": {"args": [ /* so */ ]}}}',
+            "comments of what changes",
+        ),
+        ("openclaw", "{mcp: {}}", "line 1 is not JSON, with or without comments"),
         ("vscode", '{"servers": []}', "'servers' is no object"),
         ("openclaw", '{"mcp": 1}', "'mcp' is no object"),
         ("cursor", "[]", "it is no object"),

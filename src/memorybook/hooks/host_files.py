@@ -1,6 +1,6 @@
 """Settings files of other programs, changed as text: compared, replaced at once, with what they were before beside.
 
-What cannot be changed without loss, such as JSON with comments, is refused.
+Comments stay. What cannot be changed without loss is refused.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from memorybook.errors import Conflict, InvalidInput
+from memorybook.hooks import json_text
 
 _BACKUP = ".memorybook-backup"
 
@@ -33,13 +34,14 @@ class Changed(NamedTuple):
     backup: str = ""
 
 
-def changed(path: str, change: Callable[[str], str], *, removes: bool) -> Changed:
+def changed(path: str, change: Callable[[str], str], *, removes: bool, dry: bool = False) -> Changed:
     """Replace the text of a file with what `change` makes of it.
 
     Args:
         path: The file; a link to one is followed, and stays.
         change: Given the text, "" if there is no file; raises InvalidInput with the reason where it cannot.
         removes: Whether something is to go: then a file that is not there is not made.
+        dry: Only say what would be done.
 
     Raises:
         InvalidInput: The file is not what its program reads, or cannot be changed without losing something of it.
@@ -61,7 +63,7 @@ def changed(path: str, change: Callable[[str], str], *, removes: bool) -> Change
         ) from None
     if after == text and before is not None:
         return Changed("unchanged", path)
-    backup = _replace(place, before, after.encode())
+    backup = "" if dry else _replace(place, before, after.encode())
     return Changed("removed" if removes else "written", path, backup)
 
 
@@ -72,19 +74,34 @@ def json_with(text: str, change: Callable[[dict[str, Any]], None]) -> str:
     """
     mark = "\ufeff" if text.startswith("\ufeff") else ""
     body = text.removeprefix(mark)
+    plain = json_text.without_comments(body)
     try:
-        root = json.loads(body, object_pairs_hook=_once, parse_float=_number) if body.strip() else {}
+        root = json.loads(plain, object_pairs_hook=_once, parse_float=_number) if plain.strip() else {}
         if not isinstance(root, dict):
             raise InvalidInput("it is no object")
         before = deepcopy(root)
         change(root)
-        return text if root == before and body.strip() else mark + _dumped(root, body)
+        if root == before and body.strip():
+            return text
+        return mark + (_dumped(root, body) if plain == body or not plain.strip() else json_text.edited(body, root))
     except json.JSONDecodeError as error:
-        raise InvalidInput(f"line {error.lineno} is not plain JSON, such as a comment") from None
+        raise InvalidInput(f"line {error.lineno} is not JSON, with or without comments") from None
     except InvalidInput:
         raise
     except (RecursionError, ValueError):
         raise InvalidInput("it is nested too deeply, or has an integer of thousands of digits") from None
+
+
+def values_in(path: str, *, toml: bool = False) -> dict[str, Any]:
+    """Return what a settings file holds; {} if there is none. Raises InvalidInput, OSError."""
+    try:
+        text = (_read(os.path.realpath(path)) or b"").decode("utf-8-sig")
+        found = tomllib.loads(text) if toml else json_text.values(text) if text.strip() else {}
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"{path} cannot be read ({error})") from None
+    if not isinstance(found, dict):
+        raise InvalidInput(f"{path} cannot be read (it is no object)")
+    return found
 
 
 def check_paths(*paths: str) -> None:

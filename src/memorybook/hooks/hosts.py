@@ -79,7 +79,8 @@ class Host(NamedTuple):
         project: The settings file of a project, in its folder; "" if the host has none.
         typed: Whether an entry says that it is of type `stdio`.
         follows: Whether the host starts a user's servers in the folder of the project it is opened in.
-        hooks: How it is given hooks; None if it has none.
+        program: Its program, as found on the PATH; "" if it has none there.
+        hooks: How it is given hooks; None if memorybook has none for it.
     """
 
     title: str
@@ -88,6 +89,7 @@ class Host(NamedTuple):
     project: str = ""
     typed: bool = False
     follows: bool = False
+    program: str = ""
     hooks: Hooks | None = None
 
 
@@ -98,6 +100,7 @@ HOSTS: Mapping[str, Host] = {
         project=".mcp.json",
         typed=True,
         follows=True,
+        program="claude",
         hooks=Hooks(
             lambda at: os.path.join(at.named("CLAUDE_CONFIG_DIR", ".claude"), "settings.json"), ".claude/settings.json"
         ),
@@ -111,21 +114,29 @@ HOSTS: Mapping[str, Host] = {
         keys=("mcp_servers",),
         project=".codex/config.toml",
         follows=True,
+        program="codex",
         hooks=Hooks(lambda at: os.path.join(at.named("CODEX_HOME", ".codex"), "hooks.json"), ".codex/hooks.json"),
     ),
-    "cursor": Host("Cursor", lambda at: os.path.join(at.home, ".cursor", "mcp.json"), project=".cursor/mcp.json"),
+    "cursor": Host(
+        "Cursor",
+        lambda at: os.path.join(at.home, ".cursor", "mcp.json"),
+        project=".cursor/mcp.json",
+        program="cursor",
+    ),
     "vscode": Host(
         "VS Code",
         lambda at: os.path.join(at.settings, "Code", "User", "mcp.json"),
         keys=("servers",),
         project=".vscode/mcp.json",
         typed=True,
+        program="code",
     ),
     "gemini": Host(
         "Gemini CLI",
         lambda at: os.path.join(at.home, ".gemini", "settings.json"),
         project=".gemini/settings.json",
         follows=True,
+        program="gemini",
         hooks=Hooks(
             lambda at: os.path.join(at.home, ".gemini", "settings.json"),
             ".gemini/settings.json",
@@ -141,6 +152,7 @@ HOSTS: Mapping[str, Host] = {
             or os.path.join(at.named("OPENCLAW_STATE_DIR", ".openclaw"), "openclaw.json")
         ),
         keys=("mcp", "servers"),
+        program="openclaw",
     ),
 }
 """Every host by the name that `--host` takes."""
@@ -168,6 +180,17 @@ def file_of(name: str, scope: str, *, at: Places, folder: str, among: Mapping[st
     return os.path.join(folder, *host.project.split("/"))
 
 
+def sign_of(name: str, at: Places) -> str:
+    """Return what shows that a host is here: the folder of its settings or a file, else its program; "" if nothing."""
+    from shutil import which
+
+    host = host_of(name, HOSTS)
+    files = [file(at) for file in (host.user, host.hooks and host.hooks.user) if file]
+    folders = [os.path.dirname(path) for path in files]
+    found = [path for path in (*folders, *files) if path != at.home and os.path.exists(path)]
+    return found[0] if found else (host.program and which(host.program, path=at.env.get("PATH", ""))) or ""
+
+
 def entry_of(name: str, book: str | None) -> dict[str, Any]:
     """Return the entry that starts the server: for that book, or for the project it is started in.
 
@@ -192,8 +215,10 @@ def snippet(name: str, entry: Mapping[str, Any]) -> str:
     return json.dumps(part, indent=2, ensure_ascii=False) + "\n"
 
 
-def install(name: str, path: str, entry: Mapping[str, Any] | None) -> Changed:
+def install(name: str, path: str, entry: Mapping[str, Any] | None, *, dry: bool = False) -> Changed:
     """Put the server into the settings file, or with None take it out; all else in there stays as it is.
+
+    With `dry` nothing is written.
 
     Raises:
         As `host_files.changed`.
@@ -208,7 +233,15 @@ def install(name: str, path: str, entry: Mapping[str, Any] | None) -> Changed:
             return host_files.toml_with(text, keys, entry, _REPLACED, put)
         return host_files.json_with(text, put)
 
-    return host_files.changed(path, change, removes=entry is None)
+    return host_files.changed(path, change, removes=entry is None, dry=dry)
+
+
+def server_in(name: str, path: str) -> dict[str, Any] | None:
+    """Return our server's entry in a host's settings file; None if there is none. Raises InvalidInput, OSError."""
+    found: Any = host_files.values_in(path, toml=_is_toml(name))
+    for key in (*host_of(name, HOSTS).keys, NAME):
+        found = found.get(key) if isinstance(found, dict) else None
+    return found if isinstance(found, dict) else None
 
 
 def _is_toml(name: str) -> bool:
@@ -272,15 +305,29 @@ def hooks_snippet(hooks: Mapping[str, Any]) -> str:
     return json.dumps({"hooks": hooks}, indent=2, ensure_ascii=False) + "\n"
 
 
-def install_hooks(path: str, hooks: Mapping[str, list[dict[str, Any]]]) -> Changed:
-    """Replace our hooks in the file; {} removes them. Hooks of others stay.
+def install_hooks(path: str, hooks: Mapping[str, list[dict[str, Any]]], *, dry: bool = False) -> Changed:
+    """Replace our hooks in the file; {} removes them. Hooks of others stay. With `dry` nothing is written.
 
     Raises:
         As `host_files.changed`.
     """
     return host_files.changed(
-        path, lambda text: host_files.json_with(text, lambda root: _put_hooks(root, hooks)), removes=not hooks
+        path, lambda text: host_files.json_with(text, lambda root: _put_hooks(root, hooks)), removes=not hooks, dry=dry
     )
+
+
+def hooks_in(path: str) -> dict[str, str]:
+    """Return the command line of our hook for each event of a file. Raises InvalidInput, OSError."""
+    known = host_files.values_in(path).get("hooks")
+    events: dict[str, Any] = known if isinstance(known, dict) else {}
+    return {
+        event: hook["command"]
+        for event, groups in events.items()
+        if isinstance(groups, list)
+        for group in filter(_has_ours, groups)
+        for hook in group["hooks"]
+        if _is_ours(hook)
+    }
 
 
 def _put_hooks(root: dict[str, Any], hooks: Mapping[str, list[dict[str, Any]]]) -> None:
