@@ -54,7 +54,8 @@ def test_a_call_that_cannot_be_is_one_clear_sentence(one: Served) -> None:
     assert error_of(one.client.get("/entries/nobody/why"), 404) == "not_found"
     assert error_of(one.client.post("/entries/x/revise", json={"instruction": "y"}), 400) == "no_model"
     assert error_of(one.client.post("/memory/backup", json={"path": "/tmp/x"}), 404) == "not_found"
-    assert error_of(one.client.get("/entries?limit=many"), 400) == "invalid_input"
+    for limit in ("many", "9" * 400):
+        assert error_of(one.client.get(f"/entries?limit={limit}"), 400) == "invalid_input"
     assert error_of(one.client.delete("/search"), 405) == "method_not_allowed"
     for path, allowed in (
         ("/documents/a/b.md", "DELETE, GET, HEAD, PUT"),

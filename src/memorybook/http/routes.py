@@ -183,7 +183,7 @@ def _query(schema: Mapping[str, Any], request: Request) -> dict[str, Any]:
         kind, text = kinds.get(name), values[-1]
         found[name] = values if kind == "array" else text
         if kind in ("integer", "number", "boolean"):
-            with suppress(ValueError):  # the text itself is refused later
+            with suppress(ValueError, OverflowError):  # the text itself is refused later
                 number = float(text) if kind == "number" and not text.isdecimal() else int(text)
                 found[name] = number if math.isfinite(number) else text
             found[name] = {"": None, "true": True, "false": False}.get(text.lower(), found[name])
