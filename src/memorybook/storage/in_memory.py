@@ -9,22 +9,24 @@ from __future__ import annotations
 import threading
 import time
 from _thread import RLock
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from pathlib import Path
 from secrets import token_hex
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from memorybook.errors import BookLocked, Conflict, InvalidInput, MissingDocument, Unavailable
-from memorybook.formats.document import Document, DocumentInfo, Loss
+from memorybook.errors import BookLocked, Conflict, MissingDocument, Unavailable
+from memorybook.formats.document import DocumentInfo
 from memorybook.storage import journal, safe_open, transcript_rows
-from memorybook.storage.book_copy import JOURNAL, TRANSCRIPTS, copy
+from memorybook.storage.book_copy import JOURNAL, TRANSCRIPTS
+from memorybook.storage.fileless import FilelessDocuments, FilelessStorage
+from memorybook.storage.fileless import fill as fill_stores
 from memorybook.storage.index.scan_index import ScanIndex
-from memorybook.storage.sqlite import CAREFUL, Connection, Store, copy_rows, migrate
+from memorybook.storage.sqlite import CAREFUL, Connection, Store, migrate
 from memorybook.storage.transcripts import SqliteTranscripts
 
 if TYPE_CHECKING:
@@ -73,8 +75,8 @@ class _Book:
             self.changed.notify_all()
 
 
-class MemoryDocuments:
-    """`Documents` in memory: nobody but memorybook writes them, so that nothing is ever merged or lost."""
+class MemoryDocuments(FilelessDocuments):
+    """`Documents` in memory."""
 
     def __init__(self, book: _Book) -> None:
         self._book = book
@@ -88,78 +90,38 @@ class MemoryDocuments:
         """Return how often a document was written or removed."""
         return self._book.revision
 
-    def read(self, path: str) -> Document:
-        """Return the document. Raises MissingDocument, UnsafePath."""
-        data, _, modified = self._held(path)
-        return Document(safe_open.decoded(data), safe_open.digest(data), modified)
-
-    def _held(self, path: str) -> tuple[bytes, str, float]:
-        safe_open.split_path(path)
+    def _whole(self, path: str) -> tuple[bytes, float]:
         try:
-            return self._book.documents[path]
+            data, _, modified = self._book.documents[path]
         except KeyError:
             raise MissingDocument(f"there is no document {path!r}") from None
+        return data, modified
 
-    def write(self, path: str, text: str, *, expect: str | None) -> str:
-        """Replace the document; return its new revision. Raises Conflict, UnsafePath, InvalidInput."""
-        safe_open.split_path(path)
-        data = safe_open.encode(text, path)
-        with self._book.writer:
-            held = self._book.documents.get(path)
-            revision = None if held is None else safe_open.digest(held[0])
-            if revision != expect and expect is None:
-                raise Conflict(f"document {path!r} exists already; read it and write with its revision")
-            if revision != expect:
-                raise Conflict(f"document {path!r} is {revision!r} by now, not {expect!r}; read it and decide anew")
-            if held is None or held[0] != data:
-                self._book.change(path, data)
-        return safe_open.digest(data)
+    def _revision_of(self, path: str) -> str | None:
+        held = self._book.documents.get(path)
+        return None if held is None else safe_open.digest(held[0])
 
-    def append(self, path: str, line: str) -> str:
-        """Append one line; return the stamp it leaves. Raises InvalidInput for a line break, UnsafePath."""
-        safe_open.split_path(path)
-        if "\n" in line or "\r" in line:
-            raise InvalidInput(f"a line to append has no line breaks, {line!r} has; fold it or append it line by line")
-        with self._book.writer:
-            before = safe_open.decoded(self._book.documents.get(path, (b"", "", 0.0))[0])
-            before += "\n" if before and not before.endswith("\n") else ""
-            return self._book.change(path, safe_open.encode(f"{before}{line}\n", path))
+    def _put(self, path: str, data: bytes) -> str:
+        return self._book.change(path, data)
+
+    def _added(self, path: str, line: str) -> str:
+        before = safe_open.decoded(self._book.documents.get(path, (b"", "", 0.0))[0])
+        before += "\n" if before and not before.endswith("\n") else ""
+        return self._book.change(path, safe_open.encode(f"{before}{line}\n", path))
+
+    def _alone(self) -> AbstractContextManager[Any]:
+        return self._book.writer
 
     def remove(self, path: str) -> None:
         """Remove the document. Raises MissingDocument, UnsafePath."""
+        safe_open.split_path(path)
         with self._book.writer:
-            self._held(path)
+            self._whole(path)
             self._book.change(path, None)
 
     def prepare(self) -> None:
         """Make the book."""
         self._book.made = True
-
-    def remains(self, paths: Collection[str]) -> Sequence[str]:
-        """Return nothing: no versions are kept."""
-        return ()
-
-    def forget_versions(self) -> int:
-        """Return 0: no versions are kept."""
-        return 0
-
-    def lost(self, *, settle: bool = False) -> Sequence[Loss]:
-        """Return nothing: no other program writes."""
-        return ()
-
-    def forget_lost(self) -> None:
-        """Do nothing."""
-
-    def unread(self) -> Sequence[str]:
-        """Return nothing: every document is one."""
-        return ()
-
-    def faults(self) -> Sequence[str]:
-        """Return nothing: it can be written."""
-        return ()
-
-    def close(self) -> None:
-        """Do nothing."""
 
 
 class MemoryConnection(Connection):
@@ -229,10 +191,8 @@ class MemoryStore(Store):
         return ""
 
 
-class MemoryStorage:
+class MemoryStorage(FilelessStorage):
     """`Storage` in memory, of the book that this process knows by that root."""
-
-    machine = ""
 
     def __init__(self, root: str) -> None:
         self.root = root
@@ -278,23 +238,12 @@ class MemoryStorage:
                 self._book.identity = token_hex(16)
             return self._book.identity
 
-    def drop_prepared(self) -> None:
-        """Do nothing: nothing is prepared."""
-
     def leftovers(self, holds: Callable[[bytes], object], overlap: int) -> tuple[list[str], int]:
         """Return the documents and databases that hold it, and how many there are."""
         with self._book.changed:
             held = {path: data for path, (data, _, _) in self._book.documents.items()}
             held |= {name: database.bytes() for name, database in self._book.databases.items()}
         return [name for name, data in held.items() if holds(data)], len(held)
-
-    def strangers(self, known: set[str]) -> list[str]:
-        """Return nothing: nothing else is here."""
-        return []
-
-    def copy(self, folder: str) -> list[str]:
-        """Copy the book into an empty folder."""
-        return copy(self, folder, None)
 
     def restore(self, fill: Callable[[str], None], *, identity: str, replace: bool, now: datetime) -> str:
         """Read the book from a folder that is filled, and keep the old one under another root."""
@@ -306,11 +255,8 @@ class MemoryStorage:
             new.identity = self.identity(make=False) or identity
             for path in Path(folder).rglob("*.md"):
                 new.change(path.relative_to(folder).as_posix(), path.read_bytes())
-            for name, migrations in ((JOURNAL, journal.MIGRATIONS), (TRANSCRIPTS, transcript_rows.MIGRATIONS)):
-                file = Store(str(Path(folder, name)), migrations)
-                if file.existing() is not None:  # of the newest version from now on
-                    copy_rows(file, MemoryStore(new, name, migrations))
-                file.close()
+            databases = {JOURNAL: journal.MIGRATIONS, TRANSCRIPTS: transcript_rows.MIGRATIONS}
+            fill_stores(folder, [MemoryStore(new, *one) for one in databases.items()])
             before, kept = self.exists(), ""
             if before:
                 names = (f"{self.root}.before-{now:%Y%m%dT%H%M%SZ}{f'-{n}' * bool(n)}" for n in count())
@@ -342,8 +288,3 @@ class MemoryStorage:
     def hint(self) -> str:
         """Say how long it lasts."""
         return "this book is kept in memory, and gone with the process"
-
-    def close(self) -> None:
-        """Let go of it; the book stays."""
-        self.transcripts.close()
-        self.journal.close()

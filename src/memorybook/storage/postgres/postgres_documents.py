@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from secrets import token_hex
+from typing import Any
 
-from memorybook.errors import Conflict, InvalidInput, MissingDocument
-from memorybook.formats.document import Document, DocumentInfo, Loss
+from memorybook.errors import MissingDocument
+from memorybook.formats.document import DocumentInfo
 from memorybook.storage import safe_open
+from memorybook.storage.fileless import FilelessDocuments
 from memorybook.storage.postgres.postgres_connection import Tenant
 from memorybook.storage.postgres.postgres_sql import adapted, restored
 
@@ -16,8 +19,8 @@ FOLDED = 64
 """Lines appended to a document from which it is written whole."""
 
 
-class PostgresDocuments:
-    """`Documents` of a tenant. Nobody but memorybook writes them, so that nothing is ever merged or lost."""
+class PostgresDocuments(FilelessDocuments):
+    """`Documents` of a tenant."""
 
     def __init__(self, tenant: Tenant) -> None:
         self._tenant = tenant
@@ -32,13 +35,7 @@ class PostgresDocuments:
         rows = self._tenant.rows("SELECT revision FROM books")
         return int(rows[0][0]) if rows else 0
 
-    def read(self, path: str) -> Document:
-        """Return the document. Raises MissingDocument, UnsafePath."""
-        data, modified = self._whole(path)
-        return Document(safe_open.decoded(data), safe_open.digest(data), modified)
-
     def _whole(self, path: str) -> tuple[bytes, float]:
-        safe_open.split_path(path)
         rows = self._tenant.rows(
             "SELECT data || coalesce((SELECT string_agg(line, ''::bytea ORDER BY n) FROM appended"
             " WHERE appended.path=documents.path), ''), modified FROM documents WHERE path=$1",
@@ -48,35 +45,20 @@ class PostgresDocuments:
             raise MissingDocument(f"there is no document {path!r}")
         return rows[0][0], rows[0][1]
 
-    def write(self, path: str, text: str, *, expect: str | None) -> str:
-        """Replace the document; return its new revision. Raises Conflict, UnsafePath, InvalidInput."""
-        safe_open.split_path(path)
-        data = safe_open.encode(text, path)
-        new = safe_open.digest(data)
-        with self._tenant.transaction():
-            revision = self._revision_of(path)
-            if revision != expect and expect is None:
-                raise Conflict(f"document {path!r} exists already; read it and write with its revision")
-            if revision != expect:
-                raise Conflict(f"document {path!r} is {revision!r} by now, not {expect!r}; read it and decide anew")
-            if revision != new:
-                self._put(path, data, new)
-        return new
-
     def _revision_of(self, path: str) -> str | None:
         rows = self._tenant.rows("SELECT revision FROM documents WHERE path=$1", adapted((path,)))
         if not rows:
             return None
         return rows[0][0] or safe_open.digest(self._whole(path)[0])  # unknown since something was appended
 
-    def _put(self, path: str, data: bytes, revision: str) -> str:
+    def _put(self, path: str, data: bytes) -> str:
         stamp, [key] = token_hex(8), adapted((path,))
         self._tenant.rows("DELETE FROM appended WHERE path=$1", (key,))
         self._tenant.rows(
             "INSERT INTO documents (path, data, size, revision, stamp, modified) VALUES ($1, $2, $3, $4, $5, $6)"
             " ON CONFLICT (tenant, path) DO UPDATE SET data=excluded.data, size=excluded.size,"
             " revision=excluded.revision, stamp=excluded.stamp, modified=excluded.modified",
-            (key, data, len(data), revision, stamp, time.time()),
+            (key, data, len(data), safe_open.digest(data), stamp, time.time()),
         )
         self._changed()
         return stamp
@@ -88,34 +70,31 @@ class PostgresDocuments:
         )
         self._tenant.made = self._tenant.held.changed = True
 
-    def append(self, path: str, line: str) -> str:
-        """Append one line; return the stamp it leaves. Raises InvalidInput for a line break, UnsafePath."""
-        safe_open.split_path(path)
-        if "\n" in line or "\r" in line:
-            raise InvalidInput(f"a line to append has no line breaks, {line!r} has; fold it or append it line by line")
+    def _added(self, path: str, line: str) -> str:
         added, [key] = safe_open.encode(f"{line}\n", path), adapted((path,))
-        with self._tenant.transaction():
-            rows = self._tenant.rows(
-                "SELECT size, length(data), (SELECT count(*) FROM appended WHERE appended.path=documents.path),"
-                " substring(data FROM length(data)) FROM documents WHERE path=$1",
-                (key,),
-            )
-            if not rows:
-                return self._put(path, added, safe_open.digest(added))
-            [(size, written, lines, last)] = rows
-            if lines >= FOLDED:
-                whole = self._whole(path)[0] + added
-                return self._put(path, whole, safe_open.digest(whole))
-            if not lines and written and last != b"\n":  # whoever wrote it left the last line open
-                added = b"\n" + added
-            stamp = token_hex(8)
-            self._tenant.rows("INSERT INTO appended (path, line) VALUES ($1, $2)", (key, added))
-            self._tenant.rows(
-                "UPDATE documents SET size=$2, revision=NULL, stamp=$3, modified=$4 WHERE path=$1",
-                (key, size + len(added), stamp, time.time()),
-            )
-            self._changed()
+        rows = self._tenant.rows(
+            "SELECT size, length(data), (SELECT count(*) FROM appended WHERE appended.path=documents.path),"
+            " substring(data FROM length(data)) FROM documents WHERE path=$1",
+            (key,),
+        )
+        if not rows:
+            return self._put(path, added)
+        [(size, written, lines, last)] = rows
+        if lines >= FOLDED:
+            return self._put(path, self._whole(path)[0] + added)
+        if not lines and written and last != b"\n":  # whoever wrote it left the last line open
+            added = b"\n" + added
+        stamp = token_hex(8)
+        self._tenant.rows("INSERT INTO appended (path, line) VALUES ($1, $2)", (key, added))
+        self._tenant.rows(
+            "UPDATE documents SET size=$2, revision=NULL, stamp=$3, modified=$4 WHERE path=$1",
+            (key, size + len(added), stamp, time.time()),
+        )
+        self._changed()
         return stamp
+
+    def _alone(self) -> AbstractContextManager[Any]:
+        return self._tenant.transaction()
 
     def remove(self, path: str) -> None:
         """Remove the document. Raises MissingDocument, UnsafePath."""
@@ -131,32 +110,6 @@ class PostgresDocuments:
         """Make the book."""
         self._tenant.rows("INSERT INTO books DEFAULT VALUES ON CONFLICT DO NOTHING")
         self._tenant.made = True
-
-    def remains(self, paths: Collection[str]) -> Sequence[str]:
-        """Return nothing: no versions are kept."""
-        return ()
-
-    def forget_versions(self) -> int:
-        """Return 0: no versions are kept."""
-        return 0
-
-    def lost(self, *, settle: bool = False) -> Sequence[Loss]:
-        """Return nothing: no other program writes."""
-        return ()
-
-    def forget_lost(self) -> None:
-        """Do nothing."""
-
-    def unread(self) -> Sequence[str]:
-        """Return nothing: every document is one."""
-        return ()
-
-    def faults(self) -> Sequence[str]:
-        """Return nothing: it can be written."""
-        return ()
-
-    def close(self) -> None:
-        """Do nothing."""
 
 
 def _path(value: str) -> str:

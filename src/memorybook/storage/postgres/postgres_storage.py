@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -17,9 +16,10 @@ from typing import TYPE_CHECKING
 import psycopg
 
 from memorybook.errors import ConfigError, Conflict, Unavailable
-from memorybook.storage import journal, safe_open, transcript_rows
-from memorybook.storage.book_copy import JOURNAL, TRANSCRIPTS, copy
+from memorybook.storage import journal, transcript_rows
 from memorybook.storage.columns import Surrogates
+from memorybook.storage.fileless import FilelessStorage
+from memorybook.storage.fileless import fill as fill_stores
 from memorybook.storage.journal import SqliteJournal
 from memorybook.storage.postgres.postgres_connection import (
     CHANNEL,
@@ -34,7 +34,7 @@ from memorybook.storage.postgres.postgres_connection import (
 from memorybook.storage.postgres.postgres_documents import PostgresDocuments
 from memorybook.storage.postgres.postgres_schema import DERIVED, TABLES
 from memorybook.storage.postgres.postgres_sql import adapted
-from memorybook.storage.sqlite import Connection, Row, Store, copy_rows
+from memorybook.storage.sqlite import Connection, Row
 from memorybook.storage.transcripts import SqliteTranscripts
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class TableStore(PostgresStore):
             )
 
 
-class PostgresStorage:
+class PostgresStorage(FilelessStorage):
     """`Storage` of a tenant of a PostgreSQL server.
 
     Args:
@@ -145,9 +145,6 @@ class PostgresStorage:
         rows = self._tenant.rows("SELECT identity FROM books")
         return str(rows[0][0]) if rows else ""
 
-    def drop_prepared(self) -> None:
-        """Do nothing: nothing is prepared."""
-
     def leftovers(self, holds: Callable[[bytes], object], overlap: int) -> tuple[list[str], int]:
         """Return the tenant's tables with a row that holds it; those of the index only if no others do."""
         found = [table for table in TABLES if any(holds(data) for data in self._rows_of(table))]
@@ -166,14 +163,6 @@ class PostgresStorage:
             for (data,) in cursor.execute(f"SELECT {' || '.join(text)} FROM {table}", binary=True):
                 yield data
 
-    def strangers(self, known: set[str]) -> list[str]:
-        """Return nothing: nothing else is here."""
-        return []
-
-    def copy(self, folder: str) -> list[str]:
-        """Copy the book into an empty folder."""
-        return copy(self, folder, None)
-
     def restore(self, fill: Callable[[str], None], *, identity: str, replace: bool, now: datetime) -> str:
         """Read the book from a folder that is filled, and keep the old one as another tenant."""
         with TemporaryDirectory(prefix="memorybook-") as folder, self._tenant.transaction():
@@ -187,14 +176,10 @@ class PostgresStorage:
             self._tenant.rows("UPDATE books SET identity=$1", (mine,))
             for path in sorted(Path(folder).rglob("*.md")):
                 name, data = path.relative_to(folder).as_posix(), path.read_bytes()
-                self.documents._put(name, data, safe_open.digest(data))
+                self.documents._put(name, data)
                 [key] = adapted((name,))
                 self._tenant.rows("UPDATE documents SET modified=$2 WHERE path=$1", (key, path.stat().st_mtime))
-            for name, store in zip((JOURNAL, TRANSCRIPTS), self._stores, strict=True):
-                file = Store(os.path.join(folder, name), store.migrations)
-                if file.existing() is not None:  # of the newest version from now on
-                    copy_rows(file, store)
-                file.close()
+            fill_stores(folder, self._stores)
         return kept
 
     def _renamed(self, now: datetime) -> str:
@@ -254,11 +239,6 @@ class PostgresStorage:
     def hint(self) -> str:
         """Say where it is."""
         return "this book is kept in PostgreSQL: memorybook export and db pull give it out as files"
-
-    def close(self) -> None:
-        """Let go of it; the process keeps its connections."""
-        self.transcripts.close()
-        self.journal.close()
 
 
 def _empty_near(raw: Raw) -> None:
