@@ -358,6 +358,7 @@ def hostile_book(root: Path) -> None:
                 )
 
 
+@pytest.mark.timeout(400)  # a hundred and more pages
 def test_no_text_of_a_memory_runs_or_asks_for_anything(browser: Browser, tmp_path: Path) -> None:
     assert len(HOSTILE) >= 500
     hostile_book(tmp_path / "book")

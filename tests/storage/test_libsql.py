@@ -8,8 +8,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Protocol
 from uuid import uuid4
 
 import pytest
@@ -21,11 +22,15 @@ from memorybook.config.settings import Config, TranscriptSettings
 from memorybook.errors import ConfigError, Damaged, MissingExtra, Unavailable
 from memorybook.storage import libsql as module
 from memorybook.storage.libsql import LibsqlStore
-from memorybook.storage.sqlite import immediate
+from memorybook.storage.sqlite import BUSY_TIMEOUT, immediate
 from memorybook.storage.transcript_rows import MIGRATIONS
 from memorybook.storage.transcripts import SqliteTranscripts
 
-Open = Callable[[str], SqliteTranscripts]
+
+class Open(Protocol):
+    """Opens transcripts; they wait so many seconds for who writes."""
+
+    def __call__(self, where: str, timeout: float = 1.0) -> SqliteTranscripts: ...
 
 
 @pytest.fixture(scope="module")
@@ -45,9 +50,9 @@ def opened() -> Iterator[Open]:
     """Opens transcripts that are closed at the end: of a file, or of a server with `TOKEN@` before its address."""
     stores: list[SqliteTranscripts] = []
 
-    def open_one(where: str) -> SqliteTranscripts:
+    def open_one(where: str, timeout: float = 1.0) -> SqliteTranscripts:
         token, _, url = where.rpartition("@")
-        stores.append(SqliteTranscripts(LibsqlStore(url, MIGRATIONS, auth_token=token, timeout=1.0)))
+        stores.append(SqliteTranscripts(LibsqlStore(url, MIGRATIONS, auth_token=token, timeout=timeout)))
         return stores[-1]
 
     yield open_one
@@ -106,7 +111,7 @@ def test_nobody_waits_for_who_reads_what_changed(opened: Open, where: str) -> No
 
 def test_two_writers_in_one_process_wait_for_each_other(opened: Open, where: str) -> None:
     def write(name: str) -> None:
-        store = opened(where)
+        store = opened(where, timeout=BUSY_TIMEOUT)  # a server's transaction has many statements, and each its way
         for n in range(5):
             store.append(session(), [turn(f"{name}{n}")])
 
