@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import memorybook
 from books import CONFIG, NOW
-from conformance import index
-from conformance.documents import DocumentsConformance
-from conformance.index import IndexConformance, Make
-from conformance.journal import JournalConformance
-from conformance.storage import Open, StorageConformance, filled
-from conformance.transcripts import TranscriptsConformance
+from conformance.fileless import TestDocuments as TestDocuments
+from conformance.fileless import TestIndex as TestIndex
+from conformance.fileless import TestJournal as TestJournal
+from conformance.fileless import TestStorage as TestStorage
+from conformance.fileless import TestTranscripts as TestTranscripts
+from conformance.fileless import storage as storage
+from conformance.storage import Open, filled
 from forked import ended
 from memorybook.config.settings import Config, StorageSettings, TranscriptSettings
 from memorybook.errors import ConfigError, InvalidInput, Unavailable
-from memorybook.protocols import Documents, Embedder, Journal, Storage, Transcripts
+from memorybook.protocols import Storage
 from memorybook.storage.stores import open_storage
 
 IN_MEMORY = CONFIG._replace(storage=StorageSettings("memory"))
@@ -27,67 +27,6 @@ IN_MEMORY = CONFIG._replace(storage=StorageSettings("memory"))
 @pytest.fixture
 def opened(tmp_path: Path) -> Open:
     return lambda: open_storage(IN_MEMORY, str(tmp_path / "book"))
-
-
-@pytest.fixture
-def storage(opened: Open) -> Storage:
-    return opened()
-
-
-class TestMemoryStorage(StorageConformance):
-    @pytest.fixture
-    def opened(self, opened: Open) -> Open:
-        return opened
-
-
-class TestMemoryDocuments(DocumentsConformance):
-    @pytest.fixture
-    def documents(self, storage: Storage) -> Documents:
-        return storage.documents
-
-
-class TestMemoryJournal(JournalConformance):
-    @pytest.fixture
-    def journal(self, storage: Storage) -> Journal:
-        return storage.journal
-
-
-class TestMemoryTranscripts(TranscriptsConformance):
-    @pytest.fixture
-    def transcripts(self, storage: Storage) -> Transcripts:
-        return storage.transcripts
-
-
-class Book(index.Book):
-    """Written by whoever else has it open, as there are no files."""
-
-    def write(self, path: str, text: str) -> None:
-        expect = self.documents.read(path).revision if path in {info.path for info in self.documents.list()} else None
-        self.documents.write(path, text, expect=expect)
-
-    def remove(self, path: str) -> None:
-        self.documents.remove(path)
-
-    def rename(self, path: str, to: str) -> None:
-        self.write(to, self.documents.read(path).text)
-        self.remove(path)
-
-
-class TestIndexOfMemory(IndexConformance):
-    test_an_edit_that_keeps_size_and_time_of_writing_is_seen = None  # type: ignore[assignment]  # of files
-
-    @pytest.fixture
-    def book(self, storage: Storage, tmp_path: Path) -> Iterator[index.Book]:
-        opened = Book(tmp_path, storage.documents, storage.transcripts)
-        yield opened
-        opened.close()
-
-    @pytest.fixture
-    def make(self, storage: Storage) -> Make:
-        def make(embedder: Embedder | None) -> memorybook.protocols.Index:
-            return storage.open_index(embedder)
-
-        return make
 
 
 def test_nothing_of_it_is_ever_on_disk(tmp_path: Path) -> None:

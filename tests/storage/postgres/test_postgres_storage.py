@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -14,16 +13,17 @@ import psycopg
 import pytest
 
 import memorybook
-from conformance import index
-from conformance.documents import DocumentsConformance
-from conformance.index import IndexConformance, Make
-from conformance.journal import JournalConformance
-from conformance.storage import NOW, Open, StorageConformance
-from conformance.transcripts import TranscriptsConformance
+from conformance.fileless import TestDocuments as TestDocuments
+from conformance.fileless import TestIndex as TestIndex
+from conformance.fileless import TestJournal as TestJournal
+from conformance.fileless import TestStorage as TestStorage
+from conformance.fileless import TestTranscripts as TestTranscripts
+from conformance.fileless import storage as storage
+from conformance.storage import NOW, Open
 from memorybook.config.settings import Config
 from memorybook.errors import Unavailable
 from memorybook.model import Session, Turn
-from memorybook.protocols import Documents, Embedder, Journal, Storage, Transcripts
+from memorybook.protocols import Storage
 from memorybook.storage.postgres.postgres_connection import take_role
 from memorybook.storage.postgres.postgres_storage import PostgresStorage
 from memorybook.storage.sqlite import immediate
@@ -34,67 +34,6 @@ from memorybook.testing import HashEmbedder
 @pytest.fixture
 def opened(config: Config, tenant: str) -> Open:
     return lambda: open_storage(config, tenant)
-
-
-@pytest.fixture
-def storage(opened: Open) -> Storage:
-    return opened()
-
-
-class TestPostgresStorage(StorageConformance):
-    @pytest.fixture
-    def opened(self, opened: Open) -> Open:
-        return opened
-
-
-class TestPostgresDocuments(DocumentsConformance):
-    @pytest.fixture
-    def documents(self, storage: Storage) -> Documents:
-        return storage.documents
-
-
-class TestPostgresJournal(JournalConformance):
-    @pytest.fixture
-    def journal(self, storage: Storage) -> Journal:
-        return storage.journal
-
-
-class TestPostgresTranscripts(TranscriptsConformance):
-    @pytest.fixture
-    def transcripts(self, storage: Storage) -> Transcripts:
-        return storage.transcripts
-
-
-class Book(index.Book):
-    """Written by whoever else has it open, as there are no files."""
-
-    def write(self, path: str, text: str) -> None:
-        expect = self.documents.read(path).revision if path in {info.path for info in self.documents.list()} else None
-        self.documents.write(path, text, expect=expect)
-
-    def remove(self, path: str) -> None:
-        self.documents.remove(path)
-
-    def rename(self, path: str, to: str) -> None:
-        self.write(to, self.documents.read(path).text)
-        self.remove(path)
-
-
-class TestPostgresIndex(IndexConformance):
-    test_an_edit_that_keeps_size_and_time_of_writing_is_seen = None  # type: ignore[assignment]  # of files
-
-    @pytest.fixture
-    def book(self, storage: Storage, tmp_path: Path) -> Iterator[index.Book]:
-        opened = Book(tmp_path, storage.documents, storage.transcripts)
-        yield opened
-        opened.close()
-
-    @pytest.fixture
-    def make(self, storage: Storage) -> Make:
-        def make(embedder: Embedder | None) -> memorybook.protocols.Index:
-            return storage.open_index(embedder)
-
-        return make
 
 
 # --- connections that died -------------------------------------------------------------------------
