@@ -10,6 +10,7 @@ import pytest
 
 import memorybook
 from clock import NOW as NOW
+from clock import Clock
 from memorybook.config.settings import Config, StorageSettings
 from memorybook.memory import Memory
 from memorybook.model import Entry
@@ -26,14 +27,20 @@ def kept_in() -> str:
     return "files"
 
 
+@pytest.fixture(name="kept_in")
+def in_memory() -> str:
+    """For modules that import it."""
+    return "memory"
+
+
 ON_DISK = pytest.mark.parametrize("kept_in", ["files"])
 """For tests of such modules that look at files all the same."""
 
 
 @pytest.fixture
-def memory(tmp_path: Path, kept_in: str) -> Iterator[Memory]:
+def memory(tmp_path: Path, kept_in: str, clock: Clock) -> Iterator[Memory]:
     config = CONFIG._replace(storage=StorageSettings(kept_in))
-    with memorybook.open(str(tmp_path / "book"), config=config, clock=lambda: NOW) as opened:
+    with memorybook.open(str(tmp_path / "book"), config=config, clock=clock) as opened:
         yield opened
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -19,12 +19,6 @@ from memorybook.results import Known, Lines, Said
 from memorybook.validate import MAX_LABEL, MAX_QUERY, MAX_TEXT
 
 CONFIG = Config(timezone="UTC")
-
-
-@pytest.fixture
-def memory(tmp_path: Path, clock: Clock) -> Iterator[Memory]:
-    with memorybook.open(str(tmp_path / "book"), config=CONFIG, clock=clock) as opened:
-        yield opened
 
 
 def nested(levels: int) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
@@ -13,12 +12,6 @@ from memorybook.config.settings import Config
 from memorybook.errors import InvalidInput
 from memorybook.memory import Memory
 from memorybook.model import CATEGORIES, CATEGORY_ALIASES, State
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    with memorybook.open(str(tmp_path / "book"), config=Config(timezone="UTC")) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("name", list(tools.TOOLS))

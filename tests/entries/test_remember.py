@@ -11,17 +11,12 @@ import pytest
 
 import memorybook
 from books import CONFIG, NOW, ON_DISK, Reopen, entry, files
+from books import in_memory as in_memory
 from memorybook.entries.remember import LONGEST, read_answer, revise, rewritten
 from memorybook.errors import Conflict, InvalidInput, LLMFailed, NotFound, Unavailable
 from memorybook.memory import Memory
 from memorybook.model import CategoryName
 from memorybook.testing import ScriptedLLM
-
-
-@pytest.fixture
-def kept_in() -> str:
-    return "memory"
-
 
 SECRET = "sk-" + "proj-Zq83hTnW0vLxKd52RmYb71CsEuPf64Ga"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +21,6 @@ from memorybook.memory import Memory
 from memorybook.model import Change, Reinforce, Remove, Update
 from memorybook.sessions import memorize
 from memorybook.testing import FailingEmbedder, HashEmbedder, ScriptedLLM
-
-
-@pytest.fixture
-def memory(tmp_path: Path, clock: Clock) -> Iterator[Memory]:
-    with memorybook.open(str(tmp_path / "book"), config=CONFIG, clock=clock) as opened:
-        yield opened
-
 
 WORDS = ("heron", "Postgres", "mango", "harbour", "violin", "glacier", "lantern", "walnut")
 

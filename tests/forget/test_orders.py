@@ -10,6 +10,7 @@ import pytest
 
 import memorybook
 from books import ON_DISK
+from books import in_memory as in_memory
 from forget.conftest import entries, everything, holding, order, said, state, talk, told
 from memorybook.entries.match import Proposed
 from memorybook.entries.review import propose
@@ -17,12 +18,6 @@ from memorybook.memory import Memory
 from memorybook.model import Add, Entry, Session, Turn
 from memorybook.sessions.user_commands import obey
 from memorybook.text.tokens import PLACEHOLDERS, says_something
-
-
-@pytest.fixture
-def kept_in() -> str:
-    return "memory"
-
 
 # --- what goes, and what stays ---------------------------------------------------------------------
 

@@ -10,15 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from books import in_memory as in_memory
 from memorybook.forget.word_sets import Substrings, WordSets, any_of
 from memorybook.memory import Memory
 from memorybook.model import Session, Turn
-
-
-@pytest.fixture
-def kept_in() -> str:
-    return "memory"
-
 
 WORDS = st.frozensets(st.sampled_from(["tea", "cup", "茶", "杯子", "12"]))
 TEXTS = st.text(alphabet="ab茶 ", min_size=1, max_size=12)

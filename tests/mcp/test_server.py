@@ -17,6 +17,7 @@ from mcp.types import CallToolResult, ElicitResult, Tool
 
 import memorybook
 from books import ON_DISK
+from books import in_memory as in_memory
 from mcp import MCPError
 from mcp_hosts import CONFIG, Host, Person, server, structured, text_of
 from memorybook import tools
@@ -24,12 +25,6 @@ from memorybook.errors import ConfigError
 from memorybook.mcp import tool_catalog
 from memorybook.memory import Memory
 from memorybook.search.tool_results import CLOSE, OPEN
-
-
-@pytest.fixture
-def kept_in() -> str:
-    return "memory"
-
 
 OFFERED = (
     "memory_search memory_get memory_append memory_flush memory_remember memory_update memory_pin memory_forget "

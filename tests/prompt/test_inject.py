@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from books import Reopen
+from books import in_memory as in_memory
 from memorybook.errors import InvalidInput
 from memorybook.memory import Memory
 from memorybook.model import Session, Turn
@@ -18,12 +19,6 @@ from memorybook.prompt.inject import LeftOut, limit_hits, retrieve_and_inject, w
 from memorybook.search.tool_results import CLOSE, OPEN
 from memorybook.search.types import Hit, Passage
 from memorybook.text.sentences import without_recalled
-
-
-@pytest.fixture
-def kept_in() -> str:
-    return "memory"
-
 
 LINE = re.compile(r"(?m)^\[(\d+)\] \[(\w+)\] \(score: ([01]\.\d\d)\) (.*)$")
 

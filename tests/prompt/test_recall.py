@@ -12,17 +12,13 @@ from hypothesis import strategies as st
 
 import memorybook
 from books import CONFIG
+from books import in_memory as in_memory
 from clock import NOW
 from memorybook.memory import Memory
 from memorybook.model import Session, Turn
 from memorybook.prompt.block import WORDING
 from memorybook.text.tokens import count_tokens
 from prompt.conftest import Say, told
-
-
-@pytest.fixture
-def kept_in() -> str:
-    return "memory"
 
 
 def many(say: Say) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from books import in_memory as in_memory
 from memorybook.memory import Memory
 from memorybook.model import Archive, Supersede, Update
 from memorybook.prompt.block import WORDING, words_of
@@ -14,11 +15,6 @@ from memorybook.prompt.recall import build, hits_to_show
 from memorybook.prompt.select import FOLLOWING, PLACED, Selection, _outdated
 from memorybook.search.types import Hit, Passage
 from prompt.conftest import FIRST, Say, number, told
-
-
-@pytest.fixture
-def kept_in() -> str:
-    return "memory"
 
 
 def summary_of(text: str, question: str) -> list[str]:

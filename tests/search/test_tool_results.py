@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -34,12 +33,6 @@ TALK: list[dict[str, Any]] = [
     {"id": "z4", "role": "assistant", "tool": "运行", "content": "查找 龙井茶 价格表"},
     {"id": "z7", "role": "assistant", "content": "最便宜的龙井茶是八元。"},
 ]
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    with memorybook.open(str(tmp_path / "book"), config=CONFIG) as opened:
-        yield opened
 
 
 def imported(memory: Memory, folder: Path, turns: list[dict[str, Any]], session: str = "s1") -> None:
