@@ -45,13 +45,13 @@ def memory(tmp_path: Path, kept_in: str, clock: Clock) -> Iterator[Memory]:
 
 
 @pytest.fixture
-def reopen(tmp_path: Path, kept_in: str) -> Iterator[Reopen]:
+def reopen(tmp_path: Path, kept_in: str, clock: Clock) -> Iterator[Reopen]:
     """Another opening of the book, with a model or other settings if wanted."""
     opened: list[Memory] = []
 
-    def again(llm: Any = None, **settings: Any) -> Memory:
+    def again(model: Any = None, /, *, door: str = "python", **settings: Any) -> Memory:
         config = CONFIG._replace(storage=StorageSettings(kept_in))._replace(**settings)
-        opened.append(memorybook.open(str(tmp_path / "book"), config=config, clock=lambda: NOW, llm=llm))
+        opened.append(memorybook.open(str(tmp_path / "book"), config=config, clock=clock, llm=model, door=door))
         return opened[-1]
 
     yield again

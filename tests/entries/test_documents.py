@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,6 @@ from memorybook.config.settings import Config
 from memorybook.entries import documents
 from memorybook.errors import Conflict, InvalidInput, MissingDocument, Unavailable, UnsafePath
 from memorybook.formats import memory_md
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[memorybook.Memory]:
-    with memorybook.open(str(tmp_path / "book"), door="http") as memory:
-        yield memory
 
 
 def test_a_document_is_written_found_and_read_with_its_revision(memory: memorybook.Memory) -> None:

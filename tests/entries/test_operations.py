@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,10 +12,8 @@ from typing import NamedTuple
 
 import pytest
 
-import memorybook
-from books import CONFIG, NOW, Reopen, entry, files
+from books import Reopen, entry, files
 from memorybook.book import fade
-from memorybook.config.settings import StorageSettings
 from memorybook.entries.history import undo
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.formats import changes_json, memory_md
@@ -90,17 +88,8 @@ def page_at(memory: Memory, path: str) -> Path | Page:
 
 
 @pytest.fixture(params=["files", "memory"])
-def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Reopen]:
-    opened: list[Memory] = []
-    config = CONFIG._replace(storage=StorageSettings(request.param))
-
-    def again() -> Memory:
-        opened.append(memorybook.open(str(tmp_path / "book"), config=config, clock=lambda: NOW))
-        return opened[-1]
-
-    yield again
-    for each in opened:
-        each.close()
+def kept_in(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 @pytest.fixture

@@ -323,7 +323,7 @@ PORT = "The API listens on 8080 since 2026-03-01."
 @pytest.fixture
 def opened(reopen: Reopen) -> Reopen:
     """Opens the book with a model that gives these answers; without any there is none."""
-    return lambda *script: reopen(llm=ScriptedLLM(script) if script else None)
+    return lambda *script: reopen(ScriptedLLM(script) if script else None)
 
 
 def known(memory: Memory, text: str = PORT) -> str:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import memorybook
 from books import files
-from memorybook.config.settings import Config
 from memorybook.entries.store_task import (
     LOG_TOKENS,
     MOST,
@@ -53,18 +50,8 @@ Open = Callable[..., Memory]
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> Iterator[Open]:
-    memories: list[Memory] = []
-
-    def again(llm: Any = None, door: str = "python", **settings: Any) -> Memory:
-        config = Config(timezone="UTC", **settings)
-        book = str(tmp_path / "book")
-        memories.append(memorybook.open(book, config=config, clock=lambda: NOW, llm=llm, door=door))
-        return memories[-1]
-
-    yield again
-    for each in memories:
-        each.close()
+def opened(reopen: Open) -> Open:
+    return reopen
 
 
 def answer(*memories: Any, **fields: Any) -> dict[str, Any]:

@@ -1,35 +1,24 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import memorybook
+from books import NOW as NOW
 from memorybook.config.settings import Config
 from memorybook.memory import Memory
 
-NOW = datetime(2026, 2, 24, 10, 0, tzinfo=UTC)
 CONFIG = Config(timezone="UTC")
 
 Opened = Callable[..., Memory]
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> Iterator[Opened]:
+def opened(reopen: Opened) -> Opened:
     """Opens the book with a model and other settings; the clock stands still."""
-    memories: list[Memory] = []
-
-    def again(llm: Any = None, **settings: Any) -> Memory:
-        config = CONFIG._replace(**settings)
-        memories.append(memorybook.open(str(tmp_path / "book"), config=config, clock=lambda: NOW, llm=llm))
-        return memories[-1]
-
-    yield again
-    for memory in memories:
-        memory.close()
+    return reopen
 
 
 @pytest.fixture

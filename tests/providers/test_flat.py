@@ -186,7 +186,7 @@ def test_a_paragraph_without_a_time_gets_that_of_the_last_message(memory: Memory
     memorize(memory, rewriting(history="They spoke."))
     undated = [{"role": "user", "content": "We spoke of the quay."}]
     memorize(memory, rewriting(history="They spoke of the quay."), messages=undated)
-    assert history(memory) == "[2026-02-23 09:09] They spoke.\n\n[2026-02-24 10:00] They spoke of the quay.\n"
+    assert history(memory) == "[2026-02-23 09:09] They spoke.\n\n[2026-02-24 10:12] They spoke of the quay.\n"
 
 
 def test_an_unchanged_memory_is_not_rewritten(memory: Memory) -> None:
@@ -477,7 +477,7 @@ def test_a_failure_leaves_offset_and_memory_as_they_were_and_the_next_try_succee
 
 
 def test_a_budget_that_is_used_up_is_a_failure(opened: Opened) -> None:
-    memory = opened(llm=ScriptedLLM([rewriting()]))
+    memory = opened(ScriptedLLM([rewriting()]))
     memory.context = memory.context._replace(
         config=memory.config._replace(
             llm=memory.config.llm._replace(budget=memory.config.llm.budget._replace(tokens_per_operation=10))

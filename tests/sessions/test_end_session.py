@@ -15,8 +15,7 @@ from typing import Any
 
 import pytest
 
-import memorybook
-from books import CONFIG, files
+from books import CONFIG, Reopen, files
 from clock import Clock
 from memorybook.config.settings import Budget
 from memorybook.errors import InvalidInput, LLMFailed, NotFound, Unavailable
@@ -54,19 +53,14 @@ Open = Callable[..., Memory]
 
 
 @pytest.fixture
-def opened(tmp_path: Path, clock: Clock) -> Iterator[Open]:
+def opened(reopen: Reopen) -> Open:
     """Opens the book with a script of answers, and settings if wanted."""
-    memories: list[Memory] = []
+    tidy = {"tidy": CONFIG.tidy._replace(after_session=False)}
 
     def open_book(script: Sequence[Any] | ScriptedLLM | None = None, **settings: Any) -> Memory:
-        llm = ScriptedLLM(script) if isinstance(script, list) else script
-        config = CONFIG._replace(tidy=CONFIG.tidy._replace(after_session=False))._replace(**settings)
-        memories.append(memorybook.open(str(tmp_path / "book"), config=config, clock=clock, llm=llm))  # type: ignore[arg-type]
-        return memories[-1]
+        return reopen(ScriptedLLM(script) if isinstance(script, list) else script, **tidy | settings)
 
-    yield open_book
-    for memory in memories:
-        memory.close()
+    return open_book
 
 
 def texts(memory: Memory) -> list[str]:

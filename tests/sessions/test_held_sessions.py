@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,12 +10,6 @@ from clock import Clock
 from memorybook.config.settings import Config, TranscriptSettings
 from memorybook.errors import Conflict, InvalidInput, NotFound, Unavailable
 from memorybook.memory import Memory
-
-
-@pytest.fixture
-def memory(tmp_path: Path, clock: Clock) -> Iterator[Memory]:
-    with memorybook.open(str(tmp_path / "book"), config=Config(backend="scan", timezone="UTC"), clock=clock) as opened:
-        yield opened
 
 
 def user(text: str, **more: str) -> dict[str, str]:

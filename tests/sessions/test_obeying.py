@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import memorybook
-from books import CONFIG, NOW, files
+from books import CONFIG, Reopen, files
 from memorybook.errors import LLMFailed
 from memorybook.memory import Memory
 from memorybook.sessions.memorize import process_session_end
@@ -23,18 +22,9 @@ Open = Callable[..., Memory]
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> Iterator[Open]:
-    memories: list[Memory] = []
-
-    def open_book(*script: Any, **settings: Any) -> Memory:
-        config = CONFIG._replace(tidy=CONFIG.tidy._replace(after_session=False))._replace(**settings)
-        llm = ScriptedLLM(script)
-        memories.append(memorybook.open(str(tmp_path / "book"), config=config, clock=lambda: NOW, llm=llm))
-        return memories[-1]
-
-    yield open_book
-    for memory in memories:
-        memory.close()
+def opened(reopen: Reopen) -> Open:
+    tidy = {"tidy": CONFIG.tidy._replace(after_session=False)}
+    return lambda *script, **settings: reopen(ScriptedLLM(script), **tidy | settings)
 
 
 def wish(turn: str, text: str, *known: str) -> dict[str, Any]:
