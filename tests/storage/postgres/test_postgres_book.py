@@ -227,6 +227,9 @@ def test_a_statement_for_many_rows_does_what_it_does_for_each(storage: PostgresS
         asked = [(row[1],) for row in reversed(rows)] + [("nowhere",), (rows[0][1],)]
         found = db.executemany("SELECT id, holding, passages, codes FROM terms WHERE term=?", asked)
         assert found == [(n, 2 * n + (n == 1), bytes([n]), b"1") for n in [*reversed(numbers), 1]]
+        again = "INSERT INTO terms VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET holding=excluded.holding"
+        db.executemany(again, [(n, "", n, b"", b"") for n in [*numbers, 2]])
+        assert db.execute("SELECT sum(holding) FROM terms") == [(sum(numbers),)]
         db.executemany("INSERT INTO postings VALUES (?, ?, ?)", [(n, b"p", b"c") for n in numbers])
         db.executemany("INSERT OR IGNORE INTO postings VALUES (?, ?, ?)", [(n // 2, b"", b"") for n in numbers])
         assert db.execute("SELECT count(*), count(nullif(passages, ?)) FROM postings", (b"",)) == [(count + 1, count)]

@@ -455,17 +455,20 @@ def add(db: Connection, words: Words, passages: Passages) -> None:
         "SELECT term, id, passages, codes FROM terms WHERE term=?", [(word,) for word in sorted(grouped)]
     )
     full: list[tuple[int, bytes, bytes]] = []
-    updates = []
+    rows = []
     for word, term, held, codes in known:
         fresh = grouped.pop(word)
-        updates.append((len(fresh[1]) // 2, *_kept(term, held, codes, fresh, full), term))
+        rows.append((term, word, len(fresh[1]) // 2, *_kept(term, held, codes, fresh, full)))
     last = counted_up(db, "terms", len(grouped))
-    inserts = [
+    rows += [
         (term, word, len(fresh[1]) // 2, *_kept(term, b"", b"", fresh, full))
         for term, (word, fresh) in enumerate(sorted(grouped.items()), last - len(grouped) + 1)
     ]
-    db.executemany("UPDATE terms SET holding=holding+?, passages=?, codes=? WHERE id=?", updates)
-    db.executemany("INSERT INTO terms (id, term, holding, passages, codes) VALUES (?, ?, ?, ?, ?)", inserts)
+    db.executemany(
+        "INSERT INTO terms (id, term, holding, passages, codes) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE"
+        " SET holding=terms.holding+excluded.holding, passages=excluded.passages, codes=excluded.codes",
+        rows,
+    )
     db.executemany("INSERT INTO postings VALUES (?, ?, ?)", full)
     _count(db, passages, 1)
 

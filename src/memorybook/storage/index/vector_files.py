@@ -559,8 +559,8 @@ def _embed_batch(connection: Connection, embedder: Embedder, model: Model, count
     with reading(connection):
         before = born(connection), model.id
         rows = connection.execute(
-            "SELECT w.text, p.source, p.heading, p.text FROM (SELECT text, passage FROM (SELECT text,"
-            " (SELECT max(id) FROM passages WHERE dense=pending.text) AS passage FROM pending WHERE model=?) AS waiting"
+            "SELECT w.text, p.source, p.heading, p.text FROM (SELECT text, passage FROM (SELECT text, (SELECT id"
+            " FROM passages WHERE dense=pending.text LIMIT 1) AS passage FROM pending WHERE model=?) AS waiting"
             f" WHERE passage IS NOT NULL ORDER BY text {order} LIMIT ?) AS w JOIN passages AS p ON p.id=passage"
             f" ORDER BY w.text {order}",
             (model.id, count),

@@ -553,7 +553,8 @@ class PostgresConnection(Connection):
         with failures(self.tenant.dsn):
             raw = self._transaction or self.tenant.held.raw
             assert raw is not None  # or the tenant's own way was taken above
-            cursor = raw.execute(sql, given, binary=True)
+            anew = False if "=pending." in sql else None  # the plan of a queue must fit the sizes of now
+            cursor = raw.execute(sql, given, binary=True, prepare=anew)
             return restored(_fetched(cursor)), cursor.rowcount
 
     def executemany(self, sql: str, rows: Iterable[Values]) -> list[Row]:
@@ -564,11 +565,9 @@ class PostgresConnection(Connection):
                 return []
             sql = translated(sql)
             together = of_many(sql) if len(given) > _FEW else None
-            if together is not None and sql.startswith("UPDATE") and len({row[-1] for row in given}) < len(given):
-                together = None
             with failures(self.tenant.dsn), self.ready() as raw, raw.cursor(binary=True) as cursor:
-                if together is not None:
-                    cursor.execute(together, [[*column] for column in zip(*given, strict=True)])
+                if together is not None and _differ(given, together[1]):
+                    cursor.execute(together[0], [[*column] for column in zip(*given, strict=True)], prepare=False)
                     return restored(_fetched(cursor))
                 cursor.executemany(sql, given, returning=True)
                 found: list[Row] = []
@@ -673,6 +672,10 @@ class PostgresConnection(Connection):
         super()._lose()
         self._transaction = None
         self.tenant.held = _Held()
+
+
+def _differ(rows: Sequence[Sequence[Any]], places: Sequence[int]) -> bool:
+    return not places or len({tuple([row[place] for place in places]) for row in rows}) == len(rows)
 
 
 _CONTROL: dict[str, Callable[[PostgresConnection], None]] = {

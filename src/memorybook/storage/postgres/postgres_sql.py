@@ -48,35 +48,30 @@ def translated(sql: str) -> str:
     return re.sub(r"\?(\d*)", lambda found: f"${found[1] or next(counted)}", sql)
 
 
-_INSERT = re.compile(r"INSERT INTO (\w+)(?: \(([\w, ]+)\))? VALUES \(\$1(?:, \$\d+)*\)( ON CONFLICT DO NOTHING)?")
-_UPDATE = re.compile(r"UPDATE (\w+) SET ((?:\w+=(?:\w+[+-])?\$\d+(?:, )?)+) WHERE (\w+)=\$\d+")
+_INSERT = re.compile(
+    r"INSERT INTO (\w+)(?: \(([\w, ]+)\))? VALUES \(\$1(?:, \$\d+)*\)"
+    r"( ON CONFLICT(?: \(tenant, ([\w, ]+)\))? DO [^$]+)?"
+)
 _SELECT = re.compile(r"SELECT ([\w, ]+) FROM (\w+) WHERE (\w+)=\$1")
-_SET = re.compile(r"(\w+)=(\w+[+-])?\$(\d+)")
 
 
 @lru_cache(maxsize=1024)
-def of_many(sql: str) -> str | None:
-    """Return what a translated statement about one row is for many rows at once, with an array for each value.
+def of_many(sql: str) -> tuple[str, tuple[int, ...]] | None:
+    """Return what a translated statement about one row is for many at once, with an array for each value.
 
-    An UPDATE must get each key once. None unless it is one of the plain statements that are known here.
+    And the places of values that no two of the rows may share. None unless it is one of the plain statements that are
+    known here. No plan of it goes over a table: before statistics are gathered, tables seem to be small.
     """
     if found := _INSERT.fullmatch(sql):
-        table, columns, ignoring = found.groups()
+        table, columns, conflict, key = found.groups()
         names = columns.split(", ") if columns else [*TABLES[table]]
-        return f"INSERT INTO {table} ({', '.join(names)}) SELECT * FROM {_arrays(table, names)}{ignoring or ''}"
-    if found := _UPDATE.fullmatch(sql):
-        table, changes, key = found.groups()
-        names = [name for name, _, _ in _SET.findall(changes)]
-        new = ", ".join(
-            f"{name}={f'{table}.{sum}' if sum else ''}given.{name}" for name, sum, _ in _SET.findall(changes)
-        )
-        given = f"{_arrays(table, [*names, key])} AS given({', '.join([*names, key])})"
-        return f"UPDATE {table} SET {new} FROM {given} WHERE {table}.{key}=given.{key}"
+        once = tuple(map(names.index, key.split(", "))) if key else ()
+        return f"INSERT INTO {table} ({', '.join(names)}) SELECT * FROM {_arrays(table, names)}{conflict or ''}", once
     if found := _SELECT.fullmatch(sql):
         columns, table, key = found.groups()
-        asked = ", ".join(f"{table}.{name}" for name in columns.split(", "))
-        given = f"{_arrays(table, [key])} WITH ORDINALITY AS given({key}, place)"
-        return f"SELECT {asked} FROM {given} JOIN {table} ON {table}.{key}=given.{key} ORDER BY place"
+        given = f"{_arrays(table, [key])} WITH ORDINALITY AS given(value, place)"
+        one = f"SELECT {columns} FROM {table} WHERE {key}=given.value OFFSET 0"
+        return f"SELECT found.* FROM {given} CROSS JOIN LATERAL ({one}) AS found ORDER BY place", ()
     return None
 
 
