@@ -120,6 +120,14 @@ def test_why_shows_the_turn_and_its_quote(memory: Memory, tmp_path: Path) -> Non
     json.dumps(found.json())
 
 
+def test_what_was_forgotten_and_brought_back_rests_on_its_turn_once(memory: Memory, tmp_path: Path) -> None:
+    memory.import_file(chat(tmp_path, "Remember that my uncle is a xylophonist."))
+    [known] = memory.entries().entries
+    memory.undo(memory.forget(known.entry.id).operation or "")
+    [ground] = why(memory.context, known.entry.id).rests_on
+    assert (ground.text, bool(ground.quote)) == ("Remember that my uncle is a xylophonist.", True)
+
+
 def test_why_says_what_is_no_longer_kept(memory: Memory, tmp_path: Path) -> None:
     memory.import_file(chat(tmp_path, "Remember that my uncle is a xylophonist."))
     [known] = memory.entries().entries

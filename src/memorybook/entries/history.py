@@ -272,8 +272,11 @@ def _grounds(book: Book, id: str, entry: Entry | None, operations: Iterable[Oper
     for source in _sources(entry.source or "") if entry is not None else ():
         if all(source != told for told, _ in grounds):
             grounds[source, (entry and entry.session) or ""] = ""
+    found: dict[tuple[str, str], Ground] = {}
     for (source, session), quote in grounds.items():
-        yield _ground(book, source, session, quote)
+        one = _ground(book, source, session, quote)
+        found.setdefault((one.source, one.session or ""), one)  # what was forgotten and brought back rests on it twice
+    yield from found.values()
 
 
 def _sources(text: str) -> list[str]:

@@ -253,6 +253,13 @@ def test_a_search_unfolds_its_settings_if_there_are_some_and_draws_no_empty_scor
         assert re.search(r"<details open>\s*<summary>Settings", browser.get("/search?q=port&category=fact").text)
 
 
+@pytest.mark.parametrize(("path", "said"), [("/memories", "This book is empty"), ("/history", "Nothing happened yet")])
+def test_an_empty_book_is_not_called_a_search_without_hits(tmp_path: Path, path: str, said: str) -> None:
+    with serving(tmp_path / "book") as served, browser_of(served) as browser:
+        browser.cookies.set("own", "yes")
+        assert said in browser.get(path).text
+
+
 @pytest.mark.parametrize("importance", ["high", ""])
 def test_a_conflict_keeps_all_that_was_to_be_written(one: Served, importance: str) -> None:
     entry = one.client.post("/entries", json={"text": f"The shed is {importance or 'still'} green."}).json()["known"][
