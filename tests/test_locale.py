@@ -10,14 +10,16 @@ import pytest
 
 import memorybook
 from memorybook.errors import InvalidInput
-from memorybook.locale import describe, error, table, translate
+from memorybook.locale import describe, error, fix, table, translate
 
 ROOT = Path(memorybook.__file__).parent
 CODE = "\n".join(path.read_text(encoding="utf-8") for path in sorted(ROOT.rglob("*.py")))
 CODE = re.sub(r'"\s*\n\s*f?"', "", CODE)  # one sentence may stand in several literals
 
 
-@pytest.mark.parametrize("name", ["agent", "compose", "mcp", "chat", "commands", "problems"])
+@pytest.mark.parametrize(
+    "name", ["agent", "compose", "mcp", "chat", "commands", "problems", "doctor", "setup", "fixes"]
+)
 def test_both_languages_have_the_same_messages_with_the_same_values(name: str) -> None:
     english, chinese = table(name, "en"), table(name, "zh")
     assert english.keys() == chinese.keys()
@@ -43,10 +45,50 @@ def test_answers_of_commands_have_their_chinese_and_no_other_sentence_has() -> N
 
 def test_every_sentence_is_one_that_the_code_still_says() -> None:
     code = re.sub(r"\{[^{}\n]*\}", "", CODE)
-    pieces = {one.strip("; ") for each in table("sentences", "zh") for one in re.split(r"\{\w+\}|\(s\)", each)}
+    sentences = [*table("sentences", "zh"), *table("fixes", "en")]
+    pieces = {one.strip("; ") for each in sentences for one in re.split(r"\{\w+\}|\(s\)", each)}
     said = {one for one in pieces if len(re.findall(r"\w", one)) > 3}
     assert {one for one in said if one not in code} == {one.replace("|", "") for one in PIECED_TOGETHER}
     assert [one for each in PIECED_TOGETHER for one in each.split("|") if one not in code] == []
+
+
+REASONS = [
+    "there is no book at '/b'. It is made by what is remembered first, or with: memorybook init",
+    "fts_enabled is false: searched by scanning the documents",
+    "searched by words alone, the embedder 'm' cannot be used: the embedding service at 'h' broke off (x); try again",
+    "the index has not been synced to its end yet: the answer may lack something",
+    "the index is far behind: what changed since is not found before memorybook sync",
+    "documents change faster than they can be read: some are not up to date after 8 rounds",
+    "the index cannot be used (the index '/i' cannot be used: x; delete it): searched by scanning the documents",
+    "the index '/i' is damaged (x) and cannot be replaced: Permission denied",
+    "the best hits were not read again: no model",
+    "turns cannot be read: the database '/t' is damaged (x); it is kept as it is: copy it away, then restore a backup",
+    "MEMORY.md cannot be read (Permission denied): its earlier text answers",
+    "MEMORY.md cannot be written: check its rights",
+    "the book '/b' cannot be written (No space left on device): check its folder and disk",
+    "another program took 2 of 3 entries out of MEMORY.md: have them back with memorybook undo MEMORY.md, or delete "
+    "'/b/x' if they are meant to be gone",
+    "the database '/t' was deleted: put the right one back, or delete '/s' if it is meant to be so",
+    "the database '/t' cannot be written; check the rights of its folder",
+    "the database 'postgresql://h/m' does not answer: timeout",
+    "what changed last is not found yet: x",
+    "2 sessions wait to be remembered: the model failed; tried once, next try after 2026-02-24 10:00",
+    "1 session of an agent host could not be taken in: it is damaged (see /b/.memorybook/spool/aside)",
+    "3 events of agent hosts came while the settings could not be read: once they can, the next event takes them in",
+    "uses of entries are not known: x",
+    "it is not known what was interrupted, or how often entries were used: x",
+    "the sqlite-vec library '/v' cannot be loaded (x): vectors are compared by the built-in scan",
+    "the language model at 'h' could not be reached (refused); check that it runs, and llm.base_url",
+    "/p/memorybook.toml is not trusted, its root_dir left out; read it, then run: memorybook trust /p/memorybook.toml",
+]
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_every_reason_why_something_is_less_has_its_fix(reason: str) -> None:
+    english, chinese = fix(reason, "en"), fix(reason, "zh")
+    assert english
+    assert re.search("[\u4e00-\u9fff]", chinese) or english == chinese
+    assert fix("the moon is full", "en") == ""
 
 
 PIECED_TOGETHER = {

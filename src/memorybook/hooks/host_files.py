@@ -40,7 +40,8 @@ def changed(path: str, change: Callable[[str], str], *, removes: bool, dry: bool
     Args:
         path: The file; a link to one is followed, and stays.
         change: Given the text, "" if there is no file; raises InvalidInput with the reason where it cannot.
-        removes: Whether something is to go: then a file that is not there is not made.
+        removes: Whether something is to go: then a file that is not there is not made, and one that holds nothing any
+            more is removed.
         dry: Only say what would be done.
 
     Raises:
@@ -63,7 +64,12 @@ def changed(path: str, change: Callable[[str], str], *, removes: bool, dry: bool
         ) from None
     if after == text and before is not None:
         return Changed("unchanged", path)
-    backup = "" if dry else _replace(place, before, after.encode())
+    backup = ""
+    if removes and not os.path.islink(path) and _is_empty(after):  # it held nothing but what is ours
+        if not dry:
+            os.remove(place)
+    elif not dry:
+        backup = _replace(place, before, after.encode())
     return Changed("removed" if removes else "written", path, backup)
 
 
@@ -90,6 +96,19 @@ def json_with(text: str, change: Callable[[dict[str, Any]], None]) -> str:
         raise
     except (RecursionError, ValueError):
         raise InvalidInput("it is nested too deeply, or has an integer of thousands of digits") from None
+
+
+def _is_empty(text: str) -> bool:
+    """Return whether settings hold nothing but empty objects, and no comment."""
+
+    def holds(value: Any) -> bool:
+        return any(map(holds, value.values())) if isinstance(value, dict) else True
+
+    body = text.removeprefix("\ufeff").strip()
+    try:
+        return not body or not holds(json.loads(body))
+    except ValueError:  # TOML, or a comment
+        return False
 
 
 def values_in(path: str, *, toml: bool = False) -> dict[str, Any]:

@@ -137,7 +137,10 @@ def _removed(text: str, node: _Node, at: int) -> str:
     if not text[line:start].strip() and line > node.start:
         left = text[end : text.find("\n", end)]
         if not left.strip():
-            return text[: line - 1].removesuffix("\r") + text[end + len(left.rstrip("\r")) :]
+            start, end = len(text[: line - 1].removesuffix("\r")), end + len(left.rstrip("\r"))
+    if len(node.members) == 1 and not text[node.start + 1 : start].strip():
+        end += len(text[end:]) - len(text[end:].lstrip())  # nothing is left between its brackets
+        start = node.start + 1
     return text[:start] + text[end:]
 
 

@@ -76,8 +76,18 @@ def translate(text: str, language: str) -> str:
     return "\n".join(_translate_line(line, language) for line in text.split("\n")) if language != "en" else text
 
 
+def fix(reason: str, language: str) -> str:
+    """Return what mends what a reason of `degraded` or a warning tells, as it stands in English; "" for an unknown one.
+
+    >>> fix("fts_enabled is false: searched by scanning the documents", "en").partition(". ")[2]
+    'Remove fts_enabled = false from the settings.'
+    """
+    found = (said for sentence, said in _patterns("fixes", language) if sentence.fullmatch(reason))
+    return next(found, "")
+
+
 def _translate_line(line: str, language: str) -> str:
-    for sentence, said in _sentences(language):
+    for sentence, said in _patterns("sentences", language):
         if found := sentence.fullmatch(line):
             return said.format(**{name: _translate_line(value, language) for name, value in found.groupdict().items()})
     if line[:2] not in ("+ ", "- ", "~ "):
@@ -107,13 +117,15 @@ def _translate_fields(changes: str, language: str) -> str:
 
 
 @cache
-def _sentences(language: str) -> list[tuple[re.Pattern[str], str]]:
-    """Return the English sentences as patterns of their placeholders, each with its translation; the longest first.
+def _patterns(name: str, language: str) -> list[tuple[re.Pattern[str], str]]:
+    """Return the English sentences of a table as patterns of their placeholders, each with what it stands for.
 
-    Those of errors are among them, for an error may be stored as text: the reason why something was not done.
+    The longest come first. Errors are among the `sentences`, for one may be stored as text: why something was not done.
     """
-    english = table("problems", "en")
-    known = {**{english[id]: said for id, said in table("problems", language).items()}, **table("sentences", language)}
+    known = table(name, language)
+    if name == "sentences":
+        english = table("problems", "en")
+        known = {**{english[id]: said for id, said in table("problems", language).items()}, **known}
     by_length = sorted(known.items(), key=lambda one: -len(re.sub(r"\{\w+\}", "", one[0])))
     patterns = []
     for sentence, said in by_length:

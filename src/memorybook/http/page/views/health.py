@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from memorybook import locale
 from memorybook.config.settings import Config
 from memorybook.http.page.rendering import Ask
 from memorybook.memory import Memory
@@ -45,6 +46,7 @@ def show(found: Found, ask: Ask) -> dict[str, Any]:
     return {
         "counts": counts,
         "troubles": troubles,
+        "fixes": {text: locale.fix(text, ask.lang) for text, _ in troubles},
         "index": {name: f"{value:,}" if isinstance(value, int) else value for name, value in index.items() if value},
         "sources": status["index"].get("by_source", {}),
         "used": found.used,
