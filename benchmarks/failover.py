@@ -1,4 +1,4 @@
-"""Kill the primary of a PostgreSQL server, and those who write to it, under load: is a write lost, or doubled?
+"""Kill the primary of a PostgreSQL server, those who write to it, or servers of the books: is a write lost, or doubled?
 
 Several processes append notes, remember entries and store turns through memorybook, in books of several tenants, over
 an address that names a primary and its standby. Whatever they were told is written goes into a log outside, forced to
@@ -6,6 +6,8 @@ disk line by line. A write that fails is sent again until it is acknowledged, as
 
 - `synchronous`: all processes of the primary are killed at once and the standby is promoted, several times;
 - `workers`: the writers are killed at random, and started again where they were;
+- `servers`: the writers send to several `memorybook serve --tenants` in turn, and these are killed at random and
+  started again;
 - `asynchronous`: as `synchronous`, but the primary waits for no standby, which is `--lag` seconds behind.
 
 Then every acknowledged write is looked for in the books. Prints one JSON object:
@@ -20,25 +22,32 @@ import json
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 import memorybook
 from benchmarks.postgres_servers import Server, dsn_of, servers
+from memorybook.client import connect
 from memorybook.config.settings import Config, StorageSettings
 from memorybook.errors import MemoryBookError
+from memorybook.http.api_tokens import Tokens
+from memorybook.http.postgres_state import PostgresState
 from memorybook.storage.postgres.postgres_admin import upgrade
 
 KINDS = ("note", "entry", "turn")
 PATIENCE = 120.0
 """Seconds until a writer gives up on a write."""
+
+TOKEN = "only-for-this-measurement"
 
 
 def config_of(dsn: str) -> Config:
@@ -49,26 +58,34 @@ def config_of(dsn: str) -> Config:
 # --- a writer ------------------------------------------------------------------------------------
 
 
-def write(dsn: str, name: str, log: Path, count: int, tenants: int) -> None:
+def doors_of(address: str, tenant: str) -> Iterator[Any]:
+    """Yield the tenant's book again and again: as servers of a list have it in turn, or at the database's address."""
+    if address.startswith("http"):
+        return cycle([connect(url, TOKEN, tenant=tenant, timeout=30.0) for url in address.split()])
+    return cycle([memorybook.open(tenant, config=config_of(address))])
+
+
+def write(address: str, name: str, log: Path, count: int, tenants: int) -> None:
     """Write from where the log ends; log each write that was acknowledged, with the seconds that it took."""
     rnd = random.Random(name)
     todo = [(rnd.randrange(tenants), KINDS[number % 3], f"{name} knows fact {number}") for number in range(count)]
     done = len(log.read_text().splitlines()) if log.exists() else 0
     with open(log, "a", encoding="utf-8") as acknowledged:
-        books: dict[int, memorybook.Memory] = {}
+        books: dict[int, Iterator[Any]] = {}
         for tenant, kind, text in todo[done:]:
             if tenant not in books:
-                books[tenant] = memorybook.open(f"tenant-{tenant}", config=config_of(dsn))
+                books[tenant] = doors_of(address, f"tenant-{tenant}")
             seconds, failed = told(books[tenant], kind, name, text)
             print(json.dumps([tenant, kind, text, round(seconds, 4), failed]), file=acknowledged, flush=True)
             os.fsync(acknowledged.fileno())
 
 
-def told(memory: memorybook.Memory, kind: str, name: str, text: str) -> tuple[float, list[str]]:
+def told(doors: Iterator[Any], kind: str, name: str, text: str) -> tuple[float, list[str]]:
     """Send one write until it is acknowledged; return the seconds, and what the answers were that failed."""
     began = time.monotonic()
     failed: list[str] = []
     while True:
+        memory = next(doors)
         try:
             if kind == "note":
                 memory.append(text)
@@ -85,19 +102,78 @@ def told(memory: memorybook.Memory, kind: str, name: str, text: str) -> tuple[fl
             time.sleep(0.1)
 
 
-class Writers:
-    """Processes that write, each with its log."""
+class Processes:
+    """Processes that may be killed: each is started again by its name."""
 
-    def __init__(self, dsn: str, folder: Path, count: int, writes: int, tenants: int) -> None:
-        self.folder, self.writes = folder, writes
-        self._dsn, self._each, self._tenants = dsn, -(-writes // count), tenants
+    def __init__(self) -> None:
         self.running: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(self, name: str) -> None:
+        """Start one, or start it again."""
+        raise NotImplementedError
+
+    def kill(self, name: str) -> bool:
+        """Kill one and start it again; False if it is done."""
+        process = self.running[name]
+        if process.poll() is not None:
+            return False
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        self.start(name)
+        return True
+
+    def end(self) -> None:
+        """End all that still run."""
+        for process in self.running.values():
+            process.kill()
+            process.wait()
+
+
+class Served(Processes):
+    """Servers of all tenants of one database, each with a port that it keeps."""
+
+    def __init__(self, dsn: str, count: int, tenants: int) -> None:
+        super().__init__()
+        self._dsn = dsn
+        tokens = Tokens(PostgresState(dsn, "", pool=2), TOKEN)
+        for tenant in range(tenants):
+            tokens.add_tenant(f"tenant-{tenant}")
+        for port in free_ports(count):
+            self.start(f"http://127.0.0.1:{port}")
+        self.address = " ".join(self.running)
+
+    def start(self, name: str) -> None:
+        """Start one, and wait until it listens."""
+        command = [sys.executable, "-m", "memorybook", "serve", "--tenants", "--dsn", self._dsn, "--json", "--quiet"]
+        settings = ("server.rate=0", "backend=sqlite_fts", "timezone=UTC", f"server.port={name.rpartition(':')[2]}")
+        chosen = [part for setting in settings for part in ("--set", setting)]
+        env = os.environ | {"MEMORYBOOK_TOKEN": TOKEN}
+        self.running[name] = process = subprocess.Popen([*command, *chosen], stdout=subprocess.PIPE, env=env)
+        assert process.stdout is not None
+        if not process.stdout.readline():
+            raise SystemExit(f"{name} did not start")
+
+
+def free_ports(count: int) -> list[int]:
+    """Return ports that nobody listens on now."""
+    with ExitStack() as stack:
+        opened = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        return [int(one.getsockname()[1]) for one in opened]
+
+
+class Writers(Processes):
+    """Processes that write to a database or to servers, each with its log."""
+
+    def __init__(self, address: str, folder: Path, count: int, writes: int, tenants: int) -> None:
+        super().__init__()
+        self.folder, self.writes = folder, writes
+        self._address, self._each, self._tenants = address, -(-writes // count), tenants
         for number in range(count):
             self.start(f"{folder.name}{number}")
 
     def start(self, name: str) -> None:
         """Start one, or start it again."""
-        command = [sys.executable, "-m", "benchmarks.failover", "--write", self._dsn, "--name", name]
+        command = [sys.executable, "-m", "benchmarks.failover", "--write", self._address, "--name", name]
         numbers = ["--log", str(self.folder / name), "--writes", str(self._each), "--tenants", str(self._tenants)]
         self.running[name] = subprocess.Popen([*command, *numbers], cwd=Path(__file__).parent.parent)
 
@@ -112,16 +188,6 @@ class Writers:
             if all(process.poll() is not None for process in self.running.values()):
                 raise SystemExit("the writers ended before their time")
             time.sleep(0.05)
-
-    def kill(self, name: str) -> bool:
-        """Kill one and start it again; False if it is done."""
-        process = self.running[name]
-        if process.poll() is not None:
-            return False
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        self.start(name)
-        return True
 
     def wait(self) -> None:
         """Wait until all are done."""
@@ -217,11 +283,12 @@ def measured(kind: str, folder: Path, options: argparse.Namespace) -> dict[str, 
         first.make().start()
         upgrade(first.dsn)
         dsn, began = dsn_of(first, second), time.monotonic()
-        writers = Writers(dsn, logs, options.writers, options.writes, options.tenants)
+        served = Served(dsn, options.servers, options.tenants) if kind == "servers" else None
+        writers = Writers(served.address if served else dsn, logs, options.writers, options.writes, options.tenants)
         figures: dict[str, Any] = {}
         try:
-            if kind == "workers":
-                figures["kills"] = kills(writers, options.kills)
+            if kind in ("workers", "servers"):
+                figures["kills"] = kills(writers, served or writers, options.kills)
             else:
                 wait = kind == "synchronous"
                 figures["promotions_seconds"] = primaries(
@@ -229,18 +296,18 @@ def measured(kind: str, folder: Path, options: argparse.Namespace) -> dict[str, 
                 )
             writers.wait()
         finally:
-            for process in writers.running.values():
-                with suppress(ProcessLookupError):
-                    process.kill()
+            writers.end()
+            if served:
+                served.end()
         return figures | judged(writers, dsn, options.tenants, began)
 
 
-def kills(writers: Writers, count: int) -> int:
-    """Kill writers at random, spread over the writes; return how many were killed while they wrote."""
+def kills(writers: Writers, victims: Processes, count: int) -> int:
+    """Kill victims at random, spread over the writes; return how many were killed while they ran."""
     rnd, killed = random.Random(1), 0
     for number in range(count):
         writers.reach((number + rnd.random()) / (count + 1))
-        killed += writers.kill(rnd.choice(sorted(writers.running)))
+        killed += victims.kill(rnd.choice(sorted(victims.running)))
     return killed
 
 
@@ -249,12 +316,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--writes", type=int, default=10_000, help="in each run")
     parser.add_argument("--writers", type=int, default=4)
+    parser.add_argument("--servers", type=int, default=3)
     parser.add_argument("--tenants", type=int, default=20)
     parser.add_argument("--failovers", type=int, default=3)
     parser.add_argument("--kills", type=int, default=40)
     parser.add_argument("--lag", type=float, default=1.0, help="seconds that the asynchronous standby is behind")
-    parser.add_argument("--only", nargs="+", default=["synchronous", "workers", "asynchronous"])
-    parser.add_argument("--write", metavar="DSN", help=argparse.SUPPRESS)
+    parser.add_argument("--only", nargs="+", default=["synchronous", "workers", "servers", "asynchronous"])
+    parser.add_argument("--write", metavar="ADDRESS", help=argparse.SUPPRESS)
     parser.add_argument("--name", help=argparse.SUPPRESS)
     parser.add_argument("--log", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
