@@ -182,6 +182,6 @@ def test_without_the_package_the_install_command_is_told(shell: Shell, monkeypat
     for words in (["mcp"], ["mcp", "install", "--host", "cursor"]):
         done = shell(*words)
         assert done.code == 5
-        assert "pip install 'memorybook[mcp]'" in done.err
+        assert f"pip --python {sys.executable} install 'mcp" in done.err
     assert not settings_of("cursor").exists()
     assert shell("mcp", "install", "--host", "cursor", "--print").code == 0

@@ -45,7 +45,8 @@ class Check(NamedTuple):
 class Doctor:
     """The checks, in one language.
 
-    `book` and `project` name the book as on the command line; `names` are the hosts to look at, all of them by default.
+    `book` and `project` name the book as on the command line; `names` are hosts that were just set up; without them
+    all are looked at, and those that are not set up are told.
     """
 
     def __init__(
@@ -123,7 +124,9 @@ class Doctor:
                 yield Check("index", "good", self._say("index", passages=index.get("passages", 0), **told))
             if pending := index.get("pending_vectors"):
                 yield Check("index", "note", self._say("vectors", count=pending), self._say("vectors_fix"))
-            for reason in status["degraded"]:
+            found = memory.search(self._say("question"), max_results=1).state["degraded"]
+            found = [one for one in found if locale.fix(one, "en")]  # but for what is of this question
+            for reason in dict.fromkeys([*status["degraded"], *found]):
                 yield self._reason("book", "bad", reason)
             for reason in status["warnings"][len(self._config.warnings) :]:
                 yield self._reason("book", "warn", reason)
@@ -147,13 +150,13 @@ class Doctor:
         from memorybook.hooks import hosts
 
         at, folder = hosts.places(os.environ), working_directory()
-        for name in self._names or hosts.HOSTS:
+        for name in hosts.HOSTS if self._names is None else self._names:
             host, found = hosts.HOSTS[name], list[Check]()
             for scope in ("user", "project") if host.project else ("user",):
                 found += self._host(name, hosts.file_of(name, scope, at=at, folder=folder))
                 if name in hosts.HOOKED:
                     found += self._hooks(name, hosts.file_of(name, scope, at=at, folder=folder, among=hosts.HOOKED))
-            if not found and hosts.sign_of(name, at):
+            if self._names is None and not found and hosts.sign_of(name, at):
                 found = [Check("host", "note", self._say("host_bare", host=host.title), self._say("host_bare_fix"))]
             yield from found
 
@@ -285,9 +288,10 @@ def install_command(program: str) -> str:
         ),
         "mcp",
     )
-    folder = os.path.dirname(os.path.dirname(program))
-    if os.path.basename(os.path.dirname(folder)) == "venvs" and "pipx" in folder:
+    if "/pipx/" in program:
         return shlex.join(["pipx", "inject", "memorybook", needed])
+    if "/uv/" in program:
+        return shlex.join(["uv", "pip", "install", "--python", program, needed])
     return shlex.join(["pip", "--python", program, "install", needed])
 
 

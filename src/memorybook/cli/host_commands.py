@@ -99,14 +99,17 @@ def _mcp(call: Call) -> dict[str, Any] | None:
     book = None if removes else book_of(call, follows=HOSTS[o.host].follows and o.scope != "project")
     entry = entry_of(o.host, book)
     if not (removes or o.print) and find_spec("mcp") is None:
-        raise MissingExtra(_MISSING)
+        raise _missing()
     shown = {"host": o.host, "path": path, "book": book, "entry": entry}
     return change_settings(
         call, shown, snippet(o.host, entry), lambda: install(o.host, path, None if removes else entry)
     )
 
 
-_MISSING = "the server needs the package mcp: pip install 'memorybook[mcp]'"
+def _missing() -> MissingExtra:
+    from memorybook.cli.doctor import install_command
+
+    return MissingExtra(f"the server needs the package mcp: {install_command(os.path.abspath(sys.executable))}")
 
 
 def _serve(call: Call) -> None:
@@ -115,7 +118,7 @@ def _serve(call: Call) -> None:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0] not in ("mcp", "mcp_types"):
             raise
-        raise MissingExtra(_MISSING) from None
+        raise _missing() from None
 
     def opened() -> Memory:
         from memorybook.memory import open as open_memory

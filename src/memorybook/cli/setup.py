@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from memorybook import locale
 from memorybook.cli.call import command, working_directory
 from memorybook.cli.doctor import Doctor, examine, install_command, machine_language, short, show_checks
-from memorybook.errors import Conflict, InvalidInput
+from memorybook.errors import Conflict, InvalidInput, MemoryBookError
+from memorybook.hooks import hosts
+from memorybook.hooks.hosts import HOOKED, HOSTS, host_of, places, sign_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -69,18 +71,13 @@ class Setup:
         return found
 
     def _files(self, name: str) -> Iterable[tuple[str, str]]:
-        from memorybook.hooks import hosts
-
-        folder = os.curdir  # of no matter: they are the user's
-        if name in hosts.HOOKED:
-            yield "hooks", hosts.file_of(name, "user", at=self._at, folder=folder, among=hosts.HOOKED)
-        yield "mcp", hosts.file_of(name, "user", at=self._at, folder=folder)
+        if name in HOOKED:
+            yield "hooks", hosts.file_of(name, "user", at=self._at, folder="", among=HOOKED)
+        yield "mcp", hosts.file_of(name, "user", at=self._at, folder="")
 
     def _change(self, name: str, part: str, path: str, *, dry: bool) -> Changed:
-        from memorybook.hooks import hosts
-
         if part == "mcp":
-            book = self._book or (None if hosts.HOSTS[name].follows else self._root)
+            book = self._book or (None if HOSTS[name].follows else self._root)
             return hosts.install(name, path, None if self._removes else hosts.entry_of(name, book), dry=dry)
         hooks = hosts.hooks_of(name, lambda event: hosts.hook_command(name, event, self._book))
         return hosts.install_hooks(path, {} if self._removes else hooks, dry=dry)
@@ -94,23 +91,31 @@ def _has_server() -> bool:
 
 def _show(shown: dict[str, Any], page: Page) -> None:
     """Show what became of each host, what happens next in it, and how to take it back."""
-    language = shown["language"]
+
+    def say(id: str, **values: Any) -> str:
+        return locale.message(f"setup.{id}", shown["language"], **values)
+
+    steps = [step for each in shown["hosts"] for step in each["steps"]]
     if shown["plan"] or not shown["asked"]:
         _show_plan(shown, page)
     if shown["plan"]:
-        page.remark(locale.message("setup.plan_only", language))
+        page.remark(say("plan_only"))
         return
+    if any(step["backup"] for step in steps) and not shown["undo"]:
+        page.text(say("kept"))
+    for step in steps:
+        if step["action"] == "refused":
+            word = "hook" if step["part"] == "hooks" else "mcp"
+            page.text(say("by_hand", command=f"memorybook {word} install --host {step['host']} --print"))
     if shown["undo"]:
-        taken = any(step["action"] == "removed" for each in shown["hosts"] for step in each["steps"])
-        done = locale.message("setup.undone" if taken else "setup.undone_nothing", language, root=short(shown["book"]))
-        page.line(("good", done))
+        taken = any(step["action"] == "removed" for step in steps)
+        page.line(("good", say("undone" if taken else "undone_nothing", root=short(shown["book"]))))
         return
-    _show_kept(shown, page)
     page.line("")
-    page.line(("strong", locale.message("setup.check", language)))
-    show_checks(shown["doctor"], page, language)
+    page.line(("strong", say("check")))
+    show_checks(shown["doctor"], page, shown["language"])
     page.line("")
-    page.line(("strong", locale.message("setup.next", language)))
+    page.line(("strong", say("next")))
     for sentence in shown["next"]:
         page.text(f"- {sentence}")
 
@@ -118,96 +123,91 @@ def _show(shown: dict[str, Any], page: Page) -> None:
 def _show_plan(shown: dict[str, Any], page: Page) -> None:
     """Show each host with its files, and what is or will be done to them."""
     from memorybook.cli.show import cells, padded
-    from memorybook.hooks.hosts import HOSTS
 
     def say(id: str, **values: Any) -> str:
         return locale.message(f"setup.{id}", shown["language"], **values)
 
-    width = max((cells(short(step["path"])) for each in shown["hosts"] for step in each["steps"]), default=0)
-    will = "will_" if shown["plan"] or shown["asked"] else ""
+    places = [short(step["path"]) for each in shown["hosts"] for step in each["steps"]]
+    width = max(map(cells, places), default=0)
+    missing = ""
     for each in shown["hosts"]:
-        page.line(
-            ("strong", HOSTS[each["host"]].title), f"  {say('found', sign=short(each['sign']))}" if each["sign"] else ""
-        )
+        title = HOSTS[each["host"]].title
+        page.line(("strong", title), f"  {say('found', sign=short(each['sign']))}" if each["sign"] else "")
         for step in each["steps"]:
-            style = {"unchanged": "faint", "missing": "warn", "refused": "warn"}.get(step["action"], "good")
-            action = step["action"] if step["action"] in ("unchanged", "missing", "refused") else will + step["action"]
-            if shown["undo"] and action == "unchanged":
+            action = step["action"]
+            good = action in ("written", "removed")
+            if good and (shown["plan"] or shown["asked"]):
+                action = f"will_{action}"
+            elif shown["undo"] and action == "unchanged":
                 action = "nothing"
-            label = say(step["part"])
-            page.line(f"  {label}  ", ("place", padded(short(step["path"]), width)), "  ", (style, say(action)))
-            if step["why"]:
+            place = ("place", padded(short(step["path"]), width))
+            page.line(f"  {say(step['part'])}  ", place, "  ", ("good" if good else "warn", say(action)))
+            if step["action"] == "missing":
+                missing = step["why"]
+            elif step["why"]:
                 page.text(step["why"], "    ")
-        if not shown["undo"] and all(step["part"] != "hooks" for step in each["steps"]):
-            page.text(say("no_hooks", host=HOSTS[each["host"]].title), "  ")
+        if not shown["undo"] and each["host"] not in HOOKED:
+            page.text(say("no_hooks", host=title), "  ")
     if not shown["hosts"]:
         page.text(say("no_hosts", names=", ".join(HOSTS)))
     if not shown["undo"]:
         page.line(("strong", say("book")), "  ", ("place", short(shown["book"])), "  ", say(shown["book_state"]))
-
-
-def _show_kept(shown: dict[str, Any], page: Page) -> None:
-    """Say where what the files were before is kept, and how to see what belongs into those that were not changed."""
-    steps = [step for each in shown["hosts"] for step in each["steps"]]
-    if any(step["backup"] for step in steps):
-        page.text(locale.message("setup.kept", shown["language"]))
-    for step in steps:
-        if step["action"] == "refused":
-            word = "hook" if step["part"] == "hooks" else "mcp"
-            shows = f"memorybook {word} install --host {step['host']} --print"
-            page.text(locale.message("setup.by_hand", shown["language"], command=shows))
+    if missing and (shown["plan"] or shown["asked"]):  # else it is among what comes next
+        page.text(say("next_missing", command=missing))
 
 
 def _next(names: Sequence[str], steps: Sequence[Step], root: str, language: str, *, named: bool) -> list[str]:
     """Return what to do in each host, and what happens there then."""
-    from memorybook.hooks.hosts import HOSTS
 
     def say(id: str, **values: Any) -> str:
         return locale.message(f"setup.{id}", language, **values)
 
+    def titles(names: Iterable[str]) -> str:
+        return ", ".join(HOSTS[name].title for name in names)
+
     done = {(step.host, step.part) for step in steps if step.action in ("written", "unchanged")}
     hooked = [name for name in names if (name, "hooks") in done]
     tools = [name for name in names if name not in hooked and (name, "mcp") in done]
-    told = []
-    if hooked:
-        told.append(say("next_hooks", hosts=", ".join(HOSTS[name].title for name in hooked)))
-    if "codex" in hooked:
-        told.append(say("next_codex"))
-    if tools:
-        told.append(say("next_tools", hosts=", ".join(HOSTS[name].title for name in tools), root=short(root)))
-    if missing := next((step.why for step in steps if step.action == "missing"), ""):
-        told.append(say("next_missing", command=missing))
-    if hooked and not named:
-        told.append(say("next_projects"))
-    return [*told, say("next_page"), *([say("next_undo")] if done else [])]
+    missing = next((step.why for step in steps if step.action == "missing"), "")
+    told = [
+        say("next_hooks", hosts=titles(hooked)) if hooked else "",
+        say("next_codex") if "codex" in hooked else "",
+        say("next_tools", hosts=titles(tools), root=short(root)) if tools else "",
+        say("next_missing", command=missing) if missing else "",
+        say("next_projects") if hooked and not named else "",
+        say("next_page"),
+        say("next_undo") if done else "",
+    ]
+    return list(filter(None, told))
 
 
 @command("setup", show=_show)
-def _setup(call: Call) -> dict[str, Any] | None:
+def _setup(call: Call) -> dict[str, Any]:
     """Plan, ask once, carry out, make the book, check; `--print` only plans, `--undo` takes all back."""
     from memorybook.config.project import locate
-    from memorybook.hooks import hosts
 
     o = call.options
-    config, at = call.config(), hosts.places(os.environ)
+    config, at = call.config(), places(os.environ)
     language = machine_language(config)
     for name in o.host:
-        hosts.host_of(name, hosts.HOSTS)
-    signs = {name: hosts.sign_of(name, at) for name in hosts.HOSTS}
-    names = [name for name in hosts.HOSTS if (name in o.host if o.host else signs[name])]
+        host_of(name, HOSTS)
+    signs = {name: sign_of(name, at) for name in HOSTS}
+    names = [name for name in HOSTS if (name in o.host if o.host else signs[name])]
     root, _ = locate(config, cwd=working_directory(), book=o.book, project=o.project)
     named = o.book is not None or o.project is not None
     setup = Setup(at, names, root, root if named else None, removes=o.undo)
-    steps = setup.steps(dry=True)
-    with_steps = [
-        {"host": name, "sign": signs[name], "steps": [step._asdict() for step in steps if step.host == name]}
-        for name in names
-    ]
     exists = os.path.isdir(root) or bool(config.storage.dsn)
-    shown: dict[str, Any] = {
-        "language": language, "plan": bool(o.print), "undo": o.undo, "asked": False, "hosts": with_steps,
-        "book": root, "book_state": "there" if exists else "will_make", "next": [], "doctor": {},
-    }  # fmt: skip
+    shown: dict[str, Any] = {"language": language, "plan": bool(o.print), "undo": o.undo, "asked": False}
+    shown |= {"book": root, "book_state": "there" if exists else "will_make", "next": [], "doctor": {}}
+
+    def take(steps: Sequence[Step]) -> None:
+        shown["hosts"] = [
+            {"host": name, "sign": signs[name], "steps": [step._asdict() for step in steps if step.host == name]}
+            for name in names
+        ]
+
+    steps = setup.steps(dry=True)
+    take(steps)
     if o.print:
         return shown
     changes = any(step.action in ("written", "removed") for step in steps)
@@ -219,28 +219,24 @@ def _setup(call: Call) -> dict[str, Any] | None:
             _show_plan(shown, Page(o))
             call.flush()
         call.confirm(locale.message("setup.ask_undo" if o.undo else "setup.ask", language))
-    return _carried_out(call, setup, shown, named=named)
-
-
-def _carried_out(call: Call, setup: Setup, shown: dict[str, Any], *, named: bool) -> dict[str, Any]:
-    """Change the files, make the book and check all of it; fills in what is shown."""
-    language = shown["language"]
     steps = setup.steps(dry=False)
-    for each in shown["hosts"]:
-        each["steps"] = [step._asdict() for step in steps if step.host == each["host"]]
+    take(steps)
     call.code = int(any(step.action in ("refused", "missing") for step in steps))
-    if shown["undo"]:
-        return shown
-    config = call.config()
-    if not config.enabled:
-        shown["book_state"] = "off"
-    else:
-        made = call.memory.init()["created"]
-        shown["book_state"] = "made" if made else "there"
-        call.close()
-    o = call.options
-    doctor = Doctor(config, language, book=o.book, project=o.project, names=setup.names if o.host else None)
-    shown["doctor"] = examine(doctor)
-    call.code = call.code or int(not shown["doctor"]["ok"])
-    shown["next"] = _next(setup.names, steps, shown["book"], language, named=named)
+    if not o.undo:
+        shown["book_state"] = _made(call)
+        shown["doctor"] = examine(Doctor(config, language, book=o.book, project=o.project, names=names))
+        shown["next"] = _next(names, steps, root, language, named=named)
+        call.code = call.code or int(not shown["doctor"]["ok"])
     return shown
+
+
+def _made(call: Call) -> str:
+    """Make the book and return what became of it; why it could not be made is for the doctor to say."""
+    if not call.config().enabled:
+        return "off"
+    try:
+        return "made" if call.memory.init()["created"] else "there"
+    except (MemoryBookError, OSError):
+        return "not_made"
+    finally:
+        call.close()
