@@ -26,13 +26,14 @@ def memory(tmp_path: Path, clock: Clock) -> Iterator[Memory]:
         yield opened
 
 
-def test_items_come_back_as_they_were_and_are_taken_away_from_the_end(memory: Memory) -> None:
-    session, other = (HostedSession(memory, "Ann", host=host) for host in ("sdk", "another"))
+@pytest.mark.parametrize("name", ["Ann", "安", "half a pair \ud83d", ""])
+def test_items_come_back_as_they_were_and_are_taken_away_from_the_end(memory: Memory, name: str) -> None:
+    session, other = (HostedSession(memory, name, host=host) for host in ("sdk", "another"))
     session.add([])
     assert not memory.book.transcripts.sessions()
     session.add([SAID, TOLD])
     session.add([NOTED])
-    assert HostedSession(memory, "Ann", host="sdk").items() == [SAID.data, TOLD.data, NOTED.data]
+    assert HostedSession(memory, name, host="sdk").items() == [SAID.data, TOLD.data, NOTED.data]
     assert (session.items(2), session.items(0), other.items()) == ([TOLD.data, NOTED.data], [], [])
     assert (session.pop(), other.pop()) == (NOTED.data, None)
     session.clear()
@@ -142,8 +143,8 @@ def test_what_an_entry_says_for_the_user_is_found_as_it_was_said(memory: Memory)
 
 
 def test_conversations_of_the_same_name_are_each_owner_s(memory: Memory) -> None:
-    owners = [("a", "b/c"), ("a/b", "c"), ("a", "b", "c")]
-    assert len({UserMemory(memory, "sdk", owner).session("s").uuid for owner in owners}) == 3
+    owners = [("a", "b/c"), ("a/b", "c"), ("a", "b", "c"), ("a\ud83d",)]
+    assert len({UserMemory(memory, "sdk", owner).session("s").uuid for owner in owners}) == 4
 
 
 def test_what_is_forgotten_does_not_come_back(memory: Memory) -> None:

@@ -73,7 +73,8 @@ class HostedSession:
     def __init__(self, memory: Memory, name: str, *, host: str) -> None:
         if not isinstance(name, str):
             raise InvalidInput(f"a conversation is named by a text, not {name!r}")
-        self.uuid = str(uuid5(NAMESPACE_URL, f"memorybook:{host}:{name}"))
+        own = f"memorybook:{host}:{name}".encode("utf-8", "backslashreplace").decode()  # of any text, half pairs too
+        self.uuid = str(uuid5(NAMESPACE_URL, own))
         self._memory = empty_if_missing(memory)
         self._name = name
         self._host = host
@@ -235,7 +236,7 @@ class UserMemory:
 
     def __init__(self, memory: Memory, host: str, owner: Sequence[str]) -> None:
         self._memory = empty_if_missing(memory)
-        self._host = "/".join(quote(each, safe="") for each in (host, *owner))
+        self._host = "/".join(quote(each, safe="", errors="surrogatepass") for each in (host, *owner))
 
     def session(self, name: str) -> HostedSession:
         """Return the conversation of that name, of this user; "" is the one of what was said in none."""
