@@ -69,7 +69,8 @@ def has_possessive_group(pattern: str) -> bool:
 
 def test_no_pattern_repeats_a_group_possessively() -> None:
     """Python before 3.11.5 matches such groups wrongly; a single character or class may be repeated so."""
-    assert [(path, text) for path in FILES for text in strings(parsed(path)) if has_possessive_group(text)] == []
+    some = [path for path in FILES if re.search(r"[*+?}]\+", path.read_text(encoding="utf-8"))]
+    assert [(path, text) for path in some for text in strings(parsed(path)) if has_possessive_group(text)] == []
 
 
 @pytest.mark.parametrize(

@@ -190,12 +190,13 @@ def test_a_later_page_reads_its_own_conversations_alone(book: Memory, monkeypatc
     assert conversations.read(book, ask(page="9")).sessions == ()
 
 
-def test_long_conversations_have_pages_and_a_turn_opens_its_own(book: Memory) -> None:
-    book.process_session_end(talk(1, *(f"Line {number} is here." for number in range(450))), "long")
+def test_long_conversations_have_pages_and_a_turn_opens_its_own(book: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conversation, "PER_PAGE", 20)
+    book.process_session_end(talk(1, *(f"Line {number} is here." for number in range(45))), "long")
     found = conversation.read(book, ask(), "long")
-    first, third = (conversation.show(found, ask(**each)) for each in ({}, {"turn": "t1é449"}))
-    assert (first["page"], len(first["turns"]), first["pages"]) == (1, 200, 3)
-    assert (third["page"], third["turns"][-1][1].id) == (3, "t1é449")
+    first, third = (conversation.show(found, ask(**each)) for each in ({}, {"turn": "t1é44"}))
+    assert (first["page"], len(first["turns"]), first["pages"]) == (1, 20, 3)
+    assert (third["page"], third["turns"][-1][1].id) == (3, "t1é44")
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
