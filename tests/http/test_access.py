@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import os
 import stat
-import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -352,19 +351,6 @@ def test_a_book_in_use_is_closed_and_not_removed(many: Served, monkeypatch: pyte
 
 
 # --- Tokens that several servers give out at a time -----------------------------------------------
-
-
-def test_servers_that_share_a_workspace_lose_no_token_of_each_other(tmp_path: Path) -> None:
-    kept = str(tmp_path / "tenants.json")
-    one, other = Tokens(FileState(kept), OWNER), Tokens(FileState(kept), OWNER)
-    gone = [one.issue("ann")["id"] for _ in range(20)]
-    made: list[str] = []
-    noise = threading.Thread(target=lambda: made.extend(other.issue("ann")["id"] for _ in range(20)))
-    noise.start()
-    for id in gone:
-        one.revoke("ann", id)
-    noise.join(20)
-    assert [token["id"] for token in one.listed("ann")] == made
 
 
 def test_servers_that_start_together_have_one_owners_token(tmp_path: Path) -> None:
