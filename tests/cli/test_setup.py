@@ -155,6 +155,7 @@ def test_a_missing_package_is_told_with_its_command_and_hooks_are_set_up_all_the
     assert ".codex/hooks.json" in held(home)
     assert ".claude.json" not in held(home)
     assert done.out.count("then memorybook setup again") == 1
+    assert "Not everything is set up yet" in done.out
 
 
 def test_a_file_that_cannot_be_changed_stops_no_other(shell: Shell, home: Path) -> None:
@@ -217,7 +218,7 @@ def test_each_degraded_reason_is_explained_with_its_fix(
     monkeypatch.setenv("MEMORYBOOK_LANGUAGE", language)
     code, checks = doctored(shell)
     assert code == 1
-    assert said in next(each["fix"] for each in checks if each["check"] == "book" and each["state"] == "bad")
+    assert [said in each["fix"] for each in checks if each["state"] == "bad"] == [True], "once"
     assert said in shell("doctor").out
 
 
@@ -240,6 +241,42 @@ def test_entries_that_start_nothing_any_more_are_told(shell: Shell, home: Path) 
     (home / ".config" / "Code" / "User" / "mcp.json").unlink()
     assert shell("setup", "--yes").code == 0
     assert doctored(shell)[0] == 0
+
+
+def test_nothing_that_a_cloned_project_names_is_run(shell: Shell, home: Path, nowhere: Path) -> None:
+    shell("init")
+    trap = nowhere / "memorybook" / "hooks" / "command.py"
+    trap.parent.mkdir(parents=True)
+    trap.write_text(f"#!/bin/sh\ntouch {nowhere}/ran\necho usage\n", encoding="utf-8")
+    trap.chmod(0o755)
+    server = {"mcpServers": {"memorybook": {"command": str(trap), "args": ["mcp"]}}}
+    (nowhere / ".mcp.json").write_text(json.dumps(server), encoding="utf-8")
+    (nowhere / ".claude").mkdir()
+    hook = {"hooks": {"Stop": [{"hooks": [{"command": f"sh {trap} Stop"}]}]}}
+    (nowhere / ".claude" / "settings.json").write_text(json.dumps(hook), encoding="utf-8")
+    code, checks = doctored(shell)
+    assert (code, (nowhere / "ran").exists()) == (0, False)
+    assert sum("does not run" in each["told"] for each in checks) == 2
+    (nowhere / ".mcp.json").unlink()
+    (nowhere / ".claude" / "settings.json").unlink()
+    assert shell("hook", "install", "--host", "claude-code", "--scope", "project").code == 0
+    assert shell("mcp", "install", "--host", "claude-code", "--scope", "project").code == 0
+    _, checks = doctored(shell)
+    assert sum("set up and start" in each["told"] for each in checks) == 2, "our own are run"
+
+
+def test_entries_of_any_shape_are_no_surprise(shell: Shell, home: Path) -> None:
+    shell("init")
+    path = home / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    for entry, state in (
+        ({"url": "https://h/mcp"}, "note"),
+        ({"command": 7}, "note"),
+        ({"command": "/no", "args": None}, "bad"),
+    ):
+        path.write_text(json.dumps({"mcpServers": {"memorybook": entry}}), encoding="utf-8")
+        _, checks = doctored(shell)
+        assert [each["state"] for each in checks if each["told"].startswith("Cursor")] == [state]
 
 
 def test_the_model_is_asked_if_one_is_set(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,6 +62,7 @@ class Doctor:
         self._language = language
         self._where = (book, project)
         self._names = names
+        self._told: list[str] = []
 
     def checks(self) -> Iterator[Check]:
         """Look at one thing after the other."""
@@ -126,7 +127,8 @@ class Doctor:
                 yield Check("index", "note", self._say("vectors", count=pending), self._say("vectors_fix"))
             found = memory.search(self._say("question"), max_results=1).state["degraded"]
             found = [one for one in found if locale.fix(one, "en")]  # but for what is of this question
-            for reason in dict.fromkeys([*status["degraded"], *found]):
+            self._told = [*status["degraded"], *found]
+            for reason in dict.fromkeys(self._told):
                 yield self._reason("book", "bad", reason)
             for reason in status["warnings"][len(self._config.warnings) :]:
                 yield self._reason("book", "warn", reason)
@@ -153,70 +155,56 @@ class Doctor:
         for name in hosts.HOSTS if self._names is None else self._names:
             host, found = hosts.HOSTS[name], list[Check]()
             for scope in ("user", "project") if host.project else ("user",):
-                found += self._host(name, hosts.file_of(name, scope, at=at, folder=folder))
+                entries = [("mcp", hosts.file_of(name, scope, at=at, folder=folder))]
                 if name in hosts.HOOKED:
-                    found += self._hooks(name, hosts.file_of(name, scope, at=at, folder=folder, among=hosts.HOOKED))
+                    entries.append(("hooks", hosts.file_of(name, scope, at=at, folder=folder, among=hosts.HOOKED)))
+                found += [one for part, path in entries for one in self._entry(name, part, path, scope == "project")]
             if self._names is None and not found and hosts.sign_of(name, at):
                 found = [Check("host", "note", self._say("host_bare", host=host.title), self._say("host_bare_fix"))]
-            yield from found
+            yield from dict.fromkeys(found)  # one file may hold both
 
-    def _host(self, name: str, path: str) -> Iterator[Check]:
+    def _entry(self, name: str, part: str, path: str, foreign: bool) -> Iterator[Check]:
+        """Run what an entry names, asking it for its help, as its host would start it.
+
+        A project's settings may be somebody else's (`foreign`): of what they name only this program itself is run.
+        """
         from memorybook.hooks import hosts
 
+        told = {"host": hosts.HOSTS[name].title, "path": short(path)}
         try:
-            entry = hosts.server_in(name, path)
+            words = hosts.started_by(name, part, path)
         except (MemoryBookError, OSError) as error:
-            yield self._unreadable(name, error)
+            unreadable = self._say("host_unreadable", host=told["host"], reason=str(error))
+            yield Check("host", "bad", unreadable, self._say("host_unreadable_fix"))
             return
-        if entry is not None and "command" not in entry:  # a server elsewhere
-            told = self._say("mcp_elsewhere", host=hosts.HOSTS[name].title, path=short(path))
-            yield Check("host", "note", told)
-        elif entry is not None:
-            words = [str(entry.get("command", "")), *map(str, entry.get("args", []))]
-            yield self._runs(name, "mcp", path, words, [*words, "--help"])
-
-    def _hooks(self, name: str, path: str) -> Iterator[Check]:
-        from memorybook.hooks import hosts
-
-        try:
-            ours = hosts.hooks_in(path)
-        except (MemoryBookError, OSError) as error:
-            if path != hosts.HOSTS[name].user(hosts.places(os.environ)):  # else the server's check says so
-                yield self._unreadable(name, error)
+        if not words:
             return
-        for line in list(dict.fromkeys(ours.values()))[:1]:
-            words = shlex.split(line)
-            yield self._runs(name, "hooks", path, words, [*words, "--help"])
+        if not words[0]:  # a server elsewhere
+            yield Check("host", "note", self._say("mcp_elsewhere", **told))
+        elif foreign and not hosts.starts_us(part, words):
+            yield Check("host", "note", self._say("not_run", program=words[0], **told), self._say("not_run_fix"))
+        elif why := self._why_not(words):
+            broken = self._say(f"{part}_broken", program=words[0], reason=why, **told)
+            yield Check("host", "bad", broken, self._say("broken_fix", name=name))
+        elif part == "mcp" and (extra := missing_extra(words[0])):
+            yield Check("host", "bad", self._say("mcp_missing", **told), extra)
+        else:
+            yield Check("host", "good", self._say(f"{part}_runs", **told))
 
-    def _unreadable(self, name: str, error: Exception) -> Check:
-        from memorybook.hooks import hosts
-
-        told = self._say("host_unreadable", host=hosts.HOSTS[name].title, reason=str(error))
-        return Check("host", "bad", told, self._say("host_unreadable_fix"))
-
-    def _runs(self, name: str, part: str, path: str, words: list[str], asked: list[str]) -> Check:
-        """Run what an entry names, asking it for its help, as its host would start it."""
-        from memorybook.hooks import hosts
-
-        title = hosts.HOSTS[name].title
-        why = ""
+    def _why_not(self, words: Sequence[str]) -> str:
+        """Return why a program does not start; "" if it does and tells its help."""
         try:
             done = subprocess.run(  # noqa: S603  (what the host itself would start)
-                asked, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False
+                [*words, "--help"], stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False
             )
-            if done.returncode or b"usage" not in done.stdout + done.stderr:
-                why = (done.stderr or done.stdout).decode("utf-8", "replace").strip().rpartition("\n")[2]
-                why = why or f"exit {done.returncode}"
-        except (OSError, ValueError) as error:
-            why = getattr(error, "strerror", None) or str(error)
         except subprocess.TimeoutExpired:
-            why = self._say("slow", count=_SECONDS)
-        if why:
-            told = self._say(f"{part}_broken", host=title, path=short(path), program=words[0], reason=why)
-            return Check("host", "bad", told, self._say("broken_fix", name=name))
-        if part == "mcp" and (extra := missing_extra(words[0])):
-            return Check("host", "bad", self._say("mcp_missing", host=title, path=short(path)), extra)
-        return Check("host", "good", self._say(f"{part}_runs", host=title, path=short(path)))
+            return self._say("slow", count=_SECONDS)
+        except (OSError, ValueError) as error:
+            return getattr(error, "strerror", None) or str(error)
+        if not done.returncode and b"usage" in done.stdout + done.stderr:
+            return ""
+        last = (done.stderr or done.stdout).decode("utf-8", "replace").strip().rpartition("\n")[2]
+        return last or f"exit {done.returncode}"
 
     def _round_trip(self) -> Check:
         """Remember, find and forget in a scratch book, with the back end and the embedder that are set."""
@@ -242,7 +230,7 @@ class Doctor:
             left = [hit for hit in memory.search(asked) if hit.passage.entry == id]
             if not any(hit.passage.entry == id for hit in answer) or left:
                 return Check("round_trip", "bad", self._say("round_trip_failed"), self._say("round_trip_fix"))
-            if degraded := answer.state["degraded"]:
+            if degraded := [one for one in answer.state["degraded"] if one not in self._told]:
                 return self._reason("round_trip", "bad", degraded[0])
         return Check("round_trip", "good", self._say("round_trip", seconds=f"{time.monotonic() - began:.1f}"))
 

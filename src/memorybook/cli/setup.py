@@ -114,6 +114,8 @@ def _show(shown: dict[str, Any], page: Page) -> None:
     page.line("")
     page.line(("strong", say("check")))
     show_checks(shown["doctor"], page, shown["language"])
+    if any(step["action"] in ("missing", "refused") for step in steps):
+        page.line(("warn", say("partly")))
     page.line("")
     page.line(("strong", say("next")))
     for sentence in shown["next"]:

@@ -380,3 +380,28 @@ def _without_ours(groups: Sequence[Any]) -> list[Any]:
 def _has_ours(group: Any) -> bool:
     hooks = group.get("hooks") if isinstance(group, dict) else None
     return isinstance(hooks, list) and any(map(_is_ours, hooks))
+
+
+# --- what a host starts --------------------------------------------------------------------------------
+
+
+def started_by(name: str, part: str, path: str) -> list[str]:
+    """Return the words that a host starts for our `mcp` or `hooks` entry in a file; [] if it has none.
+
+    The first is "" for a server that is not started here. Raises InvalidInput, OSError.
+    """
+    if part == "hooks":
+        lines = list(hooks_in(path).values())
+        return shlex.split(lines[0]) if lines else []
+    entry = server_in(name, path)
+    if entry is None:
+        return []
+    command, arguments = entry.get("command"), entry.get("args")
+    words = [str(word) for word in arguments] if isinstance(arguments, list) else []
+    return [command, *words] if isinstance(command, str) else [""]
+
+
+def starts_us(part: str, words: Sequence[str]) -> bool:
+    """Return whether these words start this very program, as this module writes them."""
+    ours = shlex.split(hook_command("", "SessionStart", None, ingest=False))[:4]
+    return list(words[:4]) == (ours if part == "hooks" else [ours[0], "-P", "-m", "memorybook"])
