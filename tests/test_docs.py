@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -29,20 +29,6 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ID = re.compile(r"\b(?:\d{8}-\d{12}-[0-9a-f]{6}|(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]{6})\b")
 """Of an operation or an entry, as a page writes it: it stands for the one that there is when the page is run."""
 
-SAID = (
-    ("t1", "Ann", "I prefer green tea in the morning, never coffee."),
-    ("t2", "Bob", "Good to know. My train leaves at noon."),
-    ("t3", "Ann", "We decided to meet at the harbour on Saturday."),
-    ("t4", "Bob", "See you there!"),
-)
-CHAT = "".join(
-    json.dumps(
-        {"id": id, "session": "tea", "speaker": speaker, "timestamp": f"2026-02-24T09:0{id[1]}:00Z", "content": text}
-    )
-    + "\n"
-    for id, speaker, text in SAID
-)
-
 SAID_TO_A_CHAT = re.compile(r"^(?:you|我)> (.*)\n", re.MULTILINE)
 """Lines of a page that are typed."""
 
@@ -60,7 +46,8 @@ def place(tmp_path: Path) -> Path:
     """A project's folder with the files that the pages speak of, and a home of its own."""
     project = tmp_path / "project"
     project.mkdir()
-    (project / "chat.jsonl").write_text(CHAT, encoding="utf-8")
+    shutil.copytree(ROOT / "examples", project / "examples")
+    shutil.copy(ROOT / "examples" / "chat.jsonl", project)
     return project
 
 
