@@ -168,6 +168,17 @@ def test_a_file_that_cannot_be_changed_stops_no_other(shell: Shell, home: Path) 
     assert "memorybook" in held(home)[".codex/config.toml"]
 
 
+def test_a_book_that_cannot_be_made_is_told_with_the_reason(shell: Shell, home: Path) -> None:
+    done = shell("--book", "/proc/nowhere/book", "setup", "--host", "cursor", "--yes")
+    assert done.code == 1
+    assert "could not be made:" in done.out
+    assert "What happens next" in done.out, "hosts are set up all the same"
+    off = shell("setup", "--host", "cursor", "--yes", "--set", "enabled=false")
+    assert off.code == 1
+    assert "memory is switched off" in off.out
+    assert "There is no book" not in off.out
+
+
 def test_chinese_is_spoken_where_the_machine_or_the_setting_does(
     shell: Shell, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -220,6 +231,7 @@ def test_each_degraded_reason_is_explained_with_its_fix(
     assert code == 1
     assert [said in each["fix"] for each in checks if each["state"] == "bad"] == [True], "once"
     assert said in shell("doctor").out
+    assert "memorybook doctor" in shell("status").err
 
 
 def test_entries_that_start_nothing_any_more_are_told(shell: Shell, home: Path) -> None:

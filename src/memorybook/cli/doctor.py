@@ -111,6 +111,8 @@ class Doctor:
         from memorybook.memory import open as open_memory
 
         book, project = self._where
+        if not self._config.enabled:  # then none is made
+            return
         with open_memory(book, project=project, config=self._config, door="cli") as memory:
             status = memory.status()
             root, index, waiting = status["root"], status["index"], status["waiting"]

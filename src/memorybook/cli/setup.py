@@ -109,7 +109,7 @@ def _show(shown: dict[str, Any], page: Page) -> None:
             page.text(say("by_hand", command=f"memorybook {word} install --host {step['host']} --print"))
     if shown["undo"]:
         taken = any(step["action"] == "removed" for step in steps)
-        page.line(("good", say("undone" if taken else "undone_nothing", root=short(shown["book"]))))
+        page.line(("good", say("undone" if taken else "undone_nothing")))
         return
     page.line("")
     page.line(("strong", say("check")))
@@ -154,6 +154,8 @@ def _show_plan(shown: dict[str, Any], page: Page) -> None:
         page.text(say("no_hosts", names=", ".join(HOSTS)))
     if not shown["undo"]:
         page.line(("strong", say("book")), "  ", ("place", short(shown["book"])), "  ", say(shown["book_state"]))
+        if shown["book_why"]:
+            page.text(shown["book_why"], "    ")
     if missing and (shown["plan"] or shown["asked"]):  # else it is among what comes next
         page.text(say("next_missing", command=missing))
 
@@ -200,7 +202,7 @@ def _setup(call: Call) -> dict[str, Any]:
     setup = Setup(at, names, root, root if named else None, removes=o.undo)
     exists = os.path.isdir(root) or bool(config.storage.dsn)
     shown: dict[str, Any] = {"language": language, "plan": bool(o.print), "undo": o.undo, "asked": False}
-    shown |= {"book": root, "book_state": "there" if exists else "will_make", "next": [], "doctor": {}}
+    shown |= {"book": root, "book_state": "there" if exists else "will_make", "book_why": "", "next": [], "doctor": {}}
 
     def take(steps: Sequence[Step]) -> None:
         shown["hosts"] = [
@@ -225,20 +227,22 @@ def _setup(call: Call) -> dict[str, Any]:
     take(steps)
     call.code = int(any(step.action in ("refused", "missing") for step in steps))
     if not o.undo:
-        shown["book_state"] = _made(call)
+        shown["book_state"], shown["book_why"] = _made(call, language)
         shown["doctor"] = examine(Doctor(config, language, book=o.book, project=o.project, names=names))
         shown["next"] = _next(names, steps, root, language, named=named)
         call.code = call.code or int(not shown["doctor"]["ok"])
     return shown
 
 
-def _made(call: Call) -> str:
-    """Make the book and return what became of it; why it could not be made is for the doctor to say."""
+def _made(call: Call, language: str) -> tuple[str, str]:
+    """Make the book and return what became of it, and why it could not be made."""
     if not call.config().enabled:
-        return "off"
+        return "off", ""
     try:
-        return "made" if call.memory.init()["created"] else "there"
-    except (MemoryBookError, OSError):
-        return "not_made"
+        return "made" if call.memory.init()["created"] else "there", ""
+    except MemoryBookError as error:
+        return "not_made", locale.describe(error, language)
+    except OSError as error:
+        return "not_made", error.strerror or str(error)
     finally:
         call.close()

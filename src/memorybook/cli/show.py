@@ -373,6 +373,12 @@ def _fields(shown: Mapping[str, Any], page: Page, indent: str = "") -> None:
             page.line(f"{padded(label, 22)} ", _value(value, page))
 
 
+def _status(shown: dict[str, Any], page: Page) -> None:
+    _fields(shown, page)
+    if shown.get("degraded"):
+        page.remark(page.words("what mends it: memorybook doctor"))
+
+
 def _value(value: Any, page: Page) -> str:
     if isinstance(value, bool):
         return page.words("yes") if value else page.words("no")
@@ -396,7 +402,7 @@ _SHOWN: dict[str, Show] = {
     "unpin": _entry,
     "import": _imported,
     "init": _made,
-    "status": _fields,
+    "status": _status,
     "sync": _fields,
     "rebuild": _fields,
     "trust": _trusted,
