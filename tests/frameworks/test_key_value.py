@@ -91,6 +91,7 @@ def test_a_search_ranks_the_given_items_among_many_other_documents(memory: Memor
         ({"n": "two"}, {"n": {"$gt": 1}}, False),
         ({}, {"n": {"$gt": 1}}, False),
         ({"n": "王芳"}, {"n": {"$eq": "王芳"}}, True),
+        (10**400, {"$gt": 1}, False),  # no number of other programs
     ],
 )
 def test_filters_compare_as_json_does(value: object, wanted: object, expected: bool) -> None:

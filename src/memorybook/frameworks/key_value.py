@@ -160,5 +160,5 @@ def _compares(value: Any, operator: str, other: Any) -> bool:
         raise InvalidInput(f"no operator {operator!r} of a filter: there are $eq, $ne, {', '.join(_ORDER)}")
     try:
         return bool(_ORDER[operator](float(value), float(other)))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
