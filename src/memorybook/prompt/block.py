@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import chain
 
-from memorybook._light import AbstractSet, Iterable, Mapping, NamedTuple, Sequence
+from memorybook._light import AbstractSet, Iterable, Mapping, Memo, NamedTuple, Sequence
 from memorybook.search.evidence import spoken
 from memorybook.search.tool_results import CLOSE, OPEN, fenced
 from memorybook.search.types import Hit, Passage, place_of, when_of
@@ -305,6 +305,7 @@ class _Lines:
         self._refused: set[int] = set()
         self._texts: dict[int, str] = {}
         self._known_words: dict[int, frozenset[str]] = {}
+        self._name_words = Memo(words_of, _NAMES).__getitem__
 
     def add(self, group: Sequence[int]) -> None:
         """Add the hits of a group that are not said already, if all of them fit.
@@ -411,7 +412,8 @@ class _Lines:
         words, sources = self._words(number), {self._hits[each].passage.source for each in (number, other)}
         if len(words) < 2 or sources not in _RETOLD:
             return False
-        if not words - self._words(other) <= words_of(self._hits[other].passage.speaker):
+        left = words - self._words(other)
+        if left and not left <= self._name_words(self._hits[other].passage.speaker):
             return False
         return negates(self._hits[number].passage.text) == negates(self._hits[other].passage.text)
 
@@ -501,6 +503,7 @@ def negates(text: str) -> bool:
     return any(word in folded for word in _NOT)
 
 
+_NAMES = 64  # speakers whose names' words are kept
 _RETOLD = ({"turn", "entry"}, {"turn", "note"})
 _NOT = (" not ", "n't ", " no ", " never ", " without ", "不", "没", "别", "无", "勿", "未")
 _ROLES = frozenset(name.lower() for wording in WORDING.values() for name in wording.roles.values())

@@ -206,13 +206,12 @@ def candidates(context: Context, query: str, *, max_tokens: int) -> Answer:
 def latest_turns(book: Book) -> Iterator[Passage]:
     """Yield the last turns of people in the newest sessions, newest first; not those of assistants and tools."""
     left = LATELY
-    for session in book.told(lambda kept: kept.sessions(limit=SESSIONS, turn_ids=False)):
-        turns = book.turns([(session.uuid, -TURNS, -1)])
+    sessions = iter(book.told(lambda kept: kept.sessions(limit=SESSIONS, turn_ids=False)))
+    while left > 0 and (some := [session.uuid for session in islice(sessions, LATELY // TURNS)]):
+        turns = book.turns([(uuid, -TURNS, -1) for uuid in some])
         said = [turn for turn in turns if turn.role not in ("assistant", "tool", "system") and may_be_shown(turn)]
-        yield from sorted(said, key=lambda turn: -turn.position)
+        yield from sorted(said, key=lambda turn: (some.index(turn.session or ""), -turn.position))
         left -= len(said)
-        if left <= 0:
-            return
 
 
 def _entries(book: Book, page: Snapshot, found: Sequence[Hit]) -> Mapping[str, Entry]:
