@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 import llm_server
 from inference.server import Service
@@ -111,6 +112,12 @@ def test_what_a_page_shows_is_what_happens(
 def test_the_program_that_the_pages_call_is_installed() -> None:
     done = subprocess.run(["memorybook", "init"], capture_output=True, text=True, check=True)
     assert "MEMORY.md" in done.stdout
+
+
+def test_every_page_is_in_the_menu_of_the_site() -> None:
+    site = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    pages = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")}
+    assert set(re.findall(r"[\w/-]+\.md", str(site["nav"]))) == pages, "name each page in the nav of mkdocs.yml"
 
 
 def test_every_setting_is_documented() -> None:

@@ -271,3 +271,25 @@ def test_a_conflict_keeps_all_that_was_to_be_written(one: Served, importance: st
         assert shown.status_code == 409
         assert ('name="importance" value="high"' in shown.text) is bool(importance)
         assert 'name="importance" value=""' not in shown.text
+
+
+@pytest.mark.parametrize(("lang", "title"), [("en", "The HTTP API"), ("zh", "HTTP 接口")])
+def test_the_api_is_described_on_a_page_of_the_server_alone(one: Served, lang: str, title: str) -> None:
+    with browser_of(one) as browser:
+        shown = browser.get("/docs", headers={"Accept-Language": lang})
+        described = browser.get("/api/v1/openapi.json").json()
+    assert shown.status_code == 200
+    assert title in shown.text
+    for path, methods in described["paths"].items():
+        for method in methods:
+            assert f"{method.upper()} {path}<" in shown.text
+    assert all(f'id="{name}"' in shown.text for name in described["components"]["schemas"])
+    assert shown.headers["content-security-policy"].startswith(
+        "default-src 'none'; script-src 'self'; style-src 'self'"
+    )
+    assert not re.search(r"<style|\sstyle=|<script>|\son\w+=|(?:src|href)=\"(?:https?:)?//", shown.text)
+
+
+def test_the_description_of_the_api_asks_for_a_login(one: Served) -> None:
+    with httpx2.Client(base_url=one.url, headers=HTML, verify=TLS) as stranger:
+        assert stranger.get("/docs").status_code == 401

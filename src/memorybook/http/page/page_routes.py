@@ -25,6 +25,7 @@ from memorybook.http.access import STREAM, wants_page
 from memorybook.http.admin_routes import root
 from memorybook.http.http_messages import Refusal
 from memorybook.http.page import actions
+from memorybook.http.page.api_docs import operations_of, readable_json
 from memorybook.http.page.rendering import HEADERS, Ask, ask_of, page
 from memorybook.http.page.views import (
     conversation,
@@ -160,14 +161,20 @@ def _route(view: View) -> Callable[[Request], Any]:
     return route
 
 
-async def failed(request: Request, error: MemoryBookError, reader: Reader | None = None) -> HTMLResponse:
-    """Return a page that says what went wrong, in the frame where there is a book to show."""
-    status = getattr(error, "status", 500)
+async def _outer_frame(request: Request, reader: Reader | None) -> dict[str, Any]:
+    """Return what surrounds a page that is no view of a book: the menu where there is a book to show, else nothing."""
     frame: dict[str, Any] = {"menu": [], "here": "", "theme": request.cookies.get("theme", "auto"), "waiting": 0}
     frame |= {"root": "", "person": False, "tenants": [], "tenant": None, "done": None, "demo": False}
     if reader is not None:
         with suppress(MemoryBookError):
             frame = await reader.work(lambda memory: _frame(memory, reader, request, ""))
+    return frame
+
+
+async def failed(request: Request, error: MemoryBookError, reader: Reader | None = None) -> HTMLResponse:
+    """Return a page that says what went wrong, in the frame where there is a book to show."""
+    status = getattr(error, "status", 500)
+    frame = await _outer_frame(request, reader)
     ask = ask_of(request, datetime.now(UTC).date(), "auto")
     view: dict[str, Any] = {"name": "login" if status == 401 else "failed", "error": locale.describe(error, ask.lang)}
     if isinstance(error, Refusal) and error.more:
@@ -177,6 +184,16 @@ async def failed(request: Request, error: MemoryBookError, reader: Reader | None
 
 for each in VIEWS:
     router.add_api_route(each.path, _route(each), methods=["GET"], name=f"page {each.name}")
+
+
+@router.get("/docs")
+async def docs(request: Request) -> Response:
+    """Show the API's own description: every path with its parameters, body and answers."""
+    described = request.app.openapi()
+    frame = await _outer_frame(request, await reader_of(request))
+    ask = ask_of(request, datetime.now(UTC).date(), "auto")
+    view = {"operations": operations_of(described), "records": described["components"]["schemas"]}
+    return page("docs", ask, frame, {**view, "document": request.app.openapi_url, "json": readable_json})
 
 
 @router.post("/act/{name}")
