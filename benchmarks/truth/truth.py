@@ -200,7 +200,7 @@ def peer_told(run: peers.Run, talks: Sequence[scenario_books.Talk], extracted: b
         if "failed" in answered:
             raise environments.NotInstalled(answered["failed"])
     found = iter(answered["answers"])
-    scored = []
+    scored: list[Row] = []
     for talk in talks:
         before = [packed(next(found), texts) for _ in talk.gold["questions"]]
         told = [{"lines": lines, "claimed": bool(lines)} for lines in before]
