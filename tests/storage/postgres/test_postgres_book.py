@@ -205,6 +205,10 @@ def test_values_come_back_as_they_were_given() -> None:
         ("INSERT OR IGNORE INTO a VALUES (?1, ?1)", "INSERT INTO a VALUES ($1, $1) ON CONFLICT DO NOTHING"),
         ("ON CONFLICT (x, y) DO UPDATE", "ON CONFLICT (tenant, x, y) DO UPDATE"),
         ("coalesce(max(updated, ?2), updated)", "coalesce(greatest(updated, $2), updated)"),
+        (
+            "id IN (SELECT (SELECT max(id) FROM a WHERE id<?1+value) FROM json_each(?2)) ORDER BY id",
+            "id = ANY (ARRAY(SELECT (SELECT max(id) FROM a WHERE id<$1+value) FROM listed($2))) ORDER BY id",
+        ),
         ("SELECT max(position) FROM a", "SELECT max(position) FROM a"),
         ("x IN ()", "x IN (NULL)"),
     ],

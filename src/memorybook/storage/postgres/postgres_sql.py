@@ -23,6 +23,7 @@ _SPELLED = (
     (re.compile(r"SELECT value FROM json_each\(\?\) WHERE true"),
      "SELECT value FROM json_array_elements_text(CAST(? AS json)) AS value WHERE true"),
     (re.compile(r"IN \(SELECT value FROM json_each\((\?\d*)\)\)"), r"= ANY (translate(\1, '[]', '{}')::bigint[])"),
+    (re.compile(r"IN \((SELECT \(SELECT .+ FROM json_each\(\?\d*\))\)"), r"= ANY (ARRAY(\1))"),
     (re.compile(r"json_each\((\?)\) AS place"), r"halves(\1) AS place"),
     (re.compile(r"place\.value>>32"), "place.upper"),
     (re.compile(r"place\.value&4294967295"), "place.lower"),
