@@ -259,7 +259,7 @@ def test_nothing_that_a_cloned_project_names_is_run(shell: Shell, home: Path, no
     shell("init")
     trap = nowhere / "memorybook" / "hooks" / "command.py"
     trap.parent.mkdir(parents=True)
-    trap.write_text(f"#!/bin/sh\ntouch {nowhere}/ran\necho usage\n", encoding="utf-8")
+    trap.write_text(f"#!/bin/sh\ntouch {nowhere}/ran\necho usage: memorybook\n", encoding="utf-8")
     trap.chmod(0o755)
     server = {"mcpServers": {"memorybook": {"command": str(trap), "args": ["mcp"]}}}
     (nowhere / ".mcp.json").write_text(json.dumps(server), encoding="utf-8")

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook import locale
 from memorybook.cli import show
-from memorybook.cli.call import Wording, write
-from memorybook.cli.show import Page, cells, wrapped
+from memorybook.cli.call import write
+from memorybook.cli.cell_width import cells, wrapped
+from memorybook.cli.show import Page
+from memorybook.cli.wording import Translated
 from memorybook.text.screen import visible
 
 if TYPE_CHECKING:
@@ -44,7 +46,7 @@ class Screen:
     def speak(self, language: str) -> None:
         """Use this language from now on."""
         self.language = language
-        self.page.words = _ChatWording(language)
+        self.page.words = Translated(language)
 
     def message(self, id: str, /, **values: Any) -> str:
         """Return a message of the chat in its language."""
@@ -137,19 +139,6 @@ class Screen:
         if self._waits:
             write(_CLEARED)
             self._waits = False
-
-
-class _ChatWording(Wording):
-    """The command line's sentences as the chat says them: in its language, and with its commands."""
-
-    def __init__(self, language: str) -> None:
-        super().__init__(locale.table("answers", language))
-        self._language = language
-
-    def __call__(self, sentence: str, **values: Any) -> str:
-        """Return the sentence, its braces filled in."""
-        said = super().__call__(sentence, **values)
-        return locale.translate(sentence, self._language) if said == sentence and not values else said
 
 
 class _Sheet(Page):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 
-from memorybook.cli.call import Call, overview, remark, resolved, silence, to_stderr, version
+from memorybook.cli.call import Call, language_before, overview, remark, resolved, silence, to_stderr, version
 from memorybook.errors import InvalidInput, MemoryBookError
 
 _QUICK = frozenset({"search", "recall", "get", "append"})
@@ -37,7 +37,7 @@ def main(argv: list[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except MemoryBookError as error:
-        return _fail(str(error), error.code, error.exit_code, as_json)
+        return _fail(str(error) if as_json else _described(error, arguments), error.code, error.exit_code, as_json)
     except KeyboardInterrupt:
         return 130
     except Exception as error:
@@ -66,7 +66,7 @@ def _stopped(error: Exception, as_json: bool) -> int:
 def _run(arguments: list[str]) -> int:
     at = _verb_position(arguments)
     if at is None:
-        sys.stdout.write(f"{version()}\n" if "--version" in arguments else overview())
+        sys.stdout.write(f"{version()}\n" if "--version" in arguments else overview(language_before(arguments)))
         return 0 if arguments else 2
     verb = resolved(arguments[at])
     try:
@@ -80,7 +80,9 @@ def _run(arguments: list[str]) -> int:
         elif answer is not None:
             from memorybook.cli import show
 
-            show.answer(verb, answer, show.Page(call.options, call.zone))
+            page = show.Page(call.options, call.zone)
+            page.words = call.words
+            show.answer(verb, answer, page)
         if verb not in _QUICK:
             call.close_idle()
         return 0 if answer is None else call.code
@@ -105,6 +107,16 @@ def _verb_position(arguments: list[str]) -> int | None:
     if arguments:
         raise InvalidInput("no command given; see: memorybook --help")
     return None
+
+
+def _described(error: MemoryBookError, arguments: list[str]) -> str:
+    """Return the message of an error in the language of whoever called."""
+    language = language_before(arguments)
+    if language == "en":
+        return str(error)
+    from memorybook import locale
+
+    return locale.describe(error, language)
 
 
 def _fail(message: str, code: str, exit_code: int, as_json: bool) -> int:

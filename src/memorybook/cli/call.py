@@ -7,6 +7,7 @@ import sys
 from types import SimpleNamespace
 
 from memorybook._light import TYPE_CHECKING, Any, NamedTuple, cast, contextmanager
+from memorybook.cli.wording import Translated, Wording
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound
 from memorybook.text.screen import visible
 
@@ -66,17 +67,51 @@ def resolved(verb: str) -> str:
     return verb
 
 
-def overview() -> str:
+def overview(language: str = "en") -> str:
     """Return the page of `memorybook --help`."""
-    lines = ["usage: memorybook [--book DIR] [--project KEY] [--json] COMMAND …", ""]
-    lines += ["Long-term memory for AI agents, in Markdown that a person can read."]
+    say = help_words(language)
+    lines = [f"{say('usage:')} memorybook [--book DIR] [--project KEY] [--json] {say('COMMAND')} …", ""]
+    lines += [say("Long-term memory for AI agents, in Markdown that a person can read.")]
     for title, verbs in _GROUPS.items():
-        lines += ["", title, *(f"  {verb:<16}{VERBS[verb][1]}" for verb in verbs)]
-    lines += ["", "Options, before or after the command"]
+        lines += ["", say(title), *(f"  {verb:<16}{say(VERBS[verb][1])}" for verb in verbs)]
+    lines += ["", say("Options, before or after the command")]
     for usage, _, told in (line.partition("  ") for line in EVERYWHERE):
-        lines.append(f"  {usage.rstrip(',').replace(' -', ', -'):<17}{told}")
-    lines += ["", "More: memorybook COMMAND --help"]
+        lines.append(f"  {usage.rstrip(',').replace(' -', ', -'):<17}{say(told.strip())}")
+    lines += ["", f"{say('More:')} memorybook {say('COMMAND')} --help"]
     return "\n".join(lines) + "\n"
+
+
+def help_words(language: str) -> Callable[[str], str]:
+    """Return what says a text of the help in a language."""
+    if language == "en":
+        return str
+    from memorybook import locale
+
+    table = locale.table("help", language)
+    return lambda text: table.get(text, text)
+
+
+def machine_language(config: Config) -> str:
+    """Return the language in which a person at this machine is spoken to: the setting, else that of the locale."""
+    if config.language != "auto":
+        return config.language
+    named = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_MESSAGES", "LANG"))), "")
+    return "zh" if named.startswith("zh") else "en"
+
+
+def language_before(words: Sequence[str]) -> str:
+    """Return the language of what is said before a book is open, help and errors: by `--set`, settings, locale."""
+    from memorybook.config.settings import Config, load
+
+    given: dict[str, Any] = {}
+    for before, word in zip(["", *words], words, strict=False):
+        value = word if before == "--set" else word.removeprefix("--set=")
+        if value != word or before == "--set":
+            given |= dict([setting(value)]) if value.startswith("language=") else {}
+    try:
+        return machine_language(load(cwd=working_directory(), env=os.environ, arguments=given))
+    except MemoryBookError:
+        return machine_language(Config())
 
 
 def version() -> str:
@@ -189,7 +224,7 @@ class Parser:
             elif not _is_option(word, named):
                 said.append(word)
             elif word in ("-h", "--help", "--version"):
-                write(f"{version()}\n" if word == "--version" else self.help())
+                write(f"{version()}\n" if word == "--version" else self.help(language_before(words)))
                 raise SystemExit(0)
             else:
                 name, equals, value = word.partition("=")
@@ -250,27 +285,36 @@ class Parser:
     def _error(self, message: str) -> InvalidInput:
         return InvalidInput(f"{message}; see: {self.prog} --help")
 
-    def help(self) -> str:
+    def help(self, language: str = "en") -> str:
         """Return the page of `--help`."""
-        from textwrap import wrap
+        from memorybook.cli.cell_width import wrapped
 
+        say = help_words(language)
         width = min(terminal_width(sys.stdout) or 100, 100)
         taken = [one for one in self.arguments if not one.is_named]
-        lines = wrap(" ".join(["usage:", self.prog, "[options]", *(one.usage() for one in taken)]), width)
-        lines += ["", *wrap(self.description, width)]
+        usage = " ".join([say("usage:"), self.prog, say("[options]"), *(one.usage() for one in taken)])
+        line = VERBS[self.prog.partition(" ")[2]][1]
+        description = self.description if say(line) == line else say(line) + "。"
+        lines = [*wrapped(usage, width), "", *wrapped(description, width)]
         groups = {
-            "arguments": taken,
-            "options": [one for one in self.arguments if one not in taken],
-            "everywhere": global_options(),
+            "arguments:": taken,
+            "options:": [one for one in self.arguments if one not in taken],
+            "everywhere:": global_options(),
         }
         for title, arguments in groups.items():
-            lines += ["", f"{title}:"] if arguments else []
+            lines += ["", say(title)] if arguments else []
             for one in arguments:
-                told = wrap(one.help, max(width - 24, 20))
+                told = wrapped(say(one.help), max(width - 24, 20))
                 usage = f"  {one.usage()}"
                 lines += [f"{usage:<24}{told.pop(0)}" if len(usage) < 23 else usage]
                 lines += [f"{'':24}{row}" for row in told]
-        return "\n".join([*lines, "", self.epilog.rstrip()]).rstrip() + "\n"
+        notes, mark, examples = self.epilog.partition("example")
+        title, _, examples = examples.partition("\n")
+        one_line = " ".join(notes.split())
+        if say(one_line) != one_line:
+            notes = "\n".join([*wrapped(say(one_line), width), "", ""])
+        epilog = notes + (f"{say(mark + title)}\n{examples}" if mark else "")
+        return "\n".join([*lines, "", epilog.rstrip()]).rstrip() + "\n"
 
 
 def _is_option(word: str, named: Mapping[str, Argument]) -> bool:
@@ -352,28 +396,6 @@ def command_of(verb: str) -> Command:
     return COMMANDS[verb]
 
 
-class Wording:
-    """Wording of answers: English, or a translation table.
-
-    Args:
-        table: Each English sentence as it stands in the code, with the one that is said instead; what is counted stands
-            in it as `{} entry`.
-    """
-
-    def __init__(self, table: Mapping[str, str] | None = None) -> None:
-        self._table = table or {}
-
-    def __call__(self, sentence: str, **values: Any) -> str:
-        """Return the sentence, translated, with its braces filled in."""
-        said = self._table.get(sentence, sentence)
-        return said.format(**values) if values else said
-
-    def counted(self, number: int, one: str, many: str = "") -> str:
-        """Return `1 entry`, `2 entries`, `2 条记忆`."""
-        said = self._table.get(f"{{}} {one}", "")
-        return said.format(number) if said else f"{number} {one if number == 1 else many or one + 's'}"
-
-
 class Call:
     """A verb with its parsed options; the book is opened when it is first asked for, and closed once.
 
@@ -384,6 +406,7 @@ class Call:
         words: In which remarks and questions are told; None for English.
 
     Attributes:
+        language: In which it speaks to a person, `en` or `zh`; known once the settings are loaded.
         code: The exit code once it has run; not 0 where it did less than was asked.
 
     Raises:
@@ -398,6 +421,7 @@ class Call:
         self.verb = verb
         self.code = 0
         self.words = words or Wording()
+        self.language = "en"
         self.options = self._parser.parse(arguments)
         self._memory = memory
         self._ours = memory is None
@@ -420,6 +444,8 @@ class Call:
                 if told:
                     self.warn(told)
             raise
+        if (language := machine_language(config)) != "en":
+            self.language, self.words = language, Translated(language)
         if self.verb != "status":  # which has them itself, if it comes to an answer
             self._warn_of(config)
         return config
@@ -508,7 +534,7 @@ class Call:
 
             to_stderr(visible_json(json.dumps({"warning": {"message": message}}, ensure_ascii=False)))
         else:
-            remark(message)
+            remark(translated(message, self.language))
 
     def write_json(self, answer: dict[str, Any]) -> None:
         """Write one JSON document to stdout: UTF-8, indented on a terminal only."""
@@ -547,6 +573,15 @@ class Call:
         with Bar(console=Console(stderr=True), transient=True) as bar:
             task = bar.add_task(label, total=None)
             yield lambda done, total: bar.update(task, completed=done, total=total or None)
+
+
+def translated(text: str, language: str) -> str:
+    """Return a sentence that is composed in English in another language, as far as it is known there."""
+    if language == "en":
+        return text
+    from memorybook import locale
+
+    return locale.translate(text, language)
 
 
 def remark(message: str) -> None:

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from memorybook.cli.call import check_stdin, command, write
-from memorybook.cli.show import cells
+from memorybook.cli.cell_width import cells
 from memorybook.cli.write import messages_of
 from memorybook.errors import InvalidInput
 from memorybook.sessions.recall_block import short

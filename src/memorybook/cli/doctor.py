@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook import locale
-from memorybook.cli.call import command, working_directory
+from memorybook.cli.call import command, machine_language, working_directory
 from memorybook.errors import MemoryBookError
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ class Doctor:
             return self._say("slow", count=_SECONDS)
         except (OSError, ValueError) as error:
             return getattr(error, "strerror", None) or str(error)
-        if not done.returncode and b"usage" in done.stdout + done.stderr:
+        if not done.returncode and b"memorybook" in done.stdout:
             return ""
         last = (done.stderr or done.stdout).decode("utf-8", "replace").strip().rpartition("\n")[2]
         return last or f"exit {done.returncode}"
@@ -283,14 +283,6 @@ def install_command(program: str) -> str:
     if "/uv/" in program:
         return shlex.join(["uv", "pip", "install", "--python", program, needed])
     return shlex.join(["pip", "--python", program, "install", needed])
-
-
-def machine_language(config: Config) -> str:
-    """Return the language in which a person at this machine is spoken to: the setting, else that of the locale."""
-    if config.language != "auto":
-        return config.language
-    named = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_MESSAGES", "LANG"))), "")
-    return "zh" if named.startswith("zh") else "en"
 
 
 def short(path: str) -> str:

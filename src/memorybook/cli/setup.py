@@ -7,8 +7,8 @@ import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook import locale
-from memorybook.cli.call import command, working_directory
-from memorybook.cli.doctor import Doctor, examine, install_command, machine_language, short, show_checks
+from memorybook.cli.call import command, machine_language, working_directory
+from memorybook.cli.doctor import Doctor, examine, install_command, short, show_checks
 from memorybook.errors import Conflict, InvalidInput, MemoryBookError
 from memorybook.hooks import hosts
 from memorybook.hooks.hosts import HOOKED, HOSTS, host_of, places, sign_of
@@ -124,7 +124,7 @@ def _show(shown: dict[str, Any], page: Page) -> None:
 
 def _show_plan(shown: dict[str, Any], page: Page) -> None:
     """Show each host with its files, and what is or will be done to them."""
-    from memorybook.cli.show import cells, padded
+    from memorybook.cli.cell_width import cells, padded
 
     def say(id: str, **values: Any) -> str:
         return locale.message(f"setup.{id}", shown["language"], **values)

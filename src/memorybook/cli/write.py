@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from memorybook import locale
 from memorybook.cli.call import command, read_stdin, text_of
-from memorybook.cli.show import padded
+from memorybook.cli.cell_width import padded
 from memorybook.errors import InvalidInput, MissingDocument, NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from memorybook.cli.call import Call, Wording
+    from memorybook.cli.call import Call
     from memorybook.cli.show import Page
+    from memorybook.cli.wording import Wording
     from memorybook.memory import Memory
 
 
