@@ -59,6 +59,7 @@ def test_a_turn_in_its_own_words_is_no_invention() -> None:
     label = {"match": ["Crete"], "turn": "t", "statement": "The user moved to Crete."}
     assert not truth.invented(["user: what if I moved to Crete"], label, turns)
     assert truth.invented(["The user moved to Crete."], label, turns)
+    assert not truth.invented(["用户：学书法没用。"], label | {"match": ["没用"]}, {"t": "有人说学书法没用。我不同意"})
 
 
 def test_the_five_figures_of_a_talk() -> None:

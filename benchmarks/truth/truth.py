@@ -10,7 +10,7 @@ its questions are asked an hour after the last turn. A system tells at most `TOK
 - forgotten but told: of the orders to forget, those after which the order or a question of the talk is told what was
   to be gone. memorybook hears the order in a chat; to the others it is one more turn, as they have no order to forget.
 - invented: of the statements that nobody stands by (jokes, quotations, what the model made up), those told to any
-  question in words that are not those of the turn.
+  question in words that are not those of a turn.
 - unknown but claimed: of the questions without an answer, those told anything. memorybook says itself whether it knows
   (`has_relevant`); the others say so by finding nothing.
 
@@ -67,15 +67,17 @@ def holds(lines: Lines, strings: Sequence[str]) -> bool:
 
 
 def quoted(line: str, turn: str) -> bool:
-    """Whether a line gives a turn in its own words, whole or a part of it."""
+    """Whether a line gives a turn in its own words, whole or a part of it, behind its speaker or not."""
     said, told = flat(turn), flat(line)
-    return bool(said) and (said[:40] in told or told.strip("… ") in said)
+    parts = (told, *(told.partition(mark)[2] for mark in (": ", "：")))
+    return bool(said) and (said[:40] in told or any(part.strip("… ") in said for part in parts if part))
 
 
 def invented(lines: Lines, label: Row, turns: Mapping[str, str]) -> bool:
-    """Whether a line states what nobody stands by, otherwise than as the words of its turn."""
-    turn = turns.get(label["turn"], "")
-    return any(holds([line], label["match"]) and not quoted(line, turn) for line in lines)
+    """Whether a line states what nobody stands by, otherwise than in the words of a turn."""
+    return any(
+        holds([line], label["match"]) and not any(quoted(line, turn) for turn in turns.values()) for line in lines
+    )
 
 
 def score(talk: scenario_books.Talk, told: Sequence[Row], after: Mapping[str, Sequence[Lines]]) -> Iterator[Row]:
