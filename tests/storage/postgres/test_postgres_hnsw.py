@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import random
+import time
+from concurrent.futures import ThreadPoolExecutor
+from uuid import uuid4
 
 import psycopg
+import pytest
+from psycopg.conninfo import make_conninfo
 
 from conformance.storage import NOW
 from memorybook.config.settings import Config
+from memorybook.errors import Unavailable
 from memorybook.model import Session, Turn
 from memorybook.search.types import Query
 from memorybook.storage.postgres import postgres_admin, postgres_hnsw
@@ -83,3 +89,62 @@ def test_a_large_tenant_is_searched_with_an_index_of_its_own(config: Config, ten
     assert {one.passage.turn for one in index.candidates(questions[0]).items} == set(found[0]) - {"t3"}
     storage.erase()
     assert storage._tenant.rows("SELECT count(*) FROM near") == [(0,)]
+
+
+INVALID = (
+    "SELECT indexrelid::regclass::text FROM pg_index WHERE indrelid='memorybook.near'::regclass AND NOT indisvalid"
+)
+WAITS = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'CREATE INDEX%' AND wait_event_type='Lock'"
+
+
+def test_nobody_who_writes_waits_for_an_index_and_one_that_was_cut_off_is_built_again(
+    config: Config, tenant: str, dsn: str
+) -> None:
+    built(config, f"{tenant}-before", dsn)
+    storage = open_storage(config, tenant)
+    assert isinstance(storage, PostgresStorage)
+    say(storage, random.Random(4), 100, 60)
+    index = storage.open_index(HashEmbedder())
+    index.sync(storage.documents, storage.transcripts)
+    question = Query("ferry heron", pool=20)
+    with (
+        ThreadPoolExecutor(1) as threads,
+        psycopg.connect(dsn) as writes,
+        psycopg.connect(dsn, autocommit=True, options="-c lock_timeout=2s") as other,
+    ):
+        writes.execute("DELETE FROM memorybook.near WHERE tenant='nobody'")
+        building = threads.submit(postgres_hnsw.build, dsn, least=40)
+        while not (waits := other.execute(WAITS).fetchall()):
+            assert not building.done()
+            time.sleep(0.02)
+        other.execute("DELETE FROM memorybook.near WHERE tenant='nobody'")
+        with pytest.raises(Unavailable, match="already"):
+            postgres_hnsw.build(dsn, least=40)
+        other.execute("SELECT pg_cancel_backend(%s)", waits[0])
+        with pytest.raises(Unavailable):
+            building.result()
+        writes.rollback()
+        assert other.execute(INVALID).fetchall()
+        exact = index.candidates(question).items
+        assert postgres_hnsw.build(dsn, least=40)[tenant] == 60
+        assert not other.execute(INVALID).fetchall()
+    assert {one.passage.turn for one in index.candidates(question).items} == {one.passage.turn for one in exact}
+
+
+def test_whoever_may_not_build_one_is_told_which_rights_are_needed(config: Config, tenant: str, dsn: str) -> None:
+    built(config, tenant, dsn)
+    role = f"builder_{uuid4().hex[:12]}"
+    theirs = make_conninfo(dsn, user=role)
+    with psycopg.connect(dsn, autocommit=True) as raw:
+        raw.execute(f"CREATE ROLE {role} LOGIN")
+        try:
+            raw.execute(f"GRANT memorybook TO {role}")
+            raw.execute("DELETE FROM memorybook.near WHERE tenant=%s", (tenant,))
+            for change in (f"ALTER ROLE {role} BYPASSRLS", f"GRANT postgres TO {role}"):
+                with pytest.raises(Unavailable, match="BYPASSRLS who owns memorybook's tables or is a member") as told:
+                    postgres_hnsw.build(theirs, least=40)
+                assert "\n" not in str(told.value)
+                raw.execute(change)
+            assert postgres_hnsw.build(theirs, least=40)[tenant] == 40
+        finally:
+            raw.execute(f"DROP ROLE {role}")
