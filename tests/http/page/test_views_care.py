@@ -18,7 +18,7 @@ from memorybook.context import Context
 from memorybook.entries.match import Proposed
 from memorybook.entries.review import propose
 from memorybook.http.page.rendering import Ask
-from memorybook.http.page.views import conversation, conversations, forgetting, proposals
+from memorybook.http.page.views import conversation, conversations, forgetting, health, proposals
 from memorybook.memory import Memory
 from memorybook.model import Archive, Session, Update
 from memorybook.sessions import session_list
@@ -327,3 +327,12 @@ def test_forgetting_ends_with_a_receipt(served: httpx2.Client, how: str, lang: s
         back = served.post("/act/undo", data={"operation": operation[1], "back": place})
         assert "This was undone" in back.text
         assert served.get(f"/api/v1/entries/{id}").status_code == 200
+
+
+@pytest.mark.parametrize(("lang", "said"), [("en", "Remove fts_enabled"), ("zh", "请从设置中删去 fts_enabled")])
+def test_each_trouble_stands_with_what_mends_it(tmp_path: Path, lang: str, said: str) -> None:
+    with memorybook.open(tmp_path / "book", config=Config(fts_enabled=False)) as memory:
+        memory.remember("The user likes tea.")
+        shown = health.show(health.read(memory, ask(lang)), ask(lang))
+        [(text, _)] = shown["troubles"]
+        assert said in shown["fixes"][text]
