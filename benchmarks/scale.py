@@ -54,7 +54,7 @@ PASSAGES = 1_000
 SECTIONS = 50
 """Passages in a document."""
 
-SERVER = {"shared_buffers": "1GB", "max_wal_size": "8GB", "max_connections": 200}
+SERVER = {"shared_buffers": "1GB", "max_wal_size": "8GB", "max_connections": 200, "maintenance_work_mem": "2GB"}
 DIMENSIONS = 256
 BEST = 10
 SAMPLE = 20
