@@ -22,7 +22,7 @@ def test_an_integration_is_small_and_has_its_extra_its_page_and_its_tests(name: 
     assert name.replace("_", "-") in extras
     assert (ROOT / f"src/memorybook/frameworks/{name}.py").read_text(encoding="utf-8").count("\n") < 100
     page = (ROOT / f"docs/integrations/{name.replace('_', '-')}.md").read_text(encoding="utf-8")
-    assert f"memorybook[{name.replace('_', '-')}]" in page
+    assert f"pip install '.[{name.replace('_', '-')}]'" in page
     assert (ROOT / f"tests/frameworks/test_{name}.py").exists()
 
 

@@ -37,7 +37,7 @@ def routes(served: Served) -> Iterator[tuple[str, str]]:
     """Every method and path of the application, parameters filled in."""
     paths = served.client.get("/openapi.json").json()["paths"]
     unseen = {"/mcp", f"{API}/openapi.json"}
-    pages = [view.path for view in VIEWS] + ["/act/{name}", "/choose", "/live"]
+    pages = [view.path for view in VIEWS] + ["/act/{name}", "/choose", "/live", "/docs"]
     for route in flat(served.app.routes):
         if route.path in pages:
             continue

@@ -590,6 +590,8 @@ class Book:
         except Unavailable:
             if error is None:
                 raise
+            if not self.storage.machine:  # no files: the transaction that this is in keeps nothing
+                return
             raise Unavailable(
                 f"{error}; the change is in the journal and will be done when that is possible"
             ) from error

@@ -82,6 +82,30 @@ def test_nothing_is_said_to_be_kept_that_went_with_a_connection(opened: Open, ds
     assert not storage.exists()
 
 
+def test_what_was_rolled_back_is_not_said_to_be_done_later(
+    config: Config, tenant: str, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with memorybook.open(tenant, config=config) as memory:
+        memory.append("kept")
+        held = memory.book.storage
+        assert isinstance(held, PostgresStorage)
+
+        def die(*_: object, **__: object) -> str:
+            [(pid,)] = held._tenant.rows("SELECT pg_backend_pid()")
+            with psycopg.connect(dsn, autocommit=True) as owner:
+                owner.execute("SELECT pg_terminate_backend(%s, 5000)", (pid,))
+            held.documents.list()
+            raise AssertionError("the connection still answers")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(held.documents, "append", die)
+            with pytest.raises(Unavailable) as failed:
+                memory.append("never kept")
+        assert "will be done" not in str(failed.value)
+        memory.append("and this")
+        assert [hit.snippet for hit in memory.search("kept").hits if "never" in hit.snippet] == []
+
+
 def test_who_waits_for_changes_goes_on_after_its_connection_died(opened: Open, dsn: str) -> None:
     storage, stop, told = opened(), threading.Event(), threading.Semaphore(0)
 
