@@ -117,16 +117,22 @@ class Processes:
         process = self.running[name]
         if process.poll() is not None:
             return False
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        end(process)
         self.start(name)
         return True
 
     def end(self) -> None:
         """End all that still run."""
         for process in self.running.values():
-            process.kill()
-            process.wait()
+            end(process)
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process, if it still runs, and let go of its pipe."""
+    process.kill()
+    process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
 
 
 class Served(Processes):
