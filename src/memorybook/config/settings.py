@@ -116,7 +116,7 @@ class StorageSettings(NamedTuple):
         dsn: The PostgreSQL server, `postgresql://…`, or several with blanks between; set, it implies that kind.
         tenant: Whose book of that server it is.
         pool: Connections to the server that a process has at most; 3 or more.
-        standby_reads: Whether searches read from the standbys that the address names, as soon as these have it all.
+        standby_reads: Let searches read from standbys among the hosts of `dsn` that have every write.
         idle_folder: Where books of the server are kept that nobody uses (`memorybook db rest`), as a backup each.
     """
 

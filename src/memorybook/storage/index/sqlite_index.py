@@ -321,7 +321,7 @@ class SqliteIndex:
         )
 
     def _overview(self, db: Connection) -> Overview:
-        """Return what is to be known of the index before a question is embedded."""
+        """Read the state of the index that a search needs before it embeds the question."""
         model = self._model(db)
         vectors = model is not None and vector_files.any_vector(db, model)
         return Overview(is_whole(db), model, vectors, _speakers(db) if vectors else [])

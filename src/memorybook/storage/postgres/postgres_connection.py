@@ -227,7 +227,7 @@ STANDING = (
     "SELECT (SELECT revision FROM books), (SELECT revision FROM state),"
     " (SELECT value FROM versions WHERE name='index'), (SELECT identity FROM books)"
 )
-"""What any change of a tenant's documents, turns or index changes."""
+"""Counters of changes to a tenant's documents, turns and index, and the identity of its book."""
 
 _away: dict[str, float] = {}  # until when no standby of an address is asked
 _TURNS = 5  # places that a tenant is followed to
@@ -342,7 +342,7 @@ class Tenant:
         raise Unavailable(f"the book {self.root!r} is being moved; try again")
 
     def begin_at_standby(self, standing: Row) -> Raw | None:
-        """Borrow a connection to a standby and begin a snapshot; None if none answers or has all of `standing`."""
+        """Begin a snapshot at a standby; None if none answers, or it does not have all of `standing` (`STANDING`)."""
         dsn = self.dsn
         if monotonic() < _away.get(dsn, 0.0):
             return None

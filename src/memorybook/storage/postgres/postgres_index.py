@@ -75,7 +75,7 @@ class PostgresIndex(SqliteIndex):
         return report
 
     def _overview(self, db: Connection) -> Overview:
-        """Return what is to be known before a question is embedded, read again if anything changed since."""
+        """Return the state that a search needs before it embeds the question; read it again after any change."""
         (standing, _), (of, known) = self._settled, self._known
         if known is None or not standing or standing != of:
             known = super()._overview(db)

@@ -58,10 +58,10 @@ _SELECT = re.compile(r"SELECT ([\w, ]+) FROM (\w+) WHERE (\w+)=\$1")
 
 @lru_cache(maxsize=1024)
 def of_many(sql: str) -> tuple[str, tuple[int, ...]] | None:
-    """Return what a translated statement about one row is for many at once, with an array for each value.
+    """Rewrite a translated one-row statement for many rows, with an array for each value.
 
-    And the places of values that no two of the rows may share. None unless it is one of the plain statements that are
-    known here. No plan of it goes over a table: before statistics are gathered, tables seem to be small.
+    Return the statement and the places of values in which no two rows may agree; None if its form is not supported.
+    Each row is found by an index whatever the planner believes: new tables have no statistics and seem small.
     """
     if found := _INSERT.fullmatch(sql):
         table, columns, conflict, key = found.groups()

@@ -85,8 +85,6 @@ class PostgresStorage(FilelessStorage):
         ConfigError: A name that cannot be one.
     """
 
-    machine = ""
-
     def __init__(
         self, dsn: str, name: str, *, pool: int = 10, wake: Wake | None = None, standby_reads: bool = False
     ) -> None:
