@@ -133,7 +133,7 @@ def test_a_degraded_answer_says_so_on_stderr(said: Any) -> None:
 
 
 def test_every_verb_that_answers_is_shown() -> None:
-    writes_itself = {"watch", "completion", "demo", "serve", "ui"}
+    writes_itself = {"watch", "completion", "demo", "serve", "ui", "git-merge"}
     for verb in set(VERBS) - writes_itself:
         assert callable(show.drawing(verb))
 

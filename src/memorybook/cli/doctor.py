@@ -30,7 +30,7 @@ class Check(NamedTuple):
     """What was looked at and found.
 
     Attributes:
-        check: `settings`, `book`, `index`, `queue`, `host`, `round_trip` or `model`.
+        check: `settings`, `book`, `index`, `git`, `queue`, `host`, `round_trip` or `model`.
         state: `good`; `note`, to be known; `warn`, to be looked at; `bad`, what does not work as it is set up.
         told: A sentence.
         fix: What mends it; "" if nothing needs to.
@@ -134,7 +134,20 @@ class Doctor:
                 yield self._reason("book", "bad", reason)
             for reason in status["warnings"][len(self._config.warnings) :]:
                 yield self._reason("book", "warn", reason)
+            yield from self._git(root)
             yield from self._queue(memory, waiting)
+
+    def _git(self, root: str) -> Iterator[Check]:
+        """Look whether the clone that a book stands in merges it as the book asks for."""
+        from memorybook.exchange.git_merge import asks_for_driver, has_driver, top_of
+
+        if asks_for_driver(root) and (top := top_of(root)):
+            merges = has_driver(top)
+            yield (
+                Check("git", "good", self._say("git"))
+                if merges
+                else Check("git", "warn", self._say("git_lines"), self._say("git_fix"))
+            )
 
     def _queue(self, memory: Memory, waiting: Mapping[str, int]) -> Iterator[Check]:
         from memorybook.sessions import event_queue

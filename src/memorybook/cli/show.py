@@ -313,6 +313,8 @@ def _trusted(shown: dict[str, Any], page: Page) -> None:
     for one in shown["trusted"]:
         what = ", ".join(one["settings"]) or "nothing that needs trust"
         page.line(("good", "trusted"), " ", ("place", one["path"]), f" ({what})")
+    if shown["merges"]:
+        page.line(("good", "changed"), " ", ("place", shown["merges"]), ": git merges the book by entries")
 
 
 def _fields(shown: Mapping[str, Any], page: Page, indent: str = "") -> None:

@@ -15,10 +15,18 @@ if TYPE_CHECKING:
     from memorybook.cli.call import Argument, Call
     from memorybook.memory import Memory
 
-command("init", method="init")
 command("status", tool="memory_status")
 command("sync", method="sync", progress="Indexing")
 command("rebuild", method="rebuild", progress="Indexing")
+
+
+@command("init")
+def _init(call: Call) -> dict[str, Any] | None:
+    if call.options.here:
+        from memorybook.cli.git_commands import init_here
+
+        return init_here(call)
+    return call.unless_off(lambda memory: memory.init())
 
 
 @command("watch")
@@ -50,7 +58,10 @@ def _trust(call: Call) -> dict[str, Any]:
     paths = [os.path.join(here, call.options.file)] if call.options.file else settings.project_files(here)
     if not paths:
         raise NotFound("this project has no memorybook.toml, memorybook.json or memorybook.yaml (or .yml) to trust")
-    return {"trusted": [{"path": path, "settings": settings.trust(path, env=os.environ)} for path in paths]}
+    from memorybook.cli.git_commands import trust_clone
+
+    trusted = [{"path": path, "settings": settings.trust(path, env=os.environ)} for path in paths]
+    return {"trusted": trusted, "merges": trust_clone(here)}
 
 
 @command("completion")

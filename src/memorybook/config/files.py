@@ -91,6 +91,38 @@ def folders_above(cwd: str) -> Iterator[str]:
         folder = parent
 
 
+def git_folder(top: str) -> str:
+    """Return the repository's own folder; "" if it cannot be told.
+
+    Of a worktree or submodule `.git` is a file that names it. That counts only if it is not known to belong elsewhere,
+    for such a file may come along in an archive.
+    """
+    git = os.path.join(top, ".git")
+    if os.path.isfile(git):
+        inner = os.path.join(top, text_of(git).partition("gitdir:")[2].strip())
+        common = text_of(os.path.join(inner, "commondir")).strip()
+        if common:
+            tree = text_of(os.path.join(inner, "gitdir")).strip()
+            ours = not os.path.exists(tree) or os.path.realpath(tree) == os.path.realpath(git)
+        else:
+            lines = (line.partition("=") for line in text_of(os.path.join(inner, "config")).split("\n"))
+            trees = [value.strip() for name, _, value in lines if name.strip() == "worktree"]
+            ours = os.path.realpath(os.path.join(inner, *trees[-1:])) == os.path.realpath(top)
+        git = os.path.join(inner, common) if ours else ""
+    return os.path.realpath(git) if os.path.isdir(git) else ""
+
+
+def text_of(path: str) -> str:
+    """Return the text of a file; "" if there is none that can be read."""
+    if not os.path.isfile(path):
+        return ""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
 def _those_in(folder: str, names: Iterable[str]) -> list[str]:
     return [path for name in names if os.path.isfile(path := os.path.join(folder, name))]
 
@@ -208,7 +240,7 @@ _PARSERS = {"json": _parse_json, "yaml": _parse_yaml, "yml": _parse_yaml}
 
 
 def record_trust(path: str, folder: str) -> None:
-    """Trust the file at `path` as it is now, in `folder` (see `config_dir`)."""
+    """Trust the file at `path` as it is now, in this project alone; `folder` (see `config_dir`) holds the record."""
     if not is_trusted(path, folder):
         os.makedirs(folder, mode=0o700, exist_ok=True)
         with open(os.path.join(folder, "trusted"), "a", encoding="utf-8", errors="surrogateescape") as file:
@@ -216,13 +248,21 @@ def record_trust(path: str, folder: str) -> None:
 
 
 def is_trusted(path: str, folder: str) -> bool:
-    """Return whether a file with just this content was trusted once."""
+    """Return whether a file with just this content was trusted once in this project, or a worktree of it."""
     try:
         with open(os.path.join(folder, "trusted"), encoding="utf-8", errors="surrogateescape") as file:
-            digests = {line.split(maxsplit=1)[0] for line in file if line.strip()}
+            trusted = [line.rstrip("\n").partition("  ") for line in file]
     except FileNotFoundError:
         return False
-    return _digest(path) in digests
+    digest, here = _digest(path), _project_of(path)
+    return any(one == digest and _project_of(other) == here for one, _, other in trusted)
+
+
+def _project_of(path: str) -> str:
+    """Return what a file's project is told apart by: its git folder, which worktrees share, else the file's folder."""
+    folder = os.path.dirname(os.path.realpath(path))
+    *_, top = folders_above(folder)
+    return git_folder(top) or folder
 
 
 def _digest(path: str) -> str:

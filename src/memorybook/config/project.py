@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 
 from memorybook._light import TYPE_CHECKING, NamedTuple, Sequence, suppress
-from memorybook.config.files import folders_above
+from memorybook.config.files import folders_above, git_folder, text_of
 from memorybook.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def project_around(workspace: str, cwd: str) -> Project:
     user = os.path.join(os.path.realpath(os.path.expanduser("~")), "")
     folder = start
     while True:
-        git = _git_folder(folder) if folder == top else ""
+        git = git_folder(folder) if folder == top else ""
         if folder in (start, top) or not user.startswith(os.path.join(folder, "")):
             homes = [git, folder] if git else [folder]
             marked, copy_of = _marked(workspace, homes)
@@ -219,7 +219,7 @@ def _marked(workspace: str, homes: Sequence[str]) -> tuple[Project | None, tuple
 
 
 def _marks(home: str) -> list[str]:
-    return [line for line in _text_of(os.path.join(home, MARK)).split("\n") if len(line) == 32 and line.isalnum()]
+    return [line for line in text_of(os.path.join(home, MARK)).split("\n") if len(line) == 32 and line.isalnum()]
 
 
 def _recorded(workspace: str, id: str) -> tuple[str, str] | None:
@@ -241,7 +241,7 @@ def _record(workspace: str) -> list[bytes]:
 
 def _keys(folder: str, git: str) -> list[str]:
     """Return what a project there is called without a mark, the best name first."""
-    remotes = _remotes(_text_of(os.path.join(git, "config"))) if git else {}
+    remotes = _remotes(text_of(os.path.join(git, "config"))) if git else {}
     host, path = _address(remotes.get("origin") or next(iter(remotes.values()), ""))
     remote = _joined(f"{host}_{path}", "_").strip("_.")[:_LONGEST_KEY] if host and path else ""
     if git and os.path.dirname(git) != folder and os.path.basename(git) == ".git":
@@ -290,38 +290,6 @@ def tenant_key(channel: str, chat_id: str | int) -> str:
     digest = _digest(json.dumps(names).encode(), 16)
     shown = [sub("[^0-9a-z]+", "-", name.lower()).strip("-")[:24] for name in names]
     return "-".join([*filter(None, shown), digest])
-
-
-def _git_folder(top: str) -> str:
-    """Return the repository's own folder; "" if it cannot be told.
-
-    Of a worktree or submodule `.git` is a file that names it. That counts only if it is not known to belong elsewhere,
-    for such a file may come along in an archive.
-    """
-    git = os.path.join(top, ".git")
-    if os.path.isfile(git):
-        inner = os.path.join(top, _text_of(git).partition("gitdir:")[2].strip())
-        common = _text_of(os.path.join(inner, "commondir")).strip()
-        if common:
-            tree = _text_of(os.path.join(inner, "gitdir")).strip()
-            ours = not os.path.exists(tree) or os.path.realpath(tree) == os.path.realpath(git)
-        else:
-            lines = (line.partition("=") for line in _text_of(os.path.join(inner, "config")).split("\n"))
-            trees = [value.strip() for name, _, value in lines if name.strip() == "worktree"]
-            ours = os.path.realpath(os.path.join(inner, *trees[-1:])) == os.path.realpath(top)
-        git = os.path.join(inner, common) if ours else ""
-    return os.path.realpath(git) if os.path.isdir(git) else ""
-
-
-def _text_of(path: str) -> str:
-    """Return the text of a file; "" if there is none that can be read."""
-    if not os.path.isfile(path):
-        return ""
-    try:
-        with open(path, encoding="utf-8") as file:
-            return file.read()
-    except (OSError, UnicodeDecodeError):
-        return ""
 
 
 def _remotes(text: str) -> dict[str, str]:

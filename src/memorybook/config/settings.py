@@ -482,6 +482,12 @@ def _risky(given: list[Given]) -> list[Given]:
     return [one for one in given if needs_trust(_find(one.name, names) or "", one.value)]
 
 
+def trusts(path: str, *, env: Mapping[str, str], home: str | None = None) -> bool:
+    """Return whether all of this settings file counts: trusted, or harmless. Raises ConfigError."""
+    folder = files.config_dir(env, home or env.get("HOME") or os.path.expanduser("~"))
+    return not _risky(files.read(path)) or files.is_trusted(path, folder)
+
+
 def trust(path: str, *, env: Mapping[str, str], home: str | None = None) -> list[str]:
     """Take this settings file as it is from now on; once changed it must be trusted again.
 

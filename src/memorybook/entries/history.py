@@ -402,15 +402,15 @@ def _remains(context: Context, undone: Operation) -> Iterator[str]:
 # --- make a book --------------------------------------------------------------------------------
 
 
-def init(context: Context) -> dict[str, Any]:
-    """See `Memory.init`; the hint is for who keeps the book under git."""
+def init(context: Context, *, dated: bool = True) -> dict[str, Any]:
+    """See `Memory.init`; the hint is for who keeps the book under git, `dated` as in `memory_md.template`."""
     documents = context.book.documents
     created = []
     with context.book.storage.transaction():
         try:
             documents.read(MEMORY)
         except MissingDocument:
-            documents.write(MEMORY, memory_md.template(), expect=None)
+            documents.write(MEMORY, memory_md.template(dated=dated), expect=None)
             created.append(MEMORY)
     storage = context.book.storage
     return {"root": storage.root, "created": created, "hint": storage.hint()}

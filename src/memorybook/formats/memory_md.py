@@ -688,10 +688,13 @@ def new_id(taken: Container[str]) -> str:
 _HEADINGS = {"en": ("Preferences", "Project Facts", "Decisions", "TODO"), "zh": ("偏好", "项目事实", "决定", "待办")}
 
 
-def template(title: str = "Agent Memory", *, language: str = "en") -> str:
-    """Return a fresh book's MEMORY.md with headings for a person to fill, in `en` or `zh`."""
-    header = f"# {title}\n\n<!-- Last updated: never -->\n<!-- Total entries: 0 -->\n"
-    return header + "".join([f"\n## {heading}\n" for heading in _HEADINGS[language]])
+def template(title: str = "Agent Memory", *, language: str = "en", dated: bool = True) -> str:
+    """Return a fresh book's MEMORY.md with headings for a person to fill, in `en` or `zh`.
+
+    Unless it is `dated` it has none of the two comments that change with every write, as it should be under git.
+    """
+    header = "\n<!-- Last updated: never -->\n<!-- Total entries: 0 -->\n" if dated else ""
+    return f"# {title}\n{header}" + "".join([f"\n## {heading}\n" for heading in _HEADINGS[language]])
 
 
 def archive_path(day: date) -> str:

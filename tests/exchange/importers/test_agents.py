@@ -171,9 +171,10 @@ def test_a_page_of_a_day_is_cut_where_headings_name_the_hour() -> None:
 
 
 def test_the_memory_of_a_memorybook_is_not_taken_for_an_agents() -> None:
-    reading = opened("MEMORY.md", [b"# Agent Memory\n", b"<!-- Total entries: 2 -->\n"], timezone=UTC)
-    assert list(reading.found) == []
-    assert "memorybook restore" in reading.warnings[0]
+    for line in (b"<!-- Total entries: 2 -->\n", b"### [a1b2c3] fact | 0.60 | 2026-03-01 | 1\n"):
+        reading = opened("MEMORY.md", [b"# Agent Memory\n", line, b"Tea.\n"], timezone=UTC)
+        assert list(reading.found) == []
+        assert "memorybook restore" in reading.warnings[0]
 
 
 # --- anything ------------------------------------------------------------------------------------

@@ -639,7 +639,7 @@ def read_markdown(path: str, stream: Iterable[bytes], *, timezone: tzinfo, warn:
     text = b"".join(raw).decode("utf-8-sig", "replace")
     if "\ufffd" in text:
         warn("some bytes are not UTF-8 and were replaced")
-    if "<!-- Total entries:" in text[:2000]:
+    if re.search(r"(?m)^(?:<!-- Total entries:|### \[\S+\] \w+ \| [01]\.\d\d \| )", text):
         warn("it is the MEMORY.md of a memorybook, left out: `memorybook restore` takes a whole book")
         return
     text = re.sub(r"\A(\s*)#[ \t](?!.*\d:\d\d).*", r"\1", clean(text))  # the title
