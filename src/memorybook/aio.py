@@ -12,6 +12,7 @@ import os
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
@@ -95,7 +96,7 @@ class AsyncMemory:
         return self._memory
 
     async def _run(self, work: Callable[[], R]) -> R:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, copy_context().run, work)
 
     # --- finding -------------------------------------------------------------------------------
 

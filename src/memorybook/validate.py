@@ -5,6 +5,8 @@ All raise InvalidInput with the name of the argument and the value.
 
 from __future__ import annotations
 
+import sys
+
 from memorybook._light import (
     TYPE_CHECKING,
     UTC,
@@ -223,6 +225,10 @@ def checking(function: Callable[P, R]) -> Callable[P, R]:
         for name, value in values:
             _check(name, value, kinds.get(name, "Any"))
         try:
+            if _TRACED in sys.modules and code.co_name != "seen_by":
+                from memorybook.config.telemetry import verb
+
+                return verb(function, given, named)
             return function(*given, **named)
         except UnicodeEncodeError:  # a name that no file or service can have
             for name, value in values:
@@ -234,6 +240,9 @@ def checking(function: Callable[P, R]) -> Callable[P, R]:
     checked.__wrapped__ = function  # type: ignore[attr-defined]
     return cast("Callable[P, R]", checked)
 
+
+_TRACED = "logging"
+"""Module without which nobody listens to what verbs do: the application has a log or a tracer, which brings one."""
 
 _TAKES_MORE = 4
 """Flag of a code object with `*args`."""

@@ -18,7 +18,7 @@ _QUICK = frozenset({"search", "recall", "get", "append"})
 """Verbs that agents wait for: they leave sessions that nobody ended to the others."""
 
 _WITH_VALUE = ("--book", "--project", "--set")
-_SWITCHES = ("--json", "--no-color", "--quiet", "-q")
+_SWITCHES = ("--json", "--no-color", "--quiet", "-q", "--verbose", "-v")
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -73,6 +73,10 @@ def _run(arguments: list[str]) -> int:
         call = Call(verb, arguments[:at] + arguments[at + 1 :])
     except SystemExit as leaving:  # a help page was shown
         return int(leaving.code or 0)
+    if call.options.verbose or (verb != "hook" and any(name.startswith("OTEL_") for name in os.environ)):
+        from memorybook.config import telemetry
+
+        telemetry.start(verbose=call.options.verbose, as_json=call.options.json)
     try:
         answer = call.run()
         if answer is not None and call.options.json:

@@ -54,8 +54,9 @@ def _run(
     import logging
 
     o = call.options
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING, force=True)
-    logging.getLogger("memorybook.server").setLevel(logging.WARNING if o.quiet or browser else logging.INFO)
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
+    if not o.verbose:
+        logging.getLogger("memorybook.server").setLevel(logging.WARNING if o.quiet or browser else logging.INFO)
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # a stranger's nonsense is worth no line
     vars(o)["set"] = [*o.set, *((f"server.{name}", value) for name, value in given.items() if value is not None)]
     config = call.config()

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing, contextmanager, suppress
+from contextvars import copy_context
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -181,7 +182,9 @@ class Books:
     async def run(self, do: Callable[[], T], turn: asyncio.Semaphore | None = None) -> T:
         """Run `do` in a thread, in turn, and return its result; raises as `work`."""
         await self._begun(turn)
-        return await self._ended(asyncio.get_running_loop().run_in_executor(self._threads, do), turn)
+        return await self._ended(
+            asyncio.get_running_loop().run_in_executor(self._threads, copy_context().run, do), turn
+        )
 
     async def _begun(self, turn: asyncio.Semaphore | None) -> None:
         if self.works >= self.config.server.max_requests:

@@ -17,6 +17,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memorybook.config.settings import ServerSettings
+from memorybook.config.telemetry import Span, span
 from memorybook.http.access import PUBLIC, STREAM
 from memorybook.http.http_messages import Refusal, refuse, response, too_many_at_a_time
 from memorybook.http.server_state import ServerState, ask
@@ -156,8 +157,15 @@ class Tracing:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        asked = Headers(scope=scope).get("x-request-id", "")
+        headers = Headers(scope=scope)
+        asked = headers.get("x-request-id", "")
         id = scope["request_id"] = asked if _ID.fullmatch(asked) else secrets.token_hex(8)
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        carrier = {name: headers.get(name, "") for name in ("traceparent", "tracestate")}
+        with span(method, kind="server", carrier=carrier, http__request__method=method) as done:
+            await self._answer(scope, receive, send, id, done)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send, id: str, done: Span) -> None:
         began, status = time.perf_counter(), 0
 
         async def named(message: Message) -> None:
@@ -185,11 +193,14 @@ class Tracing:
                 await response(problem, id)(scope, receive, named)
         seconds = time.perf_counter() - began
         route = getattr(scope.get("route"), "path", "") or ("/mcp" if scope["path"].startswith("/mcp") else "other")
-        method = scope["method"] if scope["method"] in _METHODS else "other"
+        method = done.facts["http.request.method"]
         self.metrics.requests.labels(method, route, str(status)).inc()
         self.metrics.seconds.labels(route).observe(seconds)
         caller = scope.get("caller")
         who = caller.token if caller is not None else "-"
+        done.name = f"{method} {route}"
+        done.set(http__route=route, http__response__status_code=status)
+        done.set(memorybook__request_id=id, memorybook__token=who, memorybook__tenant=caller and caller.tenant)
         _log.info("%s %s %s %d %.1f ms token=%s", id, method, route, status, seconds * 1000, who)
 
 

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
+from memorybook.config.telemetry import Span, span
 from memorybook.errors import BudgetSpent, InvalidInput, LLMFailed, MemoryBookError
 from memorybook.formats.llm_messages import Form, Message, Reply, ToolCall, ToolSchema, Usage
 from memorybook.inference.almost_json import clean, sound, values, without_thoughts
@@ -412,26 +413,30 @@ class Metered:
         allow(Usage())
         llm = self._llm.gated(allow) if hasattr(self._llm, "gated") else self._llm
         replies: list[Reply] = []
-        try:
-            yield llm, replies
-        except LLMFailed as error:
-            self._note(error.usage or Usage(1, 1, ahead))
-            raise
-        except InvalidInput:
-            raise
-        except (Exception, GeneratorExit, KeyboardInterrupt) as error:  # a stream may be left early
-            used = Usage(1, 1, ahead)
-            self._note(used)
-            if isinstance(error, MemoryBookError) or not isinstance(error, Exception):
+        with span(f"chat {self.name}", kind="client", current=False, gen_ai__operation__name="chat") as done:
+            done.set(gen_ai__request__model=self.name)
+            try:
+                yield llm, replies
+            except LLMFailed as error:
+                self._note(error.usage or Usage(1, 1, ahead), done)
                 raise
-            problem = f"the language model {self.name!r} failed ({type(error).__name__}: {error})"
-            raise LLMFailed(problem, used) from error  # a model may be anybody's and raise anything
-        for reply in replies:
-            self._note(reply.usage)
+            except InvalidInput:
+                raise
+            except (Exception, GeneratorExit, KeyboardInterrupt) as error:  # a stream may be left early
+                used = Usage(1, 1, ahead)
+                self._note(used, done)
+                if isinstance(error, MemoryBookError) or not isinstance(error, Exception):
+                    raise
+                problem = f"the language model {self.name!r} failed ({type(error).__name__}: {error})"
+                raise LLMFailed(problem, used) from error  # a model may be anybody's and raise anything
+            for reply in replies:
+                self._note(reply.usage, done)
 
-    def _note(self, usage: Usage) -> None:
+    def _note(self, usage: Usage, done: Span) -> None:
         if usage == Usage():
             return
+        done.set(gen_ai__usage__input_tokens=usage.input_tokens, gen_ai__usage__output_tokens=usage.output_tokens)
+        done.set(memorybook__calls=usage.calls, memorybook__failed=usage.failed)
         with self._lock:
             self.usage += usage
         self._record(usage)

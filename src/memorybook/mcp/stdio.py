@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 
 from mcp.types import jsonrpc_message_adapter
 
+from memorybook.config import telemetry
 from memorybook.mcp.server import Opening, build
 from memorybook.memory import Memory
 
@@ -88,6 +89,7 @@ def serve(opened: Callable[[], Memory]) -> None:
 
     def leave(code: int) -> None:  # neither a thread that reads stdin nor one at work can be woken
         memory.close(wait=False)
+        telemetry.flush(_MOMENT)
         os._exit(code)
 
     def stop(number: int, _: FrameType | None) -> None:
