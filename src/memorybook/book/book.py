@@ -356,6 +356,15 @@ class Book:
         read = self._read("MEMORY.md")
         return "" if read is None else read.text
 
+    def _newer(self) -> Unavailable | None:
+        """Return that MEMORY.md is in a format which this version reads at best and must not write; None if it is not."""
+        from memorybook import locale
+        from memorybook.formats import memory_md
+
+        if (format := memory_md.format_of(self.memory_text())) <= memory_md.FORMAT:
+            return None
+        return locale.error(Unavailable, "problems.newer_format", format=format, known=memory_md.FORMAT)
+
     def _read(self, path: str) -> Document | None:
         try:
             return self.documents.read(path)
@@ -396,7 +405,8 @@ class Book:
         paths = ["MEMORY.md", *sorted(info.path for info in self.documents.list() if info.path.startswith("archive/"))]
         documents = [(path, self.parse(path, read)) for path in paths if (read := self._read(path)) is not None]
         lines = [f"{path}: {warning}" for path, document in documents for warning in document.warnings]
-        return [*lines, *self.documents.unread()]
+        newer = self._newer()
+        return [*([str(newer)] if newer else []), *lines, *self.documents.unread()]
 
     def access_counts(self, ids: Iterable[str]) -> Mapping[str, int]:
         """Return how often each of these entries stood in a prompt, 0 left out; none if the journal does not answer."""
@@ -610,7 +620,12 @@ class Book:
                 self._settle_all()
 
     def _settle_all(self) -> None:
-        """Finish every intention that is not marked done; who holds the lock knows that nobody works on it."""
+        """Finish every intention that is not marked done; who holds the lock knows that nobody works on it.
+
+        Raises Unavailable for a book in a newer format.
+        """
+        if (newer := self._newer()) is not None:
+            raise newer
         for operation in self.journal.pending():
             self._settle(operation)
             # of turns that count as memorized nothing is asked for again: what says the same is said once more

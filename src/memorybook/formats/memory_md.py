@@ -296,6 +296,12 @@ _UPDATED = re.compile(r"(?m)^<!--[ \t]*Last updated:[^\n]*?-->[ \t]*")
 _TOTAL = re.compile(r"(?m)^<!--[ \t]*Total entries:[^\n]*?-->[ \t]*")
 
 
+FORMAT = 1
+"""Format of the documents that this version writes. A book that does not say which has the first."""
+
+_FORMAT = re.compile(r"(?m)^<!--[ \t]*memorybook format:[ \t]*([0-9]{1,9})[ \t]*-->")
+
+
 BY_AGENT = " <!-- trust: agent -->"
 """What a line ends with that no person wrote; without it the line is a person's."""
 
@@ -341,6 +347,15 @@ def with_header(text: str, *, now: datetime, total: int) -> str:
     stamp = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     header = _UPDATED.sub(f"<!-- Last updated: {stamp} -->", header, count=1)
     return _TOTAL.sub(f"<!-- Total entries: {total} -->", header, count=1) + rest
+
+
+def format_of(text: str) -> int:
+    """Return the format of a MEMORY.md, 1 if its header names none.
+
+    A version that writes what an older one would misread puts `<!-- memorybook format: 2 -->` there.
+    """
+    found = _FORMAT.search(_header(text)[0]) if "memorybook format:" in text else None
+    return int(found[1]) if found else 1
 
 
 def without_header(text: str) -> str:
