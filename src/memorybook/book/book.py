@@ -357,7 +357,7 @@ class Book:
         return "" if read is None else read.text
 
     def _newer(self) -> Unavailable | None:
-        """Return that MEMORY.md is in a format which this version reads at best and must not write; None if it is not."""
+        """Return the error of writing a MEMORY.md that is in a newer format; None if it is not."""
         from memorybook import locale
         from memorybook.formats import memory_md
 
