@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Self, TypeVar, cast
 
 from memorybook import memory as sync
 from memorybook.memory import Memory
@@ -252,6 +252,7 @@ def open(
     book: str | os.PathLike[str] | None = None,
     *,
     project: str | None = None,
+    layer: Literal["personal", "project", "team"] | None = None,
     config: Config | None = None,
     door: str = "python",
     clock: Callable[[], datetime] | None = None,
@@ -262,7 +263,7 @@ def open(
     """Return the memory of a book to be entered with `async with`; see `memorybook.open` for arguments and errors."""
     model = _Model.of(llm, None)
     opening = partial(
-        sync.open, book, project=project, config=config, door=door, clock=clock, embedder=embedder, llm=model,
-        missing_ok=missing_ok,
+        sync.open, book, project=project, layer=layer, config=config, door=door, clock=clock, embedder=embedder,
+        llm=model, missing_ok=missing_ok,
     )  # fmt: skip
     return AsyncMemory(opening, model if isinstance(model, _Model) else None)

@@ -65,6 +65,8 @@ class Context(NamedTuple):
         models: Its language models.
         project: The project the book was found by.
         missing_ok: Whether a missing book is read as an empty one.
+        layer: Which of the books that are read together this is: `personal`, `project` or `team`; "" if it is alone.
+        layers: The others, for reading only.
     """
 
     root: str
@@ -76,6 +78,8 @@ class Context(NamedTuple):
     models: Models
     project: Project
     missing_ok: bool = False
+    layer: str = ""
+    layers: tuple[Context, ...] = ()
 
     @property
     def absent(self) -> str:

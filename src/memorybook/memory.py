@@ -10,6 +10,7 @@ from memorybook._light import (
     UTC,
     Any,
     Callable,
+    Literal,
     Mapping,
     Sequence,
     date,
@@ -17,7 +18,8 @@ from memorybook._light import (
     tzinfo,
 )  # fmt: skip
 from memorybook.book.book import Book, closed
-from memorybook.config.project import copied, keep, locate
+from memorybook.config.project import book_of_layer, copied, keep, layer_of, locate
+from memorybook.config.settings import LayerSettings, StorageSettings
 from memorybook.context import Context, Models
 from memorybook.errors import MissingDocument, NotFound
 from memorybook.search.types import Answer, Query
@@ -100,9 +102,12 @@ class Memory:
 
     def seen_by(self, *, door: str, actor: Trust, missing_ok: bool = False) -> Memory:
         """Return the same memory for another caller; it stays its opener's to close."""
+        return self._with(self.context._replace(door=door, actor=actor, missing_ok=missing_ok))
+
+    def _with(self, context: Context) -> Memory:
         seen = Memory.__new__(Memory)
         vars(seen).update(vars(self))
-        seen.context = self.context._replace(door=door, actor=actor, missing_ok=missing_ok)
+        seen.context = context
         return seen
 
     def close(self) -> None:
@@ -116,7 +121,8 @@ class Memory:
             export.on_exit(self.context, before)
         project = keep(self.root, self.context.project)
         self.context.models.close()
-        self.context = self.context._replace(book=closed(self.book), project=project)
+        layers = tuple(each._replace(book=closed(each.book)) for each in self.context.layers)
+        self.context = self.context._replace(book=closed(self.book), project=project, layers=layers)
 
     @property
     def _on(self) -> Context:
@@ -182,7 +188,18 @@ class Memory:
         if any(hit.passage.state == "superseded" for hit in answer.hits):
             from memorybook.entries.read import renewed
 
-            return renewed(self.book, asked, answer, limit=limit)
+            answer = renewed(self.book, asked, answer, limit=limit)
+        if self.context.layers and not session:  # a session is of one book
+            from memorybook.search.layers import read_along
+
+            def search_in(context: Context) -> Callable[[], Answer]:
+                return lambda: self._with(context).search(
+                    query, max_results=limit, min_score=least, category=category, since=since, until=until,
+                    explain=explain,
+                )  # fmt: skip
+
+            others = [(each.layer, search_in(each)) for each in self.context.layers]
+            return read_along(self.context.layer, answer, others, limit=limit)
         return answer
 
     def _unknown(self, session: str) -> NotFound | None:
@@ -212,6 +229,7 @@ class Memory:
 
         Args:
             target: What to open; of a document also lines, as they are told anywhere: `PATH#L3-L5` or `PATH:3-5`.
+                Of a book that is read along with the layer before it, `team:MEMORY.md`.
             start: First line, from 1; for documents.
             lines: How many lines; None takes all that follow.
 
@@ -222,6 +240,12 @@ class Memory:
         """
         from memorybook.entries import read
 
+        layer, colon, rest = target.partition(":") if isinstance(target, str) else ("", "", "")
+        if colon and layer == self.context.layer:
+            target = rest
+        for other in self.context.layers:
+            if colon and layer == other.layer:
+                return self._with(other).get(rest, start=start, lines=lines)
         try:
             return read.get(self.book, given.text_of(target, "target"), start=start, lines=lines)
         except NotFound:
@@ -1271,6 +1295,7 @@ def open(
     book: str | os.PathLike[str] | None = None,
     *,
     project: str | None = None,
+    layer: Literal["personal", "project", "team"] | None = None,
     config: Config | None = None,
     door: str = "python",
     clock: Callable[[], datetime] | None = None,
@@ -1285,6 +1310,8 @@ def open(
     Args:
         book: Its directory; None finds it by project, see `config.project.book_root`.
         project: Key of the project; None finds it from the working directory.
+        layer: The book of that layer, which the settings name, instead: what is written goes there. The others are read
+            along, unless `missing_ok`.
         config: Settings; None loads them, see `config.settings.load`.
         door: Where calls come in (`python`, `cli`, `mcp`, `http`, …); stamped on every operation. What comes
             through `cli` is trusted as the user's word, the rest as an agent's.
@@ -1295,13 +1322,16 @@ def open(
 
     Raises:
         ConfigError: A setting that cannot be used.
+        InvalidInput: A layer that the settings name no book for, or together with `book` or `project`.
     """
     cwd = os.getcwd()
     if config is None:
         from memorybook.config.settings import load
 
         config = load(cwd=cwd, env=os.environ)
+    book = book_of_layer(config, layer, book or project) or book
     root, found = locate(config, cwd=cwd, book=book, project=project)
+    layers = () if missing_ok else _layers(config, root, door=door, clock=clock, embedder=embedder)
     from memorybook.storage.journal import new_operation_id
     from memorybook.storage.stores import open_storage
 
@@ -1325,7 +1355,20 @@ def open(
     if found.copy_of[0] and not missing_ok:
         config = config._replace(warnings=(*config.warnings, copied(found)))
     actor: Trust = "user" if door == "cli" else "agent"
-    return Memory(Context(root, opened, config, door, actor, embedder, Models(llm), found, missing_ok))
+    name = layer_of(config, root) if layers else ""
+    return Memory(Context(root, opened, config, door, actor, embedder, Models(llm), found, missing_ok, name, layers))
+
+
+def _layers(config: Config, root: str, **parts: Any) -> tuple[Context, ...]:
+    """Open the books that are read along with the one at `root`: with its settings, but for where things are kept."""
+    config, named = config._replace(layers=LayerSettings()), config.layers
+    transcripts = config.transcripts._replace(db_path="", url="", auth_token="", export_path="", export_on_exit=False)
+    alone = config._replace(db_path="", transcripts=transcripts, storage=StorageSettings())
+    return tuple(
+        open(place, config=alone, missing_ok=True, **parts).context._replace(layer=name)
+        for name, place in zip(named._fields, named, strict=True)
+        if place and os.path.realpath(place) != os.path.realpath(root)
+    )
 
 
 def _zone(name: str) -> tzinfo | None:

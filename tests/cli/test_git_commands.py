@@ -106,6 +106,20 @@ def test_doctor_notices_a_clone_that_merges_by_lines(shell: Shell, repository: P
     assert "git 按行合并" in shell("doctor", "--set", "language=zh").out
 
 
+def test_a_layer_is_written_to_by_name(shell: Shell, repository: Path, tmp_path: Path) -> None:
+    team = ("--set", f"layers.team={tmp_path}/team")
+    shell("init", "--here")
+    assert "created" in shell("remember", "The team meets on Mondays.", "--layer", "team", *team).out
+    assert "meets" in (tmp_path / "team" / "MEMORY.md").read_text()
+    shell("remember", "The port is 8080.")
+    found = shell("search", "When does the team meet?", *team).out
+    assert "team:MEMORY.md:" in found
+    assert "project:MEMORY.md:" in found
+    assert "# Memory of the team" in shell("recall", "When does the team meet?", *team).out
+    done = shell("search", "x", "--layer", "personal")
+    assert (done.code, "layers.personal" in done.err) == (2, True)
+
+
 def test_git_merge_writes_ours_and_says_what_to_look_at(shell: Shell, tmp_path: Path) -> None:
     title, end = "### [tea111] fact | 0.60 | 2026-03-01 | 1\n", "\n<!-- score: 0.6; scored: 2026-03-01 -->\n"
     for name, text in (("base", "Tea."), ("ours", "Green tea."), ("theirs", "Black tea.")):

@@ -444,6 +444,12 @@ class Call:
                 if told:
                     self.warn(told)
             raise
+        if self.options.layer:
+            from memorybook.config.project import book_of_layer
+
+            given = self.options.book or self.options.project
+            self.options.book = book_of_layer(config, self.options.layer, given) or self.options.book
+            self.options.layer = None
         if (language := machine_language(config)) != "en":
             self.language, self.words = language, Translated(language)
         if self.verb != "status":  # which has them itself, if it comes to an answer

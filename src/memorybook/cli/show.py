@@ -167,6 +167,7 @@ def _hit(rank: int, hit: Mapping[str, Any], page: Page) -> None:
     place = f"{hit['path']}:{first}" + (f"-{last}" if last > first else "")
     if hit["source"] == "turn":
         place = f"turn:{hit['turn']}"
+    place = f"{hit['layer']}:{place}" if "layer" in hit else place
     what, speaker = page.words(hit["category"] or hit["source"]), page.words(hit["speaker"] or "")
     state = page.words(hit.get("state", ""))
     about = (what, state, hit["date"], speaker, f"[{hit['id']}]" if hit["id"] else None)

@@ -308,7 +308,7 @@ _FILES = (
     *("db_path", "transcripts.db_path", "transcripts.export_path", "sqlite_vec_extension_path"),
     *("server.tls_cert", "server.tls_key"),
 )
-_PATHS = frozenset({"workspace_dir", "root_dir", "storage.idle_folder", *_FILES})
+_PATHS = frozenset({"workspace_dir", "root_dir", "storage.idle_folder", "layers.personal", "layers.team", *_FILES})
 _NEEDS_TRUST = _PATHS | {
     *("project_key", "require_user_confirmation", "conflicts", "tidy.apply"),
     *("embeddings.model", "embeddings.base_url", "embeddings.api_key"),

@@ -83,6 +83,32 @@ def locate(
     return _usable(os.path.join(workspace, found.key)), found if config.enabled else Project(found.key)
 
 
+def book_of_layer(config: Config, layer: str | None, other: object = None) -> str:
+    """Return the directory of a layer's book; "" for the project's, which is found as without layers.
+
+    Raises:
+        InvalidInput: An unknown layer, one that the settings name no book for, or one beside an `other` book.
+    """
+    if layer is None or (layer == "project" and not other):
+        return ""
+    if layer not in ("project", *config.layers._fields):
+        raise InvalidInput(f"unknown layer {layer!r}: there is personal, project and team")
+    if other:
+        raise InvalidInput(f"layer {layer!r} and {other!r} name two books: give one of them")
+    place: str = getattr(config.layers, layer)
+    if not place:
+        raise InvalidInput(f"no {layer} book: name its directory in the setting layers.{layer}")
+    return place
+
+
+def layer_of(config: Config, root: str) -> str:
+    """Return which layer the book at `root` is."""
+    named = zip(config.layers._fields, config.layers, strict=True)
+    return next(
+        (name for name, place in named if place and os.path.realpath(place) == os.path.realpath(root)), "project"
+    )
+
+
 def _usable(root: str) -> str:
     """Return the root, if a book can be there: its databases take no path that is not UTF-8."""
     try:

@@ -149,6 +149,13 @@ class RecallSettings(NamedTuple):
     max_context_tokens: int = 4_000
 
 
+class LayerSettings(NamedTuple):
+    """Directories of books that are read along with each book, and never written to through it; "" none."""
+
+    personal: str = ""
+    team: str = ""
+
+
 class RedactionSettings(NamedTuple):
     """Masking of secrets; `patterns` come on top of the built-in rules."""
 
@@ -223,7 +230,7 @@ class Config(NamedTuple):
         max_memories, inject_min_score: Of retrieve-and-inject.
         idle_timeout: Seconds until a session counts as ended; 0 is never.
         index_history_jsonl: Always False.
-        llm, embeddings, transcripts, storage, recall, redaction, tidy, server: See their classes.
+        llm, embeddings, transcripts, storage, layers, recall, redaction, tidy, server: See their classes.
         sources: Setting -> where it was set; what is not in it has its default.
         warnings: What was left out and why, one sentence each.
     """
@@ -259,6 +266,7 @@ class Config(NamedTuple):
     embeddings: EmbeddingSettings = EmbeddingSettings()
     transcripts: TranscriptSettings = TranscriptSettings()
     storage: StorageSettings = StorageSettings()
+    layers: LayerSettings = LayerSettings()
     recall: RecallSettings = RecallSettings()
     redaction: RedactionSettings = RedactionSettings()
     tidy: TidySettings = TidySettings()

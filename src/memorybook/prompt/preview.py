@@ -25,13 +25,13 @@ _REPEATED = 0.8
 def preview(context: Context, query: str, *, max_tokens: int) -> Preview:
     """Build a block without counting it as used; see `Memory.preview`."""
     built = build(context, query, max_tokens=max_tokens)
-    block, answer = built.block, built.answer
+    books = (built, *built.others)
     return Preview(
-        block.text,
-        block.tokens,
-        answer.has_relevant,
-        tuple(_lines(built)),
-        tuple(_left_out(built)),
+        built.text,
+        built.tokens,
+        built.has_relevant,
+        tuple(line for one in books for line in _lines(one)),
+        tuple(left for one in books for left in _left_out(one)),
         max_tokens,
     )
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from itertools import islice
 
-from memorybook._light import TYPE_CHECKING, Callable, Iterator, Mapping, NamedTuple, Sequence
+from memorybook._light import TYPE_CHECKING, Callable, Iterator, Mapping, NamedTuple, Sequence, suppress
 from memorybook.entries.read import known
+from memorybook.errors import MemoryBookError
 from memorybook.prompt.block import SHARE, WORDING, Block, Fact, Prose, Wording, block
 from memorybook.prompt.handwritten import Handwritten, Snapshot, handwritten, is_named_only, snapshot, standing_entries
 from memorybook.prompt.select import Selection, may_be_shown
 from memorybook.results import Recalled
 from memorybook.search.evidence import is_about_talk, spoken
 from memorybook.search.search import RELEVANT
+from memorybook.search.tool_results import CLOSE, OPEN
 from memorybook.search.types import Answer, Hit, Passage, Query
 from memorybook.text.splitting import entry_passage
-from memorybook.text.tokens import digest, language_of, normalise
+from memorybook.text.tokens import count_tokens, digest, language_of, normalise
 from memorybook.validate import words_of
 
 if TYPE_CHECKING:
@@ -58,6 +60,7 @@ class Built(NamedTuple):
         hits, always: Hits and standing entries.
         beside: Hits that `more` brought.
         context, query: As they were given.
+        others: What was built from books that are read along.
     """
 
     block: Block
@@ -67,9 +70,33 @@ class Built(NamedTuple):
     beside: Sequence[Hit]
     context: Context
     query: str
+    others: tuple[Built, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """All blocks as one, between one pair of markers."""
+        told = [one.block.text for one in (self, *self.others) if one.block.text]
+        if len(told) < 2:
+            return "".join(told)
+        bodies = ["\n".join(text.split("\n")[1:-1]) for text in told]
+        rest = ["\n".join([title, *lines]) for title, _, *lines in (body.split("\n") for body in bodies[1:])]
+        return "\n\n".join([f"{OPEN}\n{bodies[0]}", *rest]) + f"\n{CLOSE}"
+
+    @property
+    def tokens(self) -> int:
+        """Estimated size of `text`."""
+        return self.block.tokens if not self.others else count_tokens(self.text)
+
+    @property
+    def has_relevant(self) -> bool:
+        """Whether any of the books claims to know an answer."""
+        return any(one.answer.has_relevant for one in (self, *self.others))
 
     def use(self) -> Recalled:
-        """Count the entries and notes in the block as used: the standing ones, and the hits about the question."""
+        """Count the entries and notes in the block as used: the standing ones, and the hits about the question.
+
+        In books that are read along nothing is counted, for nothing is written there.
+        """
         hot = tuple(known(self.context.book, [self.always[number] for number in self.block.standing]))
         cold = tuple(self.hits[number] for number in self.block.found)
         about = [hit for hit in cold if hit.relevance > 0 or hit in self.beside]
@@ -77,7 +104,10 @@ class Built(NamedTuple):
         used += [note_key(hit.passage.text) for hit in about if hit.passage.source == "note"]
         if used:
             self.context.book.count_access(used, query=redacted_text(self.context.config, self.query))
-        return Recalled(self.block.text, self.block.tokens, hot, cold, self.answer.has_relevant)
+        cold = tuple(hit._replace(layer=self.context.layer) for hit in cold)
+        for one in self.others:
+            cold += tuple(one.hits[number]._replace(layer=one.context.layer) for number in one.block.found)
+        return Recalled(self.text, self.tokens, hot, cold, self.has_relevant)
 
 
 def build(
@@ -98,7 +128,29 @@ def build(
         more: Further hits, placed behind the first hits of the query.
         without: Uuid of a session whose turns are left out.
         unasked: Include only what may be about the query, as it need not be a question for the book.
+
+    Books that are read along have their part of the block, with what is surely about the query, in half of the room.
     """
+    others: list[Built] = []
+    for one in context.layers:
+        with suppress(MemoryBookError):  # a search names a book that cannot be read
+            others.append(_build(one, query, max_tokens=max_tokens // (len(context.layers) + 2), unasked=unasked))
+    others = [one for one in others if one.block.text]
+    left = max(1, max_tokens - sum(one.block.tokens for one in others))
+    built = _build(context, query, max_tokens=left, more=more, without=without, unasked=unasked)
+    return built._replace(others=tuple(others))
+
+
+def _build(
+    context: Context,
+    query: str,
+    *,
+    max_tokens: int,
+    more: More | None = None,
+    without: str | None = None,
+    unasked: bool = False,
+) -> Built:
+    """Build one book's block."""
     if not context.config.enabled:
         return Built(Block(), candidates(context, "", max_tokens=max_tokens), (), (), (), context, query)
     book = context.book
@@ -109,7 +161,13 @@ def build(
     language = _language(context, query, page)
     wording = WORDING[language]
     chosen = _selection(
-        context, query, answer.hits, page, wording=wording, least=WORTH_A_LOOK if unasked else 0.0, without=without
+        context,
+        query,
+        answer.hits,
+        page,
+        wording=wording,
+        least=WORTH_A_LOOK if unasked else 0.0,
+        without=without,
     )
     first = {hit.passage.entry for hit in chosen.found[:FIRST]}
     always = [] if unasked else standing_entries(page.standing())
@@ -126,6 +184,7 @@ def build(
         language=language,
         max_tokens=max_tokens,
         heading=_heading(wording, query, answer),
+        layer=context.layer,
     )
     return Built(made, answer, chosen.hits, always, beside, context, query)
 
@@ -178,6 +237,7 @@ def _selection(
     without: str | None = None,
 ) -> Selection:
     book = context.book
+    along = bool(context.layer) and not context.layers  # of another book, what is surely about the query
     return Selection(
         found,
         query,
@@ -185,8 +245,8 @@ def _selection(
         replaced=page.replaced(),
         turns=book.turns,
         wording=wording,
-        latest=lambda: latest_turns(book),
-        least=least,
+        latest=lambda: iter(()) if along else latest_turns(book),
+        least=max(least, WORTH_A_LOOK) if along else least,
         without=without,
     )
 

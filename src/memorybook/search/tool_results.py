@@ -163,6 +163,7 @@ def _line(rank: int, hit: Mapping[str, Any]) -> str:
     place, date = f"{hit['path']}#L{hit['start_line']}-L{hit['end_line']}", hit.get("date") or ""
     if hit["source"] == "turn":
         place = str(hit.get("place") or f"turn:{hit['session']}/{hit['turn']}")
+    place = f"{hit['layer']}:{place}" if "layer" in hit else place
     about = [hit.get("category") or hit["source"], hit.get("state"), "" if date in place else date, hit.get("speaker")]
     about += [f"trust {hit['trust']}" if hit.get("trust") else "", f"id {hit['id']}" if hit.get("id") else ""]
     known = " ".join(", ".join(filter(None, about)).split())

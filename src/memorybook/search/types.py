@@ -176,6 +176,7 @@ class Hit(NamedTuple):
         relevance: 0..1, how much it is about the query, before any fusion, age or score; 0 for what only asks the same.
         snippet: Its text, cut around the match.
         why: Component of the score -> value; empty unless asked for.
+        layer: Whose it is, where books are read together: `personal`, `project` or `team`; "" for a book alone.
     """
 
     passage: Passage
@@ -183,9 +184,10 @@ class Hit(NamedTuple):
     relevance: float
     snippet: str
     why: Mapping[str, float] = {}
+    layer: str = ""
 
     def json(self) -> dict[str, Any]:
-        """Return the hit as every door shows it; `state` only of an entry that is archived or superseded."""
+        """Return the hit as every door shows it; `layer` if it has one, `state` of an entry that is not active."""
         p = self.passage
         shown: dict[str, Any] = {
             "path": p.path,
@@ -202,6 +204,8 @@ class Hit(NamedTuple):
             "session": p.session,
             "speaker": p.speaker or None,
         }
+        if self.layer:
+            shown["layer"] = self.layer
         if p.state not in ("", "active"):
             shown["state"] = p.state
         if self.why:

@@ -24,7 +24,8 @@ def state(root: str, config: Config) -> str:
     if config.transcripts.url:
         return ""
     kept = config.transcripts.db_path or os.path.join(root, ".memorybook", "transcripts.sqlite")
-    paths = (__file__, os.path.join(root, "MEMORY.md"), kept, f"{kept}-wal")
+    pages = [os.path.join(book, "MEMORY.md") for book in (root, *config.layers) if book]
+    paths = (__file__, *pages, kept, f"{kept}-wal")
     return " ".join([time.strftime("%Y-%m-%d"), *map(_stamp, paths), ascii(config)])
 
 
