@@ -287,7 +287,7 @@ class Book:
 
         def held(script: str) -> float:
             """Return the share of the passages that have the commonest word of a script; 1 where there are too few."""
-            idf = self.index.candidates(query._replace(text=f"{COMMON[script]} {NOWHERE}", pool=1)).idf
+            idf = self.index.candidates(query._replace(text=f"{COMMON[script]} {NOWHERE}", pool=1, meaning=False)).idf
             passages = exp(idf.get(NOWHERE, 0.0)) / 2 - 1  # an idf is log((passages + 1) / (holding + 0.5))
             return ((passages + 1) / exp(min(idf.values())) - 0.5) / passages if passages > 1.5 else 1.0
 

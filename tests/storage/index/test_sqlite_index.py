@@ -21,7 +21,7 @@ from memorybook.errors import Unavailable
 from memorybook.formats.document import Document, DocumentInfo
 from memorybook.model import Session, Turn
 from memorybook.protocols import Embedder
-from memorybook.search.types import Query
+from memorybook.search.types import Passage, Query
 from memorybook.storage.directory import DirectoryDocuments
 from memorybook.storage.index import index_schema, index_sync, sqlite_index
 from memorybook.storage.index.index_sync import DOCUMENT, TURN
@@ -482,7 +482,7 @@ def test_a_cold_search_imports_nothing_heavy(book: Book, path: str) -> None:
     program = """if True:
         import sys
         before = set(sys.modules)
-        from memorybook.search.types import Passage, Query
+        from memorybook.search.types import Query
         from memorybook.storage.directory import DirectoryDocuments
         from memorybook.storage.index.sqlite_index import TRIED, SqliteIndex
         from memorybook.storage.journal import SqliteJournal
@@ -530,6 +530,25 @@ def test_a_sync_does_not_delete_by_the_numbers_of_before_a_rebuild(book: Book, p
 
     slow.sync(Interrupted(book.documents, meanwhile), book.transcripts)  # type: ignore[arg-type]
     assert book.texts(slow, "pears apples") == {"apples", "pears of c"}
+
+
+def test_turns_that_a_search_read_are_not_read_again(book: Book, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    book.say("red apples", "green apples", "苹果是红的", "pears")
+    index, asked = SqliteIndex(path), list[int]()
+    book.search(index, "apples 苹果")
+    read = index_schema.passages
+
+    def noting(connection: Connection, numbers: list[int]) -> dict[int, Passage]:
+        asked.extend(numbers)
+        return read(connection, numbers)
+
+    monkeypatch.setattr(index_schema, "passages", noting)
+    texts = ["red apples", "green apples", "苹果是红的", "pears"]
+    assert sorted(turn.text for turn in index.turns([("u1", 0, 3)])) == sorted(texts)
+    assert asked == []
+    book.transcripts.remove("u1", ["t0"])
+    book.sync(index)
+    assert sorted(turn.text for turn in index.turns([("u1", 0, 3)])) == sorted(texts[1:])
 
 
 def test_turns_placed_before_a_rebuild_are_placed_again(book: Book, path: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -115,7 +115,7 @@ class SqliteIndex:
         if self._blank and self._absent:
             return ()
         wanted = list(spans)
-        return self._mended(lambda db: _turns(db, wanted)) if wanted else ()
+        return self._mended(lambda db: self._turns(db, wanted)) if wanted else ()
 
     def entries(
         self, ids: Collection[str] = (), *, turns: Collection[tuple[str, str]] = (), query: Query | None = None
@@ -320,6 +320,16 @@ class SqliteIndex:
             leg.model.unrelated if leg.model is not None else None,
         )
 
+    def _turns(self, db: Connection, spans: Iterable[tuple[str, int, int]]) -> Sequence[Passage]:
+        question = (
+            "SELECT p.id FROM passages AS p WHERE p.session=?1 AND p.source='turn' AND p.position BETWEEN"
+            " ?2 + CASE WHEN ?2<0 THEN (SELECT 1+max(position) FROM passages WHERE session=?1) ELSE 0 END"
+            " AND ?3 + CASE WHEN ?3<0 THEN (SELECT 1+max(position) FROM passages WHERE session=?1) ELSE 0 END"
+        )
+        places = [(bindable(session), first, last) for session, first, last in spans]
+        with reading(db):
+            return [*self._rows.passages(db, {number for (number,) in db.executemany(question, places)}).values()]
+
     def _overview(self, db: Connection) -> Overview:
         """Read the state of the index that a search needs before it embeds the question."""
         model = self._model(db)
@@ -432,7 +442,8 @@ class _Rows:
             kept = self._kept = (version, {})
         held, wanted = kept[1], sorted(numbers)
         found = {number: passage for number in wanted if (passage := held.get(number)) is not None}
-        read = schema.passages(db, [number for number in wanted if number not in found])
+        missing = [number for number in wanted if number not in found]
+        read = schema.passages(db, missing) if missing else {}
         for number in [*islice(held, max(0, len(held) + len(read) - KEPT))]:
             held.pop(number, None)
         held.update(read)
@@ -486,17 +497,6 @@ def _neighbours(db: Connection, found: Mapping[int, Passage], places: set[tuple[
         (schema.listed(beside), *values),
     )
     return [number for (number,) in rows]
-
-
-def _turns(db: Connection, spans: Iterable[tuple[str, int, int]]) -> list[Passage]:
-    question = (
-        f"SELECT {schema.COLUMNS} FROM passages AS p WHERE p.session=?1 AND p.source='turn' AND p.position BETWEEN"
-        " ?2 + CASE WHEN ?2<0 THEN (SELECT 1+max(position) FROM passages WHERE session=?1) ELSE 0 END"
-        " AND ?3 + CASE WHEN ?3<0 THEN (SELECT 1+max(position) FROM passages WHERE session=?1) ELSE 0 END"
-    )
-    places = [(bindable(session), first, last) for session, first, last in spans]
-    with reading(db):
-        return [schema.passage_of(row) for row in db.executemany(question, places)]
 
 
 def _entries(
