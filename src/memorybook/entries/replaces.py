@@ -597,13 +597,14 @@ def outdated(candidate: Candidate, entries: Iterable[Entry], *, least: float = 0
     known = [one for one in known if len(differ[one.id]) <= 1]
     points = {one.id: subject_of(one.text) | _counts(one.text) for one in known}
     spread = Counter(word for point in points.values() for word in point)
-    corrected = correction(content)
+    corrected = correction(content) or (content if denied else None)  # what names the value that is wrong is one, too
     parts = compiled(r"[，,；;。.!！](?!\d)").split(content)
     marked = corrected or " ; ".join(part for part in parts if compiled(NOW_SO).search(part) is not None)
     firmly = corrected is not None or any(compiled(pattern).search(content) for pattern in (CHANGED, _NOW))
     firmly |= any(denies(part) and undated(part)[0].endswith("了") for part in parts)
     open_ = known if firmly else [one for one in known if one.category == "todo" or undated(one.text)[1]]
-    tries = [(subject_of(marked) | _counts(content), 0.3, open_)] if marked else []
+    wrong = frozenset().union(*denied, *(_counts(one.value) for one in _read(content).denials))
+    tries = [((subject_of(marked) | _counts(content)) - wrong, 0.3, open_)] if marked else []
     if marked and not firmly:  # a bare 了: of how things are, only what its clause begins with has changed
         tries.append((_topics(marked), 0.3, known))
     if not candidate.leans:
