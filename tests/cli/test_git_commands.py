@@ -57,6 +57,18 @@ def test_settings_that_are_there_stay(shell: Shell, repository: Path) -> None:
     assert json.loads(shell("status", "--json").out)["root"] == str(repository / "docs" / "memory")
 
 
+def test_a_subfolder_with_settings_of_its_own_names_the_book_from_there(
+    shell: Shell, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = repository / "app" / "inner"
+    inner.mkdir(parents=True)
+    (repository / "app" / "memorybook.toml").write_text('language = "en"\n')
+    monkeypatch.chdir(inner)
+    assert shell("init", "--here").code == 0
+    assert (repository / "app" / "memorybook.toml").read_text() == 'root_dir = "../memory"\nlanguage = "en"\n'
+    assert json.loads(shell("status", "--json").out)["root"] == str(repository / "memory")
+
+
 def test_what_cannot_be_is_said(shell: Shell, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done = shell("init", "--here", "--book", "../elsewhere")
     assert (done.code, "is outside the project" in done.err) == (2, True)

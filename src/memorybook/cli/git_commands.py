@@ -60,7 +60,7 @@ def init_here(call: Call) -> dict[str, Any]:
     )
     if not wanted.startswith(os.path.join(home, "")):
         raise InvalidInput(f"{wanted} is outside the project {home}: give a folder in it as --book")
-    created = _name_book(home, here, os.path.relpath(wanted, home))
+    created = _name_book(home, here, wanted)
     config = settings.load(cwd=here, env=os.environ, arguments=dict(call.options.set))
     root, _ = project.locate(config, cwd=here)
     if os.path.realpath(root) != os.path.realpath(wanted):
@@ -77,12 +77,13 @@ def init_here(call: Call) -> dict[str, Any]:
     return made | {"created": created}
 
 
-def _name_book(home: str, here: str, folder: str) -> list[str]:
-    """Name the book in the project's settings, as trusted; return the file if it was written."""
+def _name_book(home: str, here: str, book: str) -> list[str]:
+    """Name the book's folder in the project's settings, as trusted; return the file if it was written."""
     from memorybook.config import files, settings
 
     found = settings.project_files(here)
     path = found[0] if found else os.path.join(home, _SETTINGS)
+    folder = os.path.relpath(book, os.path.dirname(path))
     if found:
         if not settings.trusts(path, env=os.environ):
             raise Conflict(f"{path} is not trusted: read it, then run: memorybook trust {path}")
