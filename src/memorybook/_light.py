@@ -77,7 +77,8 @@ else:
             return dict(zip(self._fields, tuple.__iter__(self), strict=True))
 
         def _replace(self, /, **named):
-            return type(self)(**{**self._asdict(), **named})
+            made = tuple.__new__(type(self), map(named.pop, self._fields, tuple.__iter__(self)))
+            return type(self)(**{**self._asdict(), **named}) if named else made  # which says what is wrong
 
         __replace__ = _replace
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -96,6 +98,31 @@ def test_a_blank_query_takes_what_every_prompt_takes(memory: Memory, say: Say) -
             "Never use her surname.", "The user rows.", "The user likes tea.", "The user is called Ada.",
         ]  # fmt: skip
         assert (block.cold, block.has_relevant) == ((), False)
+
+
+def test_the_latest_turns_are_those_of_people_however_many_sessions_they_stand_in(
+    memory: Memory, say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for day in range(1, 15):
+        say(
+            f"s{day}",
+            f"user: I rowed {day} miles.",
+            f"user: 我划了{day}圈。",
+            *(20 - 2) * ["assistant: Fine."],
+            day=day,
+        )
+    asked: list[int | None] = []
+    sessions = type(memory.book.transcripts).sessions
+
+    def noting(self: Any, *, limit: int | None = None, turn_ids: bool = True) -> Sequence[Session]:
+        asked.append(limit)
+        return sessions(self, limit=limit, turn_ids=turn_ids)
+
+    monkeypatch.setattr(type(memory.book.transcripts), "sessions", noting)
+    lines = told(memory.recall("Hm?", max_tokens=3_000).text)
+    assert [line.partition("User: ")[2] for line in lines[:2]] == ["我划了14圈。", "I rowed 14 miles."]
+    assert sum("User: " in line for line in lines) == 14 * 2
+    assert asked == [4, 8, 12, 16, 18]
 
 
 def test_long_passages_are_cut(memory: Memory, say: Say) -> None:

@@ -12,6 +12,7 @@ from memorybook._light import (
     Collection,
     Iterable,
     Mapping,
+    Memo,
     NamedTuple,
     Sequence,
     cast,
@@ -68,6 +69,8 @@ Those of larger batches are undone change by change.
 
 RETRIED = timedelta(minutes=10)
 """How long what was interrupted is not counted once more if it is asked for again."""
+
+_says_something = Memo(says_something, 16_384).__getitem__
 
 
 class Group(NamedTuple):
@@ -304,7 +307,7 @@ class Book:
             found = self.index.turns(spans)
         except Unavailable:
             found = self._fallback.turns(spans) if self._fallback is not None else ()
-        return [turn for turn in found if says_something(turn.text)]
+        return [turn for turn in found if _says_something(turn.text)]
 
     def entry_passages(
         self, ids: Collection[str] = (), *, turns: Collection[tuple[str, str]] = (), query: Query | None = None

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from memorybook.config.settings import Config
     from memorybook.context import Context
     from memorybook.formats.memory_md import MemoryDocument
-    from memorybook.model import Entry
+    from memorybook.model import Entry, Session
 
     More = Callable[[MemoryDocument, Sequence[Hit], set[str]], Sequence[Hit]]
     """Returns more hits, from MEMORY.md, the hits for the query, and the ids of entries shown so far."""
@@ -265,13 +265,17 @@ def candidates(context: Context, query: str, *, max_tokens: int) -> Answer:
 
 def latest_turns(book: Book) -> Iterator[Passage]:
     """Yield the last turns of people in the newest sessions, newest first; not those of assistants and tools."""
-    left = LATELY
-    sessions = iter(book.told(lambda kept: kept.sessions(limit=SESSIONS, turn_ids=False)))
-    while left > 0 and (some := [session.uuid for session in islice(sessions, LATELY // TURNS)]):
+    left, seen = LATELY, 0
+    while left > 0 and (some := [session.uuid for session in _newest(book, seen + LATELY // TURNS)[seen:]]):
+        seen += len(some)
         turns = book.turns([(uuid, -TURNS, -1) for uuid in some])
         said = [turn for turn in turns if turn.role not in ("assistant", "tool", "system") and may_be_shown(turn)]
         yield from sorted(said, key=lambda turn: (some.index(turn.session or ""), -turn.position))
         left -= len(said)
+
+
+def _newest(book: Book, count: int) -> Sequence[Session]:
+    return book.told(lambda kept: kept.sessions(limit=min(count, SESSIONS), turn_ids=False))
 
 
 def _entries(book: Book, page: Snapshot, found: Sequence[Hit]) -> Mapping[str, Entry]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import chain, islice, zip_longest
 
-from memorybook._light import TYPE_CHECKING, AbstractSet, Callable, Iterable, Iterator, Mapping, Sequence, once
+from memorybook._light import TYPE_CHECKING, AbstractSet, Callable, Iterable, Iterator, Mapping, Memo, Sequence, once
 from memorybook.prompt.block import Wording, covers, negates, words_of
 from memorybook.search.evidence import spoken
 from memorybook.search.search import SNIPPET, says_nothing, snippet
@@ -423,6 +423,9 @@ def _hit_of_turn(hit: Hit, turn: Passage) -> Hit:
     return Hit(turn, hit.score, 0.0, snippet(turn.text, frozenset()))
 
 
+_takes_back = Memo(takes_back, 4_096).__getitem__
+
+
 def _required_turns(hit: Hit, talks: _Surroundings) -> Iterator[Hit]:
     """Yield hits that a turn must not be shown without: the question before an answer, and later retractions."""
     passage = hit.passage
@@ -436,7 +439,7 @@ def _required_turns(hit: Hit, talks: _Surroundings) -> Iterator[Hit]:
     for turn in talks.later(passage):
         if turn.role == "assistant" or turn.speaker != (own.speaker or turn.speaker):
             continue
-        if takes_back(turn.text) and (next_own or _share_words(passage.text, turn.text)):
+        if _takes_back(turn.text) and (next_own or _share_words(passage.text, turn.text)):
             yield _hit_of_turn(hit, turn)
         next_own = False
 

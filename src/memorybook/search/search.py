@@ -317,9 +317,9 @@ def rank(
     scores = list(map(add, scores, components["newer"]))
 
     def why(number: int) -> dict[str, float]:
-        return {name: values[number] for name, values in components.items() if explain and values[number]}
+        return {name: values[number] for name, values in components.items() if values[number]}
 
-    return (Ranked(pool.items[n], scores[n], why(n), again.about(n, pool.items)) for n in order)
+    return (Ranked(pool.items[n], scores[n], why(n) if explain else {}, again.about(n, pool.items)) for n in order)
 
 
 # --- repeated ---------------------------------------------------------------------------------------

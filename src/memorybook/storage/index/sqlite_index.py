@@ -321,14 +321,16 @@ class SqliteIndex:
         )
 
     def _turns(self, db: Connection, spans: Iterable[tuple[str, int, int]]) -> Sequence[Passage]:
-        question = (
-            "SELECT p.id FROM passages AS p WHERE p.session=?1 AND p.source='turn' AND p.position BETWEEN"
-            " ?2 + CASE WHEN ?2<0 THEN (SELECT 1+max(position) FROM passages WHERE session=?1) ELSE 0 END"
-            " AND ?3 + CASE WHEN ?3<0 THEN (SELECT 1+max(position) FROM passages WHERE session=?1) ELSE 0 END"
-        )
+        beside = "SELECT p.id FROM passages AS p WHERE p.session=?1 AND p.source='turn' AND p.position"
+        end = "(SELECT 1+max(position) FROM passages WHERE session=?1)"
+        low, high = (f"?{n} + CASE WHEN ?{n}<0 THEN {end} ELSE 0 END" for n in (2, 3))  # takes four times as long
         places = [(bindable(session), first, last) for session, first, last in spans]
         with reading(db):
-            return [*self._rows.passages(db, {number for (number,) in db.executemany(question, places)}).values()]
+            rows = [*db.executemany(f"{beside} BETWEEN ?2 AND ?3", [place for place in places if min(place[1:]) >= 0])]
+            rows += db.executemany(
+                f"{beside} BETWEEN {low} AND {high}", [place for place in places if min(place[1:]) < 0]
+            )
+            return [*self._rows.passages(db, {number for (number,) in rows}).values()]
 
     def _overview(self, db: Connection) -> Overview:
         """Read the state of the index that a search needs before it embeds the question."""
