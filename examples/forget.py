@@ -17,4 +17,4 @@ with memorybook.open("forget-book") as memory:
     receipt = memory.forget(query="staging database")
     assert not memory.search("staging database").has_relevant
     memory.undo(receipt.operation)  # to the byte
-    print(len(memory.entries().entries), "memory is back")
+    print(len(memory.entries()), "memory is back")

@@ -663,6 +663,15 @@ def test_a_persons_edit_is_seen_by_the_next_search(memory: Memory) -> None:
     assert not memory.search("ficus").hits
 
 
+def test_lists_are_iterated_over(memory: Memory) -> None:
+    memory.remember("The user likes tea")
+    memory.process_session_end([{"role": "user", "content": "我对芒果过敏。"}], "talk")
+    assert {known.entry.text for known in memory.entries()} == {"The user likes tea", "用户对芒果过敏。"}
+    assert [each.operation.kind for each in memory.history(limit=2)] == ["memorize", "remember"]
+    assert [talk.name for talk in memory.sessions()] == ["talk"]
+    assert (len(memory.entries(limit=1)), memory.entries(limit=1).total, bool(memory.review())) == (1, 2, False)
+
+
 def test_a_stale_editor_takes_nothing_away_and_its_deletions_stay(memory: Memory) -> None:
     """A person loads the file, an agent remembers something, the person saves the old text with an edit."""
     memory.remember("The first statement stays")

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from datetime import UTC, date, datetime
 from functools import cache
 from importlib import import_module
 from sys import modules
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
+
+from memorybook._light import NamedTuple
 
 if TYPE_CHECKING:
     from memorybook.formats.llm_messages import Usage
@@ -174,10 +176,16 @@ class Said(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """Entries, strongest first, cut at the limit; `total` counts all that match."""
+    """Entries, strongest first, cut at the limit, over which it iterates; `total` counts all that match."""
 
     entries: tuple[Known, ...]
     total: int
+
+    def __iter__(self) -> Iterator[Known]:  # type: ignore[override]
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
 
     def json(self) -> dict[str, Any]:
         """Return `{"entries": [{…}], "total"}`."""
@@ -279,10 +287,16 @@ class Happened(NamedTuple):
 
 
 class History(NamedTuple):
-    """Operations, newest first; `more` says whether there are older ones."""
+    """Operations, newest first, over which it iterates; `more` says whether there are older ones."""
 
     operations: tuple[Happened, ...]
     more: bool = False
+
+    def __iter__(self) -> Iterator[Happened]:  # type: ignore[override]
+        return iter(self.operations)
+
+    def __len__(self) -> int:
+        return len(self.operations)
 
     def json(self) -> dict[str, Any]:
         """Return `{"operations": [{…}], "more"}`."""

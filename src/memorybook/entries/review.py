@@ -11,9 +11,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from memorybook import locale
+from memorybook._light import NamedTuple
 from memorybook.book import fade
 from memorybook.book.book import Group
 from memorybook.book.transaction import Result, statement
@@ -84,10 +85,16 @@ class Waiting(NamedTuple):
 
 
 class Review(NamedTuple):
-    """Proposals, oldest first; `kinds` counts all of the asked state by kind."""
+    """Proposals, oldest first, over which it iterates; `kinds` counts all of the asked state by kind."""
 
     proposals: tuple[Waiting, ...]
     kinds: Mapping[str, int]
+
+    def __iter__(self) -> Iterator[Waiting]:  # type: ignore[override]
+        return iter(self.proposals)
+
+    def __len__(self) -> int:
+        return len(self.proposals)
 
     def json(self) -> dict[str, Any]:
         """Return `{"proposals": [{…}], "total", "kinds": {kind: count}}`."""

@@ -7,6 +7,7 @@ from memorybook._light import (
     AbstractSet,
     Any,
     Callable,
+    Iterator,
     Literal,
     Mapping,
     NamedTuple,
@@ -386,11 +387,17 @@ class Held(NamedTuple):
 
 
 class Talks(NamedTuple):
-    """Sessions, newest first; `more` says that older ones were left out."""
+    """Sessions, newest first, over which it iterates; `more` says that older ones were left out."""
 
     sessions: tuple[FoundSession, ...] = ()
     more: bool = False
     disabled: bool = False
+
+    def __iter__(self) -> Iterator[FoundSession]:  # type: ignore[override]
+        return iter(self.sessions)
+
+    def __len__(self) -> int:
+        return len(self.sessions)
 
     def json(self) -> dict[str, Any]:
         """Return `{"sessions": […], "more"}`; `disabled` only while memory is switched off."""
