@@ -33,7 +33,7 @@ from memorybook.sessions.memorize import BY_IMPORT, How, Work, foreseen, looked_
 from memorybook.sessions.summary import mirror
 from memorybook.sessions.turns import store, zone_of
 from memorybook.text.screen import screen
-from memorybook.text.tokens import digest, normalise
+from memorybook.text.tokens import digest, is_chinese, normalise
 from memorybook.validate import day_of
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def import_files(
         found = [
             (path, [Source("-", 0, lambda: sys.stdin.buffer, named=True)])
             if path == "-"
-            else (path, archives.enter_context(sources(path, importing.warnings.append)))
+            else (path, archives.enter_context(sources(path, importing.warnings.append, format)))
             for path in dict.fromkeys(paths)
         ]
         importing.total = sum(source.size for _, each in found for source in each)
@@ -172,7 +172,7 @@ class _Import:
             counted,
             scope=self._scope,
             timezone=zone_of(self._context),
-            format=self._format,
+            format=self._format or source.format,
             strict=not source.named,
             origin=source.origin,
         )
@@ -197,7 +197,7 @@ class _Import:
                 self._holding += _size(one)
             self._at = self._before + counted.read_so_far * done // (whole or done)
         if not done:
-            raise importers.nothing_in(source.name, reading.warnings)
+            raise importers.nothing_in(source.name, reading.warnings, reading.format)
         self._counts["files"] += 1
         self._formats[reading.format] = None
         prefix = "" if source.named else f"{os.path.basename(source.name)}: "
@@ -210,7 +210,7 @@ class _Import:
         if isinstance(one, _WHOLE_SESSION):
             last = one.session.ended or one.session.updated
         else:
-            last = (isinstance(one, Statement) and one.changed) or one.time
+            last = (one.changed if isinstance(one, Statement) else one.created) or one.time
         if last is not None and self._context.book.day(last) >= self._since:
             return True
         self._left_out["without a time" if last is None else f"before {self._since}"] += 1
@@ -405,14 +405,20 @@ def _wishes(
             else:
                 yield _stated(context, one, text, mask, name)
             continue
+        title = "" if screen(one.title) else mask.text(one.title)
         now = one.time or context.book.now()
         notes, left = notes_of(mask.text(one.text), now=now, limit=len(one.text), width=4000, every=True)
         skipped += [(each.text, each.reason) for each in left if each.reason not in ("empty", "duplicate")]
         for note in notes:
+            note = replace(note, tags=tuple(dict.fromkeys((*mask.words(one.tags), *note.tags))))
             if one.time is None:
-                kind = categories.get(note.kind or "", "fact")
-                stated = Statement(note.text, key="", category=kind, tags=note.tags)
-                yield _stated(context, stated, note.text, mask, name)
+                kind = categories.get(note.kind or "", one.category or "fact")
+                kind = one.category if one.category and kind == "preference" else kind
+                text = note.text
+                if title and normalise(title) not in normalise(text):
+                    text = f"{title}：{text}" if is_chinese(text) else f"{title}: {text}"
+                stated = Statement(text, "", one.created, category=kind, tags=note.tags, metadata=one.metadata)
+                yield _stated(context, stated, text, mask, name)
                 continue
             path, line = session_md.daily_path(context.book.day(note.time)), session_md.render_line(note)
             change = Append(path=path, line=line, reason=f"imported from {name}")

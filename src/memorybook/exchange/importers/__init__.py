@@ -15,9 +15,11 @@ from dataclasses import replace
 from datetime import tzinfo
 from functools import partial
 from itertools import chain, groupby, islice
+from pathlib import PurePath
 from typing import IO, Any, NamedTuple, cast
 
 from memorybook.errors import InvalidInput, NotFound
+from memorybook.exchange.importers.agent_memories import is_letta, is_zep, read_letta, read_zep
 from memorybook.exchange.importers.foreign_formats import (
     is_chatgpt,
     is_claude,
@@ -34,6 +36,12 @@ from memorybook.exchange.importers.foreign_formats import (
     read_history,
     read_markdown,
     read_mem0,
+)
+from memorybook.exchange.importers.markdown_notes import (
+    is_instructions,
+    is_template,
+    read_instructions,
+    read_obsidian,
 )
 from memorybook.exchange.importers.messengers import (
     by_day,
@@ -107,6 +115,9 @@ CHAT = "chat"
 MARKDOWN = "openclaw"
 """The format of Markdown files, which hold no objects."""
 
+OBSIDIAN, INSTRUCTIONS = "obsidian", "instructions"
+"""Formats of Markdown that is told by its folder or its name: notes of a vault, and what a project tells agents."""
+
 FORMATS = (
     Format("memorybook", True, sessions_json.is_session, _read_exported),
     Format("chatgpt", True, is_chatgpt, read_chatgpt),
@@ -121,12 +132,14 @@ FORMATS = (
     Format("wechat", True, is_wechat_csv, read_wechat_csv, text=True, chats=True),
     Format("wechat", True, is_wechat, read_wechat, text=True, chats=True),
     Format("mem0", True, is_mem0, read_mem0),
+    Format("letta", False, is_letta, read_letta),
+    Format("zep", False, is_zep, read_zep),
     Format("history", False, is_history, read_history),
     Format(CHAT, False, lambda fields: first(fields, *TEXT) is not None or "role" in fields, read_chat),
 )
 """In the order in which they are tried."""
 
-NAMES = tuple(dict.fromkeys([*(format.name for format in FORMATS), MARKDOWN]))
+NAMES = tuple(dict.fromkeys([*(format.name for format in FORMATS), MARKDOWN, OBSIDIAN, INSTRUCTIONS]))
 """By which a format can be asked for."""
 
 
@@ -173,6 +186,12 @@ def opened(
             asked for.
     """
     warnings: list[str] = []
+    if format is None and is_instructions(os.path.basename(path)):
+        format = INSTRUCTIONS
+    if format in (OBSIDIAN, INSTRUCTIONS):
+        read_page = read_obsidian if format == OBSIDIAN else read_instructions
+        pages = read_page(path, stream, timezone=timezone, warn=warnings.append, origin=origin)
+        return Reading(format, pages, warnings)
     head, stream = _head(stream)
     wanted = [each for each in FORMATS if format in (None, each.name)]
     written = next((each for each in wanted if each.text and each.matches(head)), None)
@@ -266,8 +285,10 @@ def _group_sessions(
     yield from found
 
 
-def nothing_in(path: str, warnings: Sequence[str]) -> InvalidInput:
+def nothing_in(path: str, warnings: Sequence[str], format: str = "") -> InvalidInput:
     """Return the error for a file with nothing to import."""
+    if format in (MARKDOWN, OBSIDIAN, INSTRUCTIONS):
+        return InvalidInput(f"no list item or paragraph in {path!r} to remember: write some, or name another file")
     return InvalidInput(f"no message in {path!r} could be read; {EXPECTED}" + _because(warnings))
 
 
@@ -284,7 +305,7 @@ def few(warnings: Sequence[str]) -> tuple[str, ...]:
 # --- where an import comes from ------------------------------------------------------------------
 
 
-_SUFFIXES = (".json", ".jsonl", ".ndjson", ".txt", ".csv")
+_SUFFIXES = (".json", ".jsonl", ".ndjson", ".txt", ".csv", ".af")
 _PAGES = r"messages\d*\.html|(?:chat|index)\.md"
 """Of chats, as Telegram and signal-export call them."""
 
@@ -302,7 +323,8 @@ class Source(NamedTuple):
         size: Its bytes; 0 if unknown.
         open: Opens it.
         named: Whether a person named this very file, and not the folder or archive that it is in.
-        origin: What it is from in the book: the archive, or the file itself.
+        origin: What it is from in the book: the archive or vault, or the file itself.
+        format: Of which it is by its place; None if its content tells.
     """
 
     name: str
@@ -310,11 +332,12 @@ class Source(NamedTuple):
     open: Callable[[], IO[Any]]
     named: bool = False
     origin: str = ""
+    format: str | None = None
 
 
 @contextmanager
-def sources(path: str, warn: Warn) -> Iterator[list[Source]]:
-    """List the files to read for a path: itself, or those in it that may hold memories, by name.
+def sources(path: str, warn: Warn, format: str | None = None) -> Iterator[list[Source]]:
+    """List the files to read for a path: itself, or those in it that may hold memories (of that format), by name.
 
     Raises:
         NotFound: There is no such file or folder.
@@ -325,11 +348,11 @@ def sources(path: str, warn: Warn) -> Iterator[list[Source]]:
             status = os.stat(path)
             found = [Source(path, status.st_size, partial(open, path, "rb"), named=True)]
             if stat.S_ISDIR(status.st_mode):
-                found = list(_in_folder(path, warn))
+                found = list(_in_folder(path, warn, format))
             elif stat.S_ISREG(status.st_mode):
                 with open(path, "rb") as file:
                     is_zip = file.read(4) in (b"PK\x03\x04", b"PK\x05\x06")
-                found = list(_in_archive(path, archives, warn)) if is_zip else found
+                found = list(_in_archive(path, archives, warn, format)) if is_zip else found
         except FileNotFoundError:
             raise NotFound(f"no file {path!r}: check its name and the directory you are in") from None
         except OSError as error:
@@ -337,7 +360,9 @@ def sources(path: str, warn: Warn) -> Iterator[list[Source]]:
         yield found
 
 
-def _in_folder(folder: str, warn: Warn) -> Iterator[Source]:
+def _in_folder(folder: str, warn: Warn, format: str | None) -> Iterator[Source]:
+    top = os.path.basename(os.path.abspath(folder))
+    vaults = {folder: _Vault(folder)} if format == OBSIDIAN else {}
     for here, folders, files in os.walk(
         folder, onerror=lambda error: warn(f"cannot look into {error.filename!r}: {error.strerror}")
     ):
@@ -346,24 +371,56 @@ def _in_folder(folder: str, warn: Warn) -> Iterator[Source]:
             warn(f"{here!r} is a memorybook, left out: `memorybook restore` and `sync-summaries` take from one")
             folders.clear()
             continue
+        if ".obsidian" in beside and format is None:
+            vaults[here] = _Vault(here)
+        vault = next((one for one in vaults.values() if PurePath(here).is_relative_to(one.root)), None)
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
             path = os.path.join(here, name)
-            inside = os.path.join(os.path.basename(os.path.abspath(folder)), os.path.relpath(path, folder))
-            if not _wanted(name, inside, beside):
+            inside = os.path.join(top, os.path.relpath(path, folder))
+            if not (_wanted(name, inside, beside, format) if vault is None else vault.wants(path)):
                 continue
             with suppress(FileNotFoundError):  # it went away meanwhile
                 found = os.stat(path, follow_symlinks=False)
                 if stat.S_ISREG(found.st_mode):
-                    yield Source(path, found.st_size, partial(open, path, "rb"))
+                    source = Source(path, found.st_size, partial(open, path, "rb"))
+                    yield source if vault is None else source._replace(origin=vault.root, format=OBSIDIAN)
+    for vault in vaults.values():
+        vault.report(warn)
 
 
-def _wanted(name: str, inside: str, beside: set[str]) -> bool:
-    """Return whether a file may hold memories that no other beside it holds.
+class _Vault:
+    """A vault while its files are listed: its notes are wanted, templates and attachments counted."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root.rstrip("/\\") or root
+        self._left = dict.fromkeys(("template", "attachment"), 0)
+
+    def wants(self, path: str) -> bool:
+        """Return whether it is a note; count it if not."""
+        *folders, name = os.path.relpath(path, self.root or ".").replace("\\", "/").split("/")
+        note = name.lower().endswith(".md")
+        if note and not is_template(folders):
+            return True
+        self._left["template" if note else "attachment"] += not name.startswith(".")
+        return False
+
+    def report(self, warn: Warn) -> None:
+        """Say what of it is left out."""
+        counted = [several(count, what) for what, count in self._left.items() if count]
+        if counted:
+            name = os.path.basename(os.path.abspath(self.root))
+            warn(f"vault {name!r}: {' and '.join(counted)} left out")
+
+
+def _wanted(name: str, inside: str, beside: set[str], format: str | None) -> bool:
+    """Return whether a file may hold memories that no other beside it holds; instructions only if these are asked for.
 
     A history beside sessions holds the prompts of those; of a chat that was written as JSON too, that is taken.
     """
     name = name.lower()
+    if format == INSTRUCTIONS:
+        return is_instructions(name)
     if re.fullmatch(_PAGES, name):
         return beside.isdisjoint(("result.json", "data.json"))
     known = name == "history.jsonl" and not beside.isdisjoint(("sessions", "projects"))
@@ -373,7 +430,7 @@ def _wanted(name: str, inside: str, beside: set[str]) -> bool:
 # --- archives ------------------------------------------------------------------------------------
 
 
-def _in_archive(path: str, archives: ExitStack, warn: Warn) -> Iterator[Source]:
+def _in_archive(path: str, archives: ExitStack, warn: Warn, format: str | None) -> Iterator[Source]:
     from zipfile import BadZipFile, ZipFile
 
     try:
@@ -386,10 +443,15 @@ def _in_archive(path: str, archives: ExitStack, warn: Warn) -> Iterator[Source]:
         while inside:
             inside, _, name = inside.replace("\\", "/").rpartition("/")
             folders.setdefault(inside, set()).add(name.lower())
+    roots = [folder for folder, names in folders.items() if ".obsidian" in names and format is None]
+    vaults = [_Vault(root) for root in ([""] if format == OBSIDIAN else roots)]
     for info in sorted(archive.infolist(), key=lambda one: one.filename):
         inside = info.filename.replace("\\", "/")
         folder, _, name = inside.rpartition("/")
-        if info.is_dir() or not _wanted(name, inside, folders[folder]):
+        vault = next((one for one in vaults if PurePath(inside).is_relative_to(one.root)), None)
+        if info.is_dir() or (vault is not None and re.search(r"(?:^|/)\.", inside)):
+            continue
+        if not (_wanted(name, inside, folders[folder], format) if vault is None else vault.wants(inside)):
             continue
         name = f"{path}/{name}"
         unpacked += info.file_size
@@ -401,7 +463,10 @@ def _in_archive(path: str, archives: ExitStack, warn: Warn) -> Iterator[Source]:
         elif unpacked > _MOST_UNPACKED:
             raise InvalidInput(f"{path!r} holds more than {_MOST_UNPACKED >> 30} GB: unpack it and import the folder")
         else:
-            yield Source(name, info.file_size, partial(archive.open, info), origin=path)
+            kind = None if vault is None else OBSIDIAN
+            yield Source(name, info.file_size, partial(archive.open, info), origin=path, format=kind)
+    for vault in vaults:
+        vault.report(warn)
 
 
 def archive_errors() -> tuple[type[Exception], ...]:

@@ -576,12 +576,13 @@ def read_mem0(
         elif fields.get("deleted") is True or word(fields.get("state")).lower() == "deleted":
             deleted += 1
         else:
-            yield _statement(fields, clean(text).strip(), timezone)
+            yield statement_of(fields, clean(text).strip(), timezone)
     if deleted:
         warn(f"{several(deleted, 'memory', 'memories')} deleted there, left out")
 
 
-def _statement(fields: Mapping[str, Any], text: str, timezone: tzinfo) -> Statement:
+def statement_of(fields: Mapping[str, Any], text: str, timezone: tzinfo) -> Statement:
+    """Return the memory that an object holds, with its times, tags, metadata and the day it expires."""
     given = fields.get("metadata")
     metadata = given if isinstance(given, dict) else {}
     given_tags = first(fields, "categories", "tags")
@@ -630,6 +631,22 @@ def read_markdown(path: str, stream: Iterable[bytes], *, timezone: tzinfo, warn:
 
     Raises InvalidInput for a file that is larger than any memory is.
     """
+    text = markdown_text(path, stream, warn)
+    if re.search(r"(?m)^(?:<!-- Total entries:|### \[\S+\] \w+ \| [01]\.\d\d \| )", text):
+        warn("it is the MEMORY.md of a memorybook, left out: `memorybook restore` takes a whole book")
+        return
+    text = re.sub(r"\A(\s*)#[ \t](?!.*\d:\d\d).*", r"\1", text)  # the title
+    text = re.sub(r"(?m)^- \*\*(?:Session Key|Session ID|Source)\*\*:.*$", "", text)  # of OpenClaw's session hook
+    day = _day(os.path.basename(path))
+    if day is None:
+        yield Page(text)
+        return
+    for hour, part in by_hour(text):
+        yield Page(part, parse_time(datetime.combine(day, hour), timezone))
+
+
+def markdown_text(path: str, stream: Iterable[bytes], warn: Warn) -> str:
+    """Return the text of a Markdown file. Raises InvalidInput if it is larger than any memory is."""
     raw, size = [], 0
     for line in raw_lines(stream):
         raw.append(line)
@@ -639,17 +656,17 @@ def read_markdown(path: str, stream: Iterable[bytes], *, timezone: tzinfo, warn:
     text = b"".join(raw).decode("utf-8-sig", "replace")
     if "\ufffd" in text:
         warn("some bytes are not UTF-8 and were replaced")
-    if re.search(r"(?m)^(?:<!-- Total entries:|### \[\S+\] \w+ \| [01]\.\d\d \| )", text):
-        warn("it is the MEMORY.md of a memorybook, left out: `memorybook restore` takes a whole book")
-        return
-    text = re.sub(r"\A(\s*)#[ \t](?!.*\d:\d\d).*", r"\1", clean(text))  # the title
-    text = re.sub(r"(?m)^- \*\*(?:Session Key|Session ID|Source)\*\*:.*$", "", text)  # of OpenClaw's session hook
-    day = _day(os.path.basename(path))
-    if day is None:
-        yield Page(text)
-        return
-    for hour, part in _by_hour(text):
-        yield Page(part, parse_time(datetime.combine(day, hour), timezone))
+    return clean(text)
+
+
+def day_of_name(name: str) -> date | None:
+    """Return the day that a file's name begins with: `2026-02-20`, `20260220`, `2026年2月20日`, `2026.2.20`."""
+    found = re.match(r"(\d{4})[-._年](\d\d?)[-._月](\d\d?)(?!\d)|(\d{4})(\d\d)(\d\d)(?!\d)", name)
+    numbers = [int(each) for each in found.groups() if each] if found else []
+    try:
+        return date(*numbers) if numbers else None
+    except ValueError:
+        return None
 
 
 def _day(name: str) -> date | None:
@@ -660,7 +677,7 @@ def _day(name: str) -> date | None:
         return None
 
 
-def _by_hour(text: str) -> Iterator[tuple[time, str]]:
+def by_hour(text: str) -> Iterator[tuple[time, str]]:
     """Yield the parts of a day's page; what stands before the first hour is of the day's beginning."""
     pattern = r"#{1,6}\s.*?(?<![\d:.])([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?(?![\d:])\s*(UTC|Z\b)?"
     hour, lines, fenced = time(), list[str](), False

@@ -31,7 +31,8 @@ from memorybook.formats.sessions_json import Exported
 
 EXPECTED = (
     "expected JSON Lines of messages (role or speaker, content or text), a JSON array of them, an export of ChatGPT, "
-    "Claude, mem0, WhatsApp, Telegram, WeChat or Signal, a session of Claude Code or Codex, or a history.jsonl"
+    "Claude, mem0, Letta, Zep, WhatsApp, Telegram, WeChat or Signal, a session of Claude Code or Codex, or a "
+    "history.jsonl"
 )
 
 
@@ -64,10 +65,20 @@ class Page(NamedTuple):
     Attributes:
         text: The Markdown.
         time: Of the notes in it; None if it is of no day, and holds entries.
+        title: What its entries are about; stands before each that does not name it. "" if they speak for themselves.
+        tags, metadata: Of all that is in it, as in `Entry`.
+        created: When its entries were written; None if unknown.
+        category: Of entries whose heading names no kind, and of those that it calls preferences: a document says what
+            is to be done, not what a person likes. "" for facts, and preferences as they are called.
     """
 
     text: str
     time: datetime | None = None
+    title: str = ""
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = {}
+    created: datetime | None = None
+    category: str = ""
 
 
 Parsed = Said | ImportedSession | Exported | Statement | Page
@@ -234,7 +245,9 @@ def is_telegram_chat(value: Mapping[str, Any]) -> bool:
 
 _TELEGRAM_KINDS = ("_chat", "_group", "_supergroup", "_channel", "saved_messages", "replies")
 _LISTS = ("conversations", "results", "memories")
-_WHOLE = frozenset(("mapping", "chat_messages", "chats", "memory", "role", "content", "text"))
+_WHOLE = frozenset(
+    ("mapping", "chat_messages", "chats", "memory", "core_memory", "facts", "edges", "role", "content", "text")
+)
 
 
 def _wrapped(value: Any) -> list[Any] | None:
@@ -273,7 +286,7 @@ def _of_session(value: Mapping[str, Any], messages: list[Any], several: bool) ->
 
     A title alone is no name there: any number may be called "New chat".
     """
-    name, title = first(value, "session", "session_id", "id", "name"), word(value.get("title"))
+    name, title = first(value, "session", "session_id", "thread_id", "id", "name"), word(value.get("title"))
     made = name is None and several and not any(isinstance(one, dict) and first(one, *SESSION) for one in messages)
     if made:
         name = f"{title} {digest_of(json.dumps(json_safe(messages), sort_keys=True))[:12]}".strip()
