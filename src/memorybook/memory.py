@@ -1402,9 +1402,10 @@ def _index(config: Config, storage: Storage, embedder: Embedder | None) -> tuple
 def _embedder(config: Config, machine: str | None) -> Embedder:
     remote = config.embeddings
     if remote.model.startswith("local/"):
+        from memorybook.config.files import user_dir
         from memorybook.inference.local import LocalEmbedder
 
-        cache = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "memorybook")
+        cache = user_dir("cache", os.environ, os.path.expanduser("~"))
         return LocalEmbedder(remote.model.removeprefix("local/"), cache_dir=cache, dimensions=remote.dimensions)
     if remote.model == "multilingual":
         from memorybook.inference.multilingual import MultilingualEmbedder

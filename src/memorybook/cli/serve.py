@@ -88,6 +88,7 @@ def _run(
 
 def _books(call: Call, config: Config, workspace: str | None, *, tenants: bool) -> tuple[Any, str]:
     """Say what is served, and where the owner's token is."""
+    from memorybook.config.files import user_dir
     from memorybook.config.project import book_root
     from memorybook.http.api_tokens import Tokens, owner_token
     from memorybook.http.books import Books, open_state
@@ -101,10 +102,7 @@ def _books(call: Call, config: Config, workspace: str | None, *, tenants: bool) 
         root = book_root(config, cwd=here, book=workspace) if workspace is not None else ""
     else:
         root = book_root(config, cwd=here, book=o.book, project=o.project)
-    folder = os.environ.get("XDG_STATE_HOME", "")
-    # The XDG specification says that a relative path is to be ignored.
-    home = os.path.join(os.path.expanduser("~"), ".local", "state")
-    place = os.path.join(folder if os.path.isabs(folder) else home, "memorybook", "token")
+    place = os.path.join(user_dir("state", os.environ, os.path.expanduser("~")), "token")
     owner = os.environ.get("MEMORYBOOK_TOKEN", "").strip()  # files that it is read from end with a newline
     if owner and len(owner) < 16:
         raise InvalidInput("MEMORYBOOK_TOKEN is too short: give at least 16 characters")

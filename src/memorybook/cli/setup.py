@@ -189,10 +189,13 @@ def _next(names: Sequence[str], steps: Sequence[Step], root: str, language: str,
 def _setup(call: Call) -> dict[str, Any]:
     """Plan, ask once, carry out, make the book, check; `--print` only plans, `--undo` takes all back."""
     from memorybook.config.project import locate
+    from memorybook.storage.safe_open import check_system
 
     o = call.options
     config, at = call.config(), places(os.environ)
     language = machine_language(config)
+    if not (o.undo or config.storage.dsn):
+        check_system()
     for name in o.host:
         host_of(name, HOSTS)
     signs = {name: sign_of(name, at) for name in HOSTS}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 from memorybook._light import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, suppress
 from memorybook.errors import ConfigError, MemoryBookError, MissingExtra
@@ -28,9 +29,19 @@ class Given(NamedTuple):
 
 def config_dir(env: Mapping[str, str], home: str) -> str:
     """Return the user's own settings: `$XDG_CONFIG_HOME/memorybook`, else `~/.config/memorybook`."""
-    folder = env.get("XDG_CONFIG_HOME", "")
-    # The XDG specification says that a relative path is to be ignored.
-    return os.path.join(folder if os.path.isabs(folder) else os.path.join(home, ".config"), "memorybook")
+    return user_dir("config", env, home)
+
+
+def user_dir(kind: str, env: Mapping[str, str], home: str) -> str:
+    """Return where a user keeps our `config`, `state` or `cache`: by XDG, on Windows as `platformdirs` says."""
+    folder = env.get(f"XDG_{kind.upper()}_HOME", "")
+    if os.path.isabs(folder):  # the XDG specification says that a relative path is to be ignored
+        return os.path.join(folder, "memorybook")
+    if sys.platform == "win32":
+        import platformdirs
+
+        return str(getattr(platformdirs, f"user_{kind}_dir")("memorybook", appauthor=False))
+    return os.path.join(home, *(".local", "state") if kind == "state" else (f".{kind}",), "memorybook")
 
 
 def absolute(path: str, base: str, home: str) -> str:

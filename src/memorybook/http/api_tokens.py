@@ -8,6 +8,7 @@ import os
 import re
 import secrets
 import stat
+import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
@@ -64,7 +65,7 @@ def owner_token(path: str) -> str:
 
 def _read(path: str) -> str:
     with open(path, encoding="ascii", errors="replace") as file:
-        if stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
+        if sys.platform != "win32" and stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
             raise ConfigError(f"others may read the token {path!r}: remove it, and a new one is made")
         token = file.read().strip()
     if len(token) < 16:

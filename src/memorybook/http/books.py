@@ -22,6 +22,7 @@ from memorybook.http.http_messages import Refusal, too_many_at_a_time
 from memorybook.http.server_state import FileState, MemoryState, ServerState
 from memorybook.memory import Memory
 from memorybook.storage.directory import STATE
+from memorybook.storage.safe_open import check_system
 from memorybook.storage.stores import SERVED, open_storage, tenant_address
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def open_state(config: Config, root: str, *, many: bool) -> ServerState:
         return PostgresState(config.storage.dsn, "" if many else root, pool=config.storage.pool)
     if config.storage.kind == "memory":
         return MemoryState()
+    check_system()
     return FileState(os.path.join(root, "tenants.json") if many else os.path.join(root, STATE, "tokens.json"))
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import gc
 import ipaddress
 import math
-import resource
 import signal
 import socket
 import ssl
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -68,7 +68,10 @@ def listen(settings: ServerSettings) -> socket.socket:
     except OSError as error:
         raise Unavailable(f"there is no address {settings.host!r}: {error.strerror or error}") from None
     try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if sys.platform == "win32":  # where SO_REUSEADDR lets somebody else listen here, too
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+        else:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
         listening.listen(2048)
     except OSError as error:
@@ -91,7 +94,6 @@ def url_of(listening: socket.socket, settings: ServerSettings) -> str:
 def server_of(app: FastAPI, settings: ServerSettings) -> uvicorn.Server:
     """Return the server of an application. Told to stop, it answers what it has begun and closes the books."""
     gc.set_threshold(_YOUNG, *gc.get_threshold()[1:])
-    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     server = uvicorn.Server(
         uvicorn.Config(
             app,
@@ -102,7 +104,7 @@ def server_of(app: FastAPI, settings: ServerSettings) -> uvicorn.Server:
             access_log=False,
             server_header=False,
             proxy_headers=False,
-            limit_concurrency=None if soft == resource.RLIM_INFINITY else soft * 3 // 4,  # files are left for the books
+            limit_concurrency=_most_connections(),
             ssl_certfile=settings.tls_cert or None,
             ssl_keyfile=settings.tls_key or None,
             timeout_graceful_shutdown=math.ceil(min(_LAST_WORDS, settings.timeout)),
@@ -110,6 +112,16 @@ def server_of(app: FastAPI, settings: ServerSettings) -> uvicorn.Server:
     )
     app.state.leaving = lambda: server.should_exit  # streams end by themselves
     return server
+
+
+def _most_connections() -> int | None:
+    """Return at how many connections new ones are refused, so that files are left for the books; None for no limit."""
+    if sys.platform == "win32":  # which limits no process
+        return None
+    import resource
+
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return None if soft == resource.RLIM_INFINITY else soft * 3 // 4
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from memorybook._light import TYPE_CHECKING, Any, Sequence, once, suppress
+from memorybook.config.files import user_dir
 from memorybook.errors import EmbedderFailed
 from memorybook.inference.static import stacked
 
@@ -83,8 +84,7 @@ THREADS = 1
 
 
 def _cache(version: str) -> str:
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return os.path.join(home, "memorybook", f"multilingual-{version}")
+    return os.path.join(user_dir("cache", os.environ, os.path.expanduser("~")), f"multilingual-{version}")
 
 
 def _unpacked(path: str, pieces: Any) -> Any:

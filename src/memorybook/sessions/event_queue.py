@@ -13,7 +13,7 @@ import os
 import time
 
 from memorybook._light import Iterator, Mapping, contextmanager, quoted, suppress
-from memorybook.storage.safe_open import make_root, own_folder
+from memorybook.storage.safe_open import O_CLOEXEC, O_NOFOLLOW, make_root, own_folder, sync
 
 FOLDER = "spool"
 ASIDE = "aside"
@@ -25,7 +25,7 @@ UNSETTLED = "unsettled"
 _UNFINISHED = 3600.0
 """Seconds after which a file that never got its name is one of a process that died, or of a disk that was full."""
 
-_OPENED = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+_OPENED = os.O_RDONLY | O_NOFOLLOW | O_CLOEXEC
 
 _LARGEST = 64 << 20
 """Bytes of a file that may be an event: the largest that a hook takes, written in ASCII."""
@@ -56,11 +56,11 @@ def put(machine: str, fields: Mapping[str, str], *, name: str = "", part: str = 
         try:
             while data:
                 data = data[os.write(descriptor, data) :]
-            os.fsync(descriptor)
+            sync(descriptor)
         finally:
             os.close(descriptor)
         os.rename(f".{name}", name, src_dir_fd=folder, dst_dir_fd=folder)
-        os.fsync(folder)
+        sync(folder)
     return name
 
 
@@ -119,14 +119,14 @@ def remove(machine: str, name: str, *, part: str = "") -> None:
     """Take an event out, on disk on return; one that is gone already is no error."""
     with suppress(FileNotFoundError), _folder(machine, part) as folder:
         os.unlink(name, dir_fd=folder)
-        os.fsync(folder)
+        sync(folder)
 
 
 def settle(machine: str, name: str) -> None:
     """Let an unsettled event be taken in with the others, under its name; one that is gone already is no error."""
     with suppress(FileNotFoundError), _folder(machine, UNSETTLED) as folder, _folder(machine) as spool:
         os.rename(name, name, src_dir_fd=folder, dst_dir_fd=spool)
-        os.fsync(spool)
+        sync(spool)
 
 
 @contextmanager

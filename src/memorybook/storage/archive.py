@@ -23,7 +23,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from memorybook.errors import InvalidInput, NotFound, Unavailable
 from memorybook.formats.document import MAX_BYTES
 from memorybook.storage.book_copy import DATABASES, JOURNAL, RIGHTS
-from memorybook.storage.safe_open import flaw
+from memorybook.storage.safe_open import flaw, sync
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -162,7 +162,7 @@ def unpack(path: str, folder: str, files: Sequence[File], storage: Storage, prog
                 out.flush()
                 os.fchmod(descriptor, 0o600 if file.path in DATABASES else file.mode | 0o600)
                 os.utime(descriptor, ns=(file.mtime_ns, file.mtime_ns))
-                os.fsync(descriptor)
+                sync(descriptor)
             if digest.hexdigest() != file.sha256:
                 raise InvalidInput(_damaged(path, f"{file.path} has other bytes than it should"))
             if file.path in DATABASES:

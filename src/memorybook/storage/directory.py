@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 STATE = ".memorybook"
 """The folder of machine state in a book."""
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_FOLDER = os.O_RDONLY | safe_open.O_DIRECTORY | safe_open.O_CLOEXEC
 _SAVING = 5.0  # s that an editor may take between emptying a file and filling it, for those who read meanwhile
 _ROOM = 2**16  # bytes that a disk which is not full takes
 _SHOWN = 3
@@ -207,7 +207,7 @@ class DirectoryDocuments:
             descriptor, _ = safe_open.open_file(folder, name, path)
             os.close(descriptor)
             os.unlink(name, dir_fd=folder)
-            os.fsync(folder)
+            safe_open.sync(folder)
             import shutil
 
             shutil.rmtree(self._versions_of(path), ignore_errors=True)

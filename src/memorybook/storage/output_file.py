@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from hashlib import sha256
+from tempfile import gettempdir
 
 from memorybook.errors import InvalidInput, NotFound
+from memorybook.storage import safe_open
 from memorybook.storage.directory import refusals
 
 _NEW = ".mb-tmp"
@@ -46,12 +50,12 @@ def put_in_place(path: str, *, make: bool = False) -> Iterator[str]:
             new = os.path.join(folder, f".{name}{_NEW}")
             remove(new)
             try:
-                os.close(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+                os.close(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | safe_open.O_CLOEXEC, 0o600))
                 yield new
                 with suppress(FileNotFoundError):
                     os.chmod(new, os.stat(path).st_mode & 0o777)
                 sync(new)
-                os.rename(new, path)
+                os.replace(new, path)
                 sync(folder)
             except BaseException:
                 remove(new)
@@ -64,6 +68,15 @@ def alone_in(folder: str) -> Iterator[bool]:
 
     False on a file system without locks.
     """
+    if sys.platform == "win32":  # where a folder cannot be locked itself
+        from filelock import FileLock
+
+        if not os.path.isdir(folder):
+            raise NotFound(f"there is no folder {folder!r}: make it, or give another one")
+        name = sha256(os.path.normcase(os.path.realpath(folder)).encode()).hexdigest()[:32]
+        with FileLock(os.path.join(gettempdir(), f"memorybook-{name}.lock")):
+            yield True
+        return
     import fcntl
 
     try:
@@ -82,9 +95,12 @@ def alone_in(folder: str) -> Iterator[bool]:
 
 def sync(path: str) -> None:
     """Have a file or folder on disk."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    windows = sys.platform == "win32"
+    if windows and os.path.isdir(path):  # which writes names by itself
+        return
+    descriptor = os.open(path, (os.O_RDWR if windows else os.O_RDONLY) | safe_open.O_CLOEXEC)
     try:
-        os.fsync(descriptor)
+        safe_open.sync(descriptor)
     finally:
         os.close(descriptor)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 
 from memorybook._light import Iterator, NamedTuple, contextmanager, suppress
 from memorybook.errors import InvalidInput, MissingDocument, Unavailable, UnsafePath
@@ -26,8 +27,13 @@ _LOOKS_LIKE_NOTHING = frozenset("\u034f\u115f\u1160\u2800\u3164\uffa0")
 _DEVICES = frozenset(
     ["con", "prn", "aux", "nul", "conin$", "conout$", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))]
 )
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+O_DIRECTORY, O_NOFOLLOW, O_CLOEXEC, O_NONBLOCK, O_NOCTTY = (
+    getattr(os, name, 0) for name in ("O_DIRECTORY", "O_NOFOLLOW", "O_CLOEXEC", "O_NONBLOCK", "O_NOCTTY")
+)
+"""Flags of `os.open`; 0 where the system has none, so that modules can be imported there."""
+
+_FOLDER = os.O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
+_FILE = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC
 
 
 class Loaded(NamedTuple):
@@ -112,6 +118,26 @@ def _part_flaw(part: str) -> str:
 # --- opening -----------------------------------------------------------------------------------
 
 
+def check_system() -> None:
+    """Raise Unavailable on a system that cannot open a file below an open folder, which a book in files needs."""
+    if os.open not in os.supports_dir_fd:
+        raise Unavailable(
+            "books in files need Linux or macOS: on Windows run memorybook in WSL (wsl --install), or use books of a "
+            "server (memorybook.client, or storage.dsn for PostgreSQL)"
+        )
+
+
+def sync(descriptor: int) -> None:
+    """Have a file, or the names in a folder, on disk; macOS leaves it in the drive's cache unless asked for more."""
+    if sys.platform == "darwin":
+        import fcntl
+
+        with suppress(OSError):  # not every file system can
+            fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+            return
+    os.fsync(descriptor)
+
+
 @contextmanager
 def closing(descriptor: int) -> Iterator[int]:
     """Close a descriptor at the end of the block."""
@@ -139,7 +165,7 @@ def open_folder(folder: int, parts: list[str], path: str, *, create: bool = Fals
                     os.mkdir(part, 0o700, dir_fd=here)
                     if rights != 0o700:
                         os.chmod(part, rights, dir_fd=here)
-                    os.fsync(here)
+                    sync(here)
                 below = os.open(part, _FOLDER, dir_fd=here)
             os.close(here)
             here = below
@@ -350,7 +376,7 @@ def make_root(path: str) -> None:
 
 def _sync(folder: str) -> None:
     with closing(os.open(folder, _FOLDER & ~os.O_NOFOLLOW)) as descriptor:
-        os.fsync(descriptor)
+        sync(descriptor)
 
 
 @contextmanager

@@ -109,7 +109,7 @@ MOST_CHECKED = 64 * 2**20
 _OLDEST = (3, 51, 3)
 _READ_WRITE = apsw.SQLITE_OPEN_READWRITE
 
-_DURABLE = "PRAGMA synchronous=FULL; PRAGMA secure_delete=ON"
+_DURABLE = "PRAGMA synchronous=FULL; PRAGMA fullfsync=ON; PRAGMA secure_delete=ON"  # fullfsync: see safe_open.sync
 _NOTICE = "SELECT 1 FROM sqlite_schema LIMIT 1"  # reading a table has SQLite look at the schema that others have left
 _DERIVED = "PRAGMA synchronous=NORMAL"
 CAREFUL = "PRAGMA foreign_keys=ON; PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0"
@@ -591,11 +591,12 @@ def _after_fork_in_child() -> None:
     _each(lambda connection: connection._lose())
 
 
-os.register_at_fork(
-    before=lambda: _each(lambda connection: connection._before_fork()),
-    after_in_parent=_after_fork_in_parent,
-    after_in_child=_after_fork_in_child,
-)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=lambda: _each(lambda connection: connection._before_fork()),
+        after_in_parent=_after_fork_in_parent,
+        after_in_child=_after_fork_in_child,
+    )
 
 
 # --- what keeps its tables in a store --------------------------------------------------------------

@@ -10,7 +10,7 @@ from memorybook.config.settings import machine_paths
 from memorybook.errors import ConfigError, Unavailable
 from memorybook.storage.directory import STATE, DirectoryDocuments
 from memorybook.storage.journal import SqliteJournal
-from memorybook.storage.safe_open import claimed
+from memorybook.storage.safe_open import check_system, claimed
 from memorybook.storage.transcripts import open_transcripts
 
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ class FileStorage:
     """`Storage` in a folder: documents as they are, machine state and SQLite databases in `.memorybook` in it."""
 
     def __init__(self, root: str, config: Config) -> None:
+        check_system()
         self.documents = DirectoryDocuments(root)
         self.root = self.documents.root
         self.machine = os.path.join(root, STATE)

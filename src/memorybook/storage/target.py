@@ -473,13 +473,13 @@ class Target:
                 written = os.write(descriptor, line)
                 if written != len(line):
                     raise OSError(errno.ENOSPC, f"only {written} of {len(line)} bytes could be written")
-                os.fsync(descriptor)
+                safe_open.sync(descriptor)
             except BaseException:
                 os.ftruncate(descriptor, before.st_size)
                 raise
             if created:
                 os.fchmod(descriptor, rights_in(os.fstat(self.folder), 0o666))
-                os.fsync(self.folder)
+                safe_open.sync(self.folder)
             after = os.fstat(descriptor)
         except BaseException:
             if created:
@@ -520,7 +520,7 @@ def _quiet(load: Callable[[], Loaded | None], newest: bytes) -> Loaded | None:
 
 # --- in the place of a file ------------------------------------------------------------------------
 
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | safe_open.O_NOFOLLOW | safe_open.O_CLOEXEC
 _NOT_OFFERED = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM})
 
 _CALLS = {"linux": ("renameat2", 2, 1), "darwin": ("renameatx_np", 2, 4)}
@@ -550,7 +550,7 @@ def write_aside(folder: int, name: str, data: bytes, mode: int | None, *, sync: 
         while view:
             view = view[os.write(descriptor, view) :]
         if sync:
-            os.fsync(descriptor)
+            safe_open.sync(descriptor)
     except BaseException:
         os.close(descriptor)
         discard(folder, name)
@@ -605,7 +605,7 @@ def _create(folder: int, name: str, path: str, new: bytes) -> None:
     except FileExistsError:
         raise Conflict(f"document {path!r} exists by now; read it and decide anew") from None
     try:
-        os.fsync(folder)
+        safe_open.sync(folder)
     except OSError:
         _discard_new(folder, name, new)
         raise
@@ -616,7 +616,7 @@ def _confirm(folder: int, name: str, path: str, old: bytes, new: bytes) -> None:
         _exchange_back(folder, name, new)
         raise Conflict(f"document {path!r} was saved by somebody else just now; read it and decide anew")
     try:
-        os.fsync(folder)
+        safe_open.sync(folder)
     except OSError:
         _exchange_back(folder, name, new)
         raise
@@ -638,7 +638,7 @@ def _overwrite(folder: int, name: str, path: str, old: Loaded) -> None:
         raise Conflict(f"document {path!r} was saved by somebody else just now; read it and decide anew")
     os.rename(spare(name), name, src_dir_fd=folder, dst_dir_fd=folder)
     try:
-        os.fsync(folder)
+        safe_open.sync(folder)
     except OSError:
         with contextlib.suppress(OSError):
             write_plain(folder, name, old.data, old.status.st_mode & 0o7777)
@@ -659,7 +659,7 @@ def exchange(folder: str, one: str, other: str) -> None:
         if not _rename(descriptor, one, other, exchange=True):
             for name, new in ((other, temporary(other)), (one, other), (temporary(other), one)):
                 os.rename(name, new, src_dir_fd=descriptor, dst_dir_fd=descriptor)
-        os.fsync(descriptor)
+        safe_open.sync(descriptor)
 
 
 def _rename(folder: int, source: str, target: str, *, exchange: bool) -> bool:
