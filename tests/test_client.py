@@ -90,6 +90,7 @@ def story(book: Memory | Client) -> Iterator[tuple[str, object]]:
     yield "update", book.update(id, expires="", group="")
     yield "pin", book.pin(id)
     yield "unpin", book.unpin(id)
+    yield "confirm", book.confirm(id, lasting=True)
     yield "revise", book.revise(id, "shorter 短一点")
     yield "get", book.get(id)
     yield "get", book.get("MEMORY.md", start=2, lines=3)

@@ -119,6 +119,7 @@ class AsyncMemory:
     update = _awaited(Memory.update)
     pin = _awaited(Memory.pin)
     unpin = _awaited(Memory.unpin)
+    confirm = _awaited(Memory.confirm)
     revise = _awaited(Memory.revise)
     store_if_worthwhile = _awaited(Memory.store_if_worthwhile)
     forget = _awaited(Memory.forget)

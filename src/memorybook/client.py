@@ -108,6 +108,7 @@ class Client:
     update = _verb(Memory.update)
     pin = _verb(Memory.pin)
     unpin = _verb(Memory.unpin)
+    confirm = _verb(Memory.confirm)
     revise = _verb(Memory.revise)
     store_if_worthwhile = _verb(Memory.store_if_worthwhile)
     forget = _verb(Memory.forget)

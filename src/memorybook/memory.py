@@ -439,6 +439,21 @@ class Memory:
         """Let a pinned entry fade again; raises NotFound."""
         return self.pin(id, pinned=False)
 
+    def confirm(self, id: str, *, lasting: bool | None = None) -> results.Known:
+        """Say that an entry still holds: confirmed and active from today, and brought back from the archive.
+
+        Args:
+            id: Entry id.
+            lasting: Whether it needs no confirming from now on, as a birthday; None leaves that as it is.
+
+        Raises:
+            NotFound: There is no such entry.
+            Conflict: Another entry has replaced it.
+        """
+        from memorybook.entries import confirm
+
+        return confirm.confirm(self._on, id, lasting=lasting)
+
     # --- what was done -------------------------------------------------------------------------
 
     def history(
@@ -1348,6 +1363,7 @@ def open(
         zone=_zone(config.timezone),
         weights=(config.hybrid_vector_weight, config.hybrid_text_weight),
         rerank=_reranker() if config.rerank else None,
+        stale=config.stale,
         degraded=degraded,
     )
     opened.background = door != "cli"

@@ -30,6 +30,12 @@ Trust = Literal["suspect", "import", "document", "tool", "agent", "user"]
 
 TRUST_ORDER: tuple[Trust, ...] = get_args(Trust)
 
+
+def trusted_as(one: Trust | None, other: Trust | None) -> bool:
+    """Return whether one trust is no lower than another; None, a person's own hand, is that of the user."""
+    return TRUST_ORDER.index(one or "user") >= TRUST_ORDER.index(other or "user")
+
+
 State = Literal["active", "archived", "superseded"]
 
 IMPORTANCE: Mapping[str, float] = MappingProxyType({"high": 0.8, "medium": 0.6, "low": 0.4})
@@ -60,6 +66,8 @@ class Entry:
         group: Hierarchical, `work/api`; None is ungrouped.
         expires: Day a todo lapses; None never.
         pinned: Never fades, is never archived or removed by itself.
+        verified: UTC day it was last confirmed, where that does not follow from the other fields; see `confirmed_on`.
+        lasting: Of a kind that needs no confirming, such as a birthday, whatever its category.
         trust: See `Trust`; None means a person wrote it into the file.
         superseded_by: Id of the entry that replaced it; None while it is current.
         contradicts: Ids of entries that this one contradicts.
@@ -88,6 +96,8 @@ class Entry:
     group: str | None = None
     expires: date | None = None
     pinned: bool = False
+    verified: date | None = None
+    lasting: bool = False
     trust: Trust | None = None
     superseded_by: str | None = None
     contradicts: tuple[str, ...] = ()
@@ -112,6 +122,11 @@ class Entry:
         if self.created is not None:
             return self.created.astimezone(UTC).date()
         return None if (self.source or "").startswith(("turn:", "import:")) else self.last_activated
+
+    @property
+    def confirmed_on(self) -> date | None:
+        """UTC day it was last said or confirmed by somebody trusted as much as whoever said it; None if unknown."""
+        return self.verified or (self.last_activated if self.hits > 1 else self.said_on)
 
     @property
     def state(self) -> State:
@@ -242,10 +257,15 @@ class Update:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reinforce:
-    """The entry was said again, confirmed or used: score += (1 - score) * 0.2, hits + 1, activated today."""
+    """The entry was said again, confirmed or used: score += (1 - score) * 0.2, hits + 1, activated today.
+
+    With `confirms`, somebody trusted as much as whoever said it first says so, on the day `said`; None is today.
+    """
 
     id: str
     reason: str = ""
+    confirms: bool = False
+    said: date | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

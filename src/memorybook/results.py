@@ -50,6 +50,8 @@ def entry_json(entry: Entry, *, strength: float, access_count: int = 0) -> dict[
         "group": entry.group,
         "expires_at": entry.expires.isoformat() if entry.expires else None,
         "pinned": entry.pinned,
+        "confirmed_on": entry.confirmed_on.isoformat() if entry.confirmed_on else None,
+        "lasting": entry.lasting,
         "trust": entry.trust,
         "superseded_by": entry.superseded_by,
         "metadata": dict(entry.metadata),

@@ -30,14 +30,16 @@ def _memory_update(
     expires: str | None = None,
     metadata: Mapping[str, Any] | None = None,
     instruction: str | None = None,
+    confirmed: bool = False,
 ) -> dict[str, Any]:
-    if instruction is not None:
+    if instruction is not None or confirmed:
         fields = (text, category, importance, tags, group, expires, metadata)
-        if any(field is not None for field in fields):
+        if any(field is not None for field in fields) or (confirmed and instruction is not None):
             from memorybook.errors import InvalidInput
 
-            raise InvalidInput("an instruction is given alone: change other fields in a call of their own")
-        return memory.revise(id, instruction).json()
+            alone = "a confirmation" if confirmed else "an instruction"
+            raise InvalidInput(f"{alone} is given alone: change other fields in a call of their own")
+        return memory.confirm(id).json() if instruction is None else memory.revise(id, instruction).json()
     return memory.update(
         id,
         text=text,

@@ -90,6 +90,7 @@ def answered(memory: Memory) -> list[Call]:
     call("memory_update", id=bike, instruction="make it shorter")
     call("memory_update", id=bike, instruction="make it louder")
     call("memory_pin", id=id)
+    call("memory_update", id=id, confirmed=True)
     call("memory_append", text="The tea was bought.")
     call("memory_append", text="The tea was bought.")
     for _ in range(2):

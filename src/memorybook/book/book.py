@@ -26,7 +26,7 @@ from memorybook.book import fade
 from memorybook.errors import Conflict, EmbedderFailed, InvalidInput, MissingDocument, Unavailable
 from memorybook.search.evidence import weights_for
 from memorybook.search.search import find
-from memorybook.search.types import Answer, Passage, Query, SyncReport
+from memorybook.search.types import Answer, Hit, Passage, Query, SyncReport
 from memorybook.text.stop_words import COMMON, NOWHERE, script_of
 from memorybook.text.tokens import language_of, says_something
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from memorybook.book.embedding import Embedding
     from memorybook.book.transaction import Draft, Outcome, Pages, Result
     from memorybook.book.undo import Reversal
+    from memorybook.config.settings import StaleSettings
     from memorybook.formats.document import Document
     from memorybook.formats.memory_md import MemoryDocument
     from memorybook.model import Change, Discarded, Entry, Operation, Patch, Turn
@@ -102,6 +103,7 @@ class Book:
 
     `fallback` makes the index that answers when `index` cannot; `zone` says which day a note belongs to; `weights` are
     shares of the (vector, words) legs, (0, 0) the embedder's own; `rerank` has a say in the order of the best hits;
+    `stale` says how long what was confirmed holds, None for ever;
     `degraded` says what is less than configured on opening. `background`: whether a thread embeds what waits after a
     search or a sync.
     """
@@ -117,6 +119,7 @@ class Book:
         zone: tzinfo | None,
         weights: tuple[float, float] = (0.0, 0.0),
         rerank: Reranker | None = None,
+        stale: StaleSettings | None = None,
         degraded: Sequence[str] = (),
     ) -> None:
         self.storage = storage
@@ -131,6 +134,7 @@ class Book:
         self.zone = zone
         self._weights = weights
         self._rerank = rerank
+        self._stale = stale
         self._degraded = tuple(degraded)
         self._embedding: Embedding | None = None
         self._searches: list[None] = []
@@ -258,7 +262,7 @@ class Book:
             "degraded": list(degraded),
         }
         return Answer(
-            found.hits,
+            self.told_of(found.hits),
             found.has_relevant,
             min_score,
             found.cut,
@@ -267,6 +271,14 @@ class Book:
             state,
             knows=found.knows,
         )
+
+    def told_of(self, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
+        """Return the hits, each with the day since which nobody confirmed it, if its kind needs that."""
+        if self._stale is None or not any(hit.passage.verified for hit in hits):
+            return hits
+        from memorybook.book.verified import told_of
+
+        return told_of(hits, self._stale, self.now().date())
 
     def candidates(self, query: Query) -> tuple[SyncReport, Candidates]:
         """Return what the index finds for a query, unranked, once it is up to date with what is on disk now."""

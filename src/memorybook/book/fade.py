@@ -116,11 +116,16 @@ def next_step(entry: Entry, today: date) -> tuple[str, date | None]:
     return step, None if day is None or day <= today else day
 
 
-def reinforced(entry: Entry, today: date) -> Entry:
-    """Return the entry after it was said again or used: today's strength and a fifth of what it lacks to 1."""
+def reinforced(entry: Entry, today: date, confirmed: date | None = None) -> Entry:
+    """Return the entry after it was said again or used: today's strength and a fifth of what it lacks to 1.
+
+    `confirmed` is the day on which somebody trusted said that it is so; None if nobody did.
+    """
     score = strength(entry, today)
     score = min(1.0, score + (1.0 - score) * _GAIN)
-    return _replace(entry, score=score, scored=today, last_activated=today, hits=entry.hits + 1)
+    day = max(filter(None, (entry.confirmed_on, confirmed)), default=None)
+    after = _replace(entry, score=score, scored=today, last_activated=today, hits=entry.hits + 1, verified=None)
+    return after if day in (None, after.confirmed_on) else _replace(after, verified=day)
 
 
 def contradicted(entry: Entry, by: str, today: date) -> Entry:

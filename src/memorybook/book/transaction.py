@@ -35,6 +35,7 @@ from memorybook.model import (
     Supersede,
     Turn,
     Update,
+    trusted_as,
 )
 from memorybook.protocols import Documents, Transcripts
 from memorybook.text import patch
@@ -107,7 +108,10 @@ class Draft:
             case Reinforce():
                 if self._was_unanswered("reinforce", change.id):
                     return Outcome(None, self._existing(change.id))
-                return self._edit(change.id, change.reason, "reinforce", lambda one: fade.reinforced(one, self._today))
+                day = min(change.said or self._today, self._today) if change.confirms else None
+                return self._edit(
+                    change.id, change.reason, "reinforce", lambda one: fade.reinforced(one, self._today, day)
+                )
             case Archive():
                 return self._edit(change.id, change.reason, "archive", lambda entry: replace(entry, archived=True))
             case Remove():
@@ -178,7 +182,9 @@ class Draft:
                 return Outcome(None, known)
             if self._was_unanswered("add", known.id):
                 return Outcome(None, known)
-            return self.do(Reinforce(id=known.id, reason=change.reason))
+            said = entry.said_on
+            confirms = said is not None and trusted_as(entry.trust, known.trust)
+            return self.do(Reinforce(id=known.id, reason=change.reason, confirms=confirms, said=said))
         if self.get(entry.id) is not None:
             entry = replace(entry, id=memory_md.new_id({known.id for known in self._all()}))
         self._named[change.entry.id] = entry.id

@@ -170,7 +170,8 @@ def _hit(rank: int, hit: Mapping[str, Any], page: Page) -> None:
     place = f"{hit['layer']}:{place}" if "layer" in hit else place
     what, speaker = page.words(hit["category"] or hit["source"]), page.words(hit["speaker"] or "")
     state = page.words(hit.get("state", ""))
-    about = (what, state, hit["date"], speaker, f"[{hit['id']}]" if hit["id"] else None)
+    since = _since(hit, page)
+    about = (what, state, hit["date"], since, speaker, f"[{hit['id']}]" if hit["id"] else None)
     page.line(
         f"{rank}. ",
         ("good", f"{hit['relevance']:.2f}"),
@@ -181,6 +182,15 @@ def _hit(rank: int, hit: Mapping[str, Any], page: Page) -> None:
     page.text(hit["snippet"].strip("\n"), "   ")
     for name, value in (hit.get("why") or {}).items():
         page.line(("faint", f"     {name:<14}{value:>8.4f}"))
+
+
+def _since(hit: Mapping[str, Any], page: Page) -> str:
+    """Return since when nobody confirmed an entry, "" if that needs no telling."""
+    if "unconfirmed_since" not in hit:
+        return ""
+    from memorybook.book.verified import month
+
+    return page.words("not confirmed since {month}", month=month(hit["unconfirmed_since"], page.words.language))
 
 
 def _block(shown: dict[str, Any], page: Page) -> None:
@@ -238,6 +248,10 @@ def _entry(shown: dict[str, Any], page: Page) -> None:
     head = f" {entry['id']} {page.words(entry['category'])} {entry['score']:.2f}  "
     page.line(("good", page.words(said)), head, entry["text"])
     _masked(shown, page)
+
+
+def _confirmed(shown: dict[str, Any], page: Page) -> None:
+    _entry({**shown, "action": "confirmed"}, page)
 
 
 def _masked(shown: Mapping[str, Any], page: Page) -> None:
@@ -358,6 +372,7 @@ _SHOWN: dict[str, Show] = {
     "append": _appended,
     "flush": _flushed,
     "update": _entry,
+    "confirm": _confirmed,
     "pin": _entry,
     "unpin": _entry,
     "import": _imported,

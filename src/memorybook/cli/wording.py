@@ -16,6 +16,8 @@ class Wording:
             in it as `{} entry`.
     """
 
+    language = "en"
+
     def __init__(self, table: Mapping[str, str] | None = None) -> None:
         self._table = table or {}
 
@@ -37,9 +39,9 @@ class Translated(Wording):
         from memorybook import locale  # of which a search in English has no need
 
         super().__init__(locale.table("answers", language))
-        self._translate, self._language = locale.translate, language
+        self._translate, self.language = locale.translate, language
 
     def __call__(self, sentence: str, **values: Any) -> str:
         """Return the sentence, its braces filled in."""
         said = super().__call__(sentence, **values)
-        return self._translate(sentence, self._language) if said == sentence and not values else said
+        return self._translate(sentence, self.language) if said == sentence and not values else said

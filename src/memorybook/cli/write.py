@@ -119,6 +119,11 @@ def _update(call: Call) -> dict[str, Any]:
     return call.tool("memory_update", **given)
 
 
+@command("confirm")
+def _confirm(call: Call) -> dict[str, Any] | None:
+    return call.unless_off(lambda memory: memory.confirm(call.options.id, lasting=call.options.lasting or None).json())
+
+
 command("pin", tool="memory_pin")
 
 

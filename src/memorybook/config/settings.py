@@ -177,6 +177,19 @@ class TidySettings(NamedTuple):
     after_session: bool = True
 
 
+class StaleSettings(NamedTuple):
+    """Days after which an entry of a category that nobody confirmed is told as not confirmed; 0: never."""
+
+    preference: int = 365
+    fact: int = 365
+    decision: int = 180
+    experience: int = 0
+    workflow: int = 180
+    skill_usage: int = 365
+    todo: int = 30
+    context: int = 45
+
+
 class ServerSettings(NamedTuple):
     """How `memorybook serve` is reached, and how much it takes.
 
@@ -230,7 +243,7 @@ class Config(NamedTuple):
         max_memories, inject_min_score: Of retrieve-and-inject.
         idle_timeout: Seconds until a session counts as ended; 0 is never.
         index_history_jsonl: Always False.
-        llm, embeddings, transcripts, storage, layers, recall, redaction, tidy, server: See their classes.
+        llm, embeddings, transcripts, storage, layers, recall, redaction, tidy, stale, server: See their classes.
         sources: Setting -> where it was set; what is not in it has its default.
         warnings: What was left out and why, one sentence each.
     """
@@ -270,6 +283,7 @@ class Config(NamedTuple):
     recall: RecallSettings = RecallSettings()
     redaction: RedactionSettings = RedactionSettings()
     tidy: TidySettings = TidySettings()
+    stale: StaleSettings = StaleSettings()
     server: ServerSettings = ServerSettings()
     sources: Mapping[str, str] = _NOTHING
     warnings: tuple[str, ...] = ()

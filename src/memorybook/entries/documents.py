@@ -286,6 +286,8 @@ def _permitted_entry(context: Context, entry: Entry, known: Entry | None) -> Ent
             superseded_by=None,
             contradicts=(),
             pinned=False,
+            verified=None,
+            lasting=False,
         )
     lasting = known if known.trust in ("user", None) else entry
     return replace(

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 _TURN = re.compile(r"turn:([^\s,;]+)")
-_QUIET = frozenset({"scored", "last_activated", "unknown", "id"})
+_QUIET = frozenset({"scored", "last_activated", "verified", "unknown", "id"})
 
 
 def history(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import zip_longest
 from operator import mul
@@ -38,7 +38,19 @@ from memorybook.entries.same import (
 from memorybook.errors import EmbedderFailed, Unavailable
 from memorybook.formats import memory_md
 from memorybook.inference.static import vectors_of
-from memorybook.model import TRUST_ORDER, Add, Archive, Change, Discarded, Entry, Reinforce, Supersede, Trust, Update
+from memorybook.model import (
+    TRUST_ORDER,
+    Add,
+    Archive,
+    Change,
+    Discarded,
+    Entry,
+    Reinforce,
+    Supersede,
+    Trust,
+    Update,
+    trusted_as,
+)
 from memorybook.search.types import Query
 from memorybook.text.tokens import correction, normalise
 
@@ -246,9 +258,12 @@ class Ledger:
             self._decide("strengthened", target.id, candidate, reason, "said before in this session: heard once")
             return self.entries[target.id]
         today = self.talk.now.date()
-        self.changes.append(Reinforce(id=target.id, reason=_change_reason(candidate)))
+        time = next(iter(self.talk.said(candidate)), None)
+        said = time and min(time.astimezone(UTC).date(), today)
+        confirms = said is not None and trusted_as(candidate.trust, target.trust)
+        self.changes.append(Reinforce(id=target.id, reason=_change_reason(candidate), confirms=confirms, said=said))
         self._heard.add(target.id)
-        stronger = fade.reinforced(target, today)
+        stronger = fade.reinforced(target, today, said if confirms else None)
         self.entries[target.id] = stronger
         expires = fields.get("expires", target.expires)
         if target.archived and stronger.score >= fade.ARCHIVE_BELOW and not (expires and expires < today):

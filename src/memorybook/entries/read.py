@@ -157,7 +157,7 @@ def renewed(book: Book, asked: Query, answer: Answer, *, limit: int) -> Answer:
             relevance, score = max(newer.relevance, hit.relevance), max(newer.score, hit.score)
             hits[id] = newer._replace(relevance=relevance, score=score)
         hits.setdefault(hit.passage.entry if hit.passage.source == "entry" else number, hit)
-    return answer._replace(hits=tuple(hits.values())[:limit])
+    return answer._replace(hits=book.told_of(tuple(hits.values())[:limit]))
 
 
 def _turn_of(passage: Passage) -> tuple[str, str]:

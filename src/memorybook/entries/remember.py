@@ -162,12 +162,16 @@ def update(
     fields: dict[str, Any] = {}
     if text is not None:
         fields |= reworded_fields(context, id, mask.text(text.strip()))
+        if entry and entry.confirmed_on != today and normalise(entry.text) != normalise(fields["text"]):
+            fields["verified"] = today
     if category is not None:
         alias = ((NAMED, named),) if named in CATEGORY_ALIASES else ()
         others = (each for each in (entry.unknown if entry else ()) if each[0] != NAMED)
         fields |= {"category": category, "unknown": (*others, *alias)}
     if importance is not None:
         fields |= {"score": fade.importance_score(importance), "scored": today, "last_activated": today}
+        if entry and entry.hits > 1:  # else the day of its activation would say that it was confirmed
+            fields.setdefault("verified", entry.confirmed_on)
     if tags is not None:
         fields["tags"] = mask.words(tags)
     if group is not None:

@@ -347,7 +347,10 @@ _FORGOTTEN = "it was forgotten since"
 FORGET = "forget"
 """Kind of what a person asked to forget: it holds however often it was said again, and leaves tombstones."""
 
-KINDS = (*(kind for kind, _ in _KINDS), FORGET, "doubtful")
+CONFIRM = "confirm"
+"""Kind of what tidying asks a person: whether it still holds. Nothing answers that by itself."""
+
+KINDS = (*(kind for kind, _ in _KINDS), FORGET, "doubtful", CONFIRM)
 """Kinds of proposals, but for those of tidying."""
 
 TIDYING = ("expire", "archive", "remove", "duplicate", "conflict", "promote")
@@ -398,6 +401,8 @@ def kept(change: Change, entries: Mapping[str, Entry], session: str | None, kind
 def _stamp(change: Change, entry: Entry, kind: str) -> str:
     """Return a digest of what a change depends on in an entry; fading alone does not change it."""
     said = (entry.text, entry.category, entry.archived, entry.pinned, entry.superseded_by, entry.expires)
+    if isinstance(change, Reinforce) and change.confirms:
+        return text_digest(repr((said, entry.confirmed_on, entry.lasting)))
     if isinstance(change, Reinforce | Supersede) or kind == FORGET:
         return text_digest(repr(said))
     anew = fade.fade(1.0, scored=entry.last_activated, activated=entry.last_activated, today=entry.scored)
@@ -409,7 +414,7 @@ def proposals_of(changes: Iterable[Change], verb: str) -> Iterator[Proposed]:
     """Yield a proposal for each group of changes that name the same entries, in order."""
     groups: list[tuple[set[str], list[Change]]] = []
     for change in changes:
-        ids = _ids(change)
+        ids = ids_of(change)
         joined = [group for group in groups if group[0] & ids]
         groups = [group for group in groups if not group[0] & ids]
         groups.append((ids.union(*(group[0] for group in joined)), [*(c for _, mine in joined for c in mine), change]))
@@ -419,7 +424,7 @@ def proposals_of(changes: Iterable[Change], verb: str) -> Iterator[Proposed]:
         yield Proposed(kind, tuple(group), f"{verb}: {reasons}" if reasons else verb)
 
 
-def _ids(change: Change) -> set[str]:
+def ids_of(change: Change) -> set[str]:
     """Return ids of the entries that a change is about."""
     if isinstance(change, Add):
         return {change.entry.id}
@@ -468,7 +473,7 @@ def told(
             fields = {name.replace("_", " "): value for name, value in change["fields"].items() if name not in _PASSING}
             yield f"{id}, {', '.join(f'{name} → {_value(value)}' for name, value in fields.items())}: {text}"
         elif kind in ("archive", "remove", "reinforce"):
-            yield f"{kind} {id}: {text}"
+            yield f"{'confirm' if change.get('confirms') and not change.get('said') else kind} {id}: {text}"
         elif kind == "drop":
             yield f"- {change['path']}" + (f": {line(change['line'])}" if change.get("line") else ", all of it")
             yield from [f"+ {change['path']}: {line(change['left'])}"] if change.get("left") else []

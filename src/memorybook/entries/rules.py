@@ -15,6 +15,7 @@ from functools import cache
 from itertools import takewhile
 from typing import NamedTuple
 
+from memorybook.book.verified import EVERY_YEAR
 from memorybook.entries.cues import (
     FOR_GOOD,
     PAST,
@@ -296,7 +297,7 @@ class _Reading:
         return any(start < sentence.end and sentence.start < end for start, end in self._quotes)
 
     def _day(self, text: str) -> date | None:
-        standing = compiled(_EVERY_YEAR).search(text) or compiled(_RECURS).search(text.replace("’", "'"))
+        standing = compiled(EVERY_YEAR).search(text) or compiled(_RECURS).search(text.replace("’", "'"))
         day = None if standing else due(text, self._context.today)
         if self._context.time is None and due(text, self._context.today - _LONG_AGO) != day:
             return None  # it hangs on the day on which it was said
@@ -537,14 +538,6 @@ _POLITE = (
 )
 """`Could you please forget …?`, `Forget …, will you?`, 能不能忘掉…？"""
 
-
-_EVERY_YEAR = (
-    r"(?i:\b(?:(?:birthday|anniversary|name\s+day)\s+(?:is|was|falls)|(?:was|were)\s+born)\s+(?:on\s+)?(?:the\s+)?"
-    r"(?:\d|(?:jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)[a-z]*\s+\d)"
-    r"(?!.*\b(?:need|must|have|should|let's|book|buy|get|by)\b))"
-    r"|(?:生日|纪念日|忌日)[是在为：:\s]*[\d一二三四五六七八九十]+\s*月(?!.*[要得买订送前])"
-)
-"""Days of every year: no todo, and never over."""
 
 _WEEKDAY = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?)"
 _RECURS = (

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from memorybook.book import fade
 from memorybook.book.book import retried
+from memorybook.entries.confirm import to_confirm
 from memorybook.entries.durable_notes import KINDS as NOTE_KINDS
 from memorybook.entries.match import EmbedderSimilarity, Proposed, Similarity
 from memorybook.entries.read import Mask
@@ -116,9 +117,8 @@ class Tidied(NamedTuple):
 def tidy(context: Context, *, dry_run: bool = False, apply: Sequence[str] | None = None) -> Tidied:
     """See `Memory.tidy`. A dry run asks no model.
 
-    All that has faded or is past its day goes in one run, as far as the setting names its kind, even what waited before
-    for a person's word. Of what is judged, no more than a quarter of the active entries (one in any case) is merged
-    away; the rest waits in the review queue, and so does everything with `require_user_confirmation`.
+    All that has faded or is past its day goes in one run, as far as the setting names its kind, even what waited. Of
+    what is judged, at most a quarter of the active entries (one in any case) is merged away; the rest waits for review.
     """
     return _run(context, kinds_of(context, apply), dry_run, _Asked() if dry_run else _ask_model(context))
 
@@ -157,6 +157,7 @@ def _tidy_once(context: Context, kinds: Sequence[str], dry_run: bool, asked: _As
         ids = changed_ids(one.changes)
         if not ids & taken and all(entries.get(id) == asked.seen[id] for id in ids if id in asked.seen):
             planned.append(one)
+    planned += to_confirm(context, entries, planned)
     unasked = () if context.config.require_user_confirmation else kinds
     due = set(unasked) & set(LAWS)  # these need nobody's word any more
     waiting = [each for each in journal.proposals() if each.kind not in due and each.id not in outdated]
@@ -255,9 +256,6 @@ def _notes(context: Context) -> list[DatedNote]:
     often = {key for key, count in counts.items() if count >= OFTEN}
     prompts = {key: frozenset(book.day(each.time) for each in book.journal.prompts_of(key)) for key in often}
     return [each._replace(shown=prompts.get(note_key(each.note.text), frozenset())) for each in found]
-
-
-# --- when ----------------------------------------------------------------------------------------
 
 
 def after_session(context: Context) -> Tidied | None:

@@ -166,6 +166,7 @@ def fit_entry(context: Context, node: str, told: Entry) -> tuple[Entry | None, s
         score=told.score,
         scored=min(told.scored, now.date()),
         last_activated=min(told.last_activated, now.date()),
+        verified=told.verified and min(told.verified, now.date()),
         hits=min(told.hits, 10_000),
         created=_moment(told.created, now),
         session=session if _is_name(session) else None,

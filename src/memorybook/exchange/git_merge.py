@@ -96,8 +96,8 @@ def _both(name: str, before: Any, ours: Any, theirs: Any) -> Any:
     """Return what a field is that both sides changed."""
     if name == "hits":
         return max(ours, theirs) if before is None else max(ours + theirs - before, 1)
-    if name == "last_activated":
-        return max(ours, theirs)
+    if name in ("last_activated", "verified"):
+        return max(filter(None, (ours, theirs)), default=None)
     if isinstance(theirs, tuple) and isinstance(ours, tuple):
         return tuple(merge_items(before or (), ours, theirs))
     return {**ours, **theirs} if isinstance(ours, Mapping) else theirs

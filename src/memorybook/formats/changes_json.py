@@ -14,7 +14,7 @@ from typing import Any, get_args
 from memorybook.model import Change, Entry, Session, Turn, Update
 
 _KINDS = {kind.__name__.lower(): kind for kind in get_args(Change)}
-_DAYS = frozenset({"scored", "last_activated", "expires"})
+_DAYS = frozenset({"scored", "last_activated", "expires", "verified", "said"})
 _TIMES = frozenset({"time", "created", "updated", "ended"})
 
 

@@ -497,7 +497,7 @@ _CODECS: Mapping[str, _Codec] = {
     "source": _TEXT, "tags": _LIST, "entities": _LIST, "links": _LIST, "group": _TEXT, "expires": _DAY,
     "trust": _Codec(_TEXT.write, _TRUST.__getitem__), "superseded_by": _TEXT, "contradicts": _LIST,
     "metadata": _Codec(lambda value: _TEXT.write(json.dumps(dict(value), ensure_ascii=False)), _read_json),
-    "archived": _FLAG, "pinned": _FLAG,
+    "archived": _FLAG, "pinned": _FLAG, "verified": _DAY, "lasting": _FLAG,
 }  # fmt: skip
 _UNREADABLE = (ValueError, KeyError, RecursionError, OverflowError)
 

@@ -46,6 +46,7 @@ RESOURCES: tuple[Resource, ...] = (
     Resource("update", "PATCH", "/entries/{id}"),
     Resource("pin", "PATCH", "/entries/{id}"),
     Resource("unpin", "PATCH", "/entries/{id}"),
+    Resource("confirm", "POST", "/entries/{id}/confirm"),
     Resource("revise", "POST", "/entries/{id}/revise"),
     Resource("why", "GET", "/entries/{id}/why"),
     Resource("forget", "POST", "/forget"),

@@ -213,7 +213,7 @@ def _check(memory: Memory, verb: str, arguments: Mapping[str, Any]) -> None:
 _FIELDS = {
     name: kind
     for name, kind in tools.schema("memory_update")["parameters"]["properties"].items()
-    if name not in ("id", "instruction")
+    if name not in ("id", "instruction", "confirmed")
 } | {"pinned": {"type": "boolean", "description": "Whether it is kept from fading."}}
 _ENTRY = {"type": "object", "properties": _FIELDS, "required": []}
 

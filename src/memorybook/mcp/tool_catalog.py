@@ -30,11 +30,12 @@ _ENTRY = {
     **dict.fromkeys(("hits", "access_count"), int),
     **dict.fromkeys(("tags", "entities", "links"), _Strings),
     "score": float, "state": Literal["active", "archived", "superseded"], "pinned": bool, "metadata": dict[str, Any],
+    "confirmed_on": str | None, "lasting": bool,
 }  # fmt: skip
 
 _HIT = {
     **dict.fromkeys(("path", "snippet"), str),
-    **dict.fromkeys(("date", "id", "category", "turn", "session", "speaker", "place"), str | None),
+    **dict.fromkeys(("date", "id", "category", "turn", "session", "speaker", "place", "unconfirmed_since"), str | None),
     **dict.fromkeys(("start_line", "end_line"), int),
     **dict.fromkeys(("score", "relevance"), float),
     "source": Literal["entry", "note", "summary", "document", "turn"],

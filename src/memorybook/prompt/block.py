@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from itertools import chain
 
-from memorybook._light import AbstractSet, Iterable, Mapping, Memo, NamedTuple, Sequence
+from memorybook._light import AbstractSet, Callable, Iterable, Mapping, Memo, NamedTuple, Sequence
+from memorybook.book.verified import month
 from memorybook.search.evidence import spoken
 from memorybook.search.tool_results import CLOSE, OPEN, fenced
 from memorybook.search.types import Hit, Passage, place_of, when_of
@@ -42,8 +43,10 @@ class Wording(NamedTuple):
     lately: str
     previously: str
     outdated: str
+    unconfirmed: str
     more: str
     roles: Mapping[str, str]
+    language: str
 
 
 WORDING = {
@@ -58,8 +61,10 @@ WORDING = {
         "Said lately, newest first:",
         "{} (previously: {})",
         "{} (no longer so)",
+        "{} (not confirmed since {})",
         "- More in {}",
         {"user": "User", "assistant": "Assistant", "tool": "Tool", "system": "System"},
+        "en",
     ),
     "zh": Wording(
         "# 历史记忆",
@@ -72,8 +77,10 @@ WORDING = {
         "最近说过的（新的在前）：",
         "{}（此前：{}）",
         "{}（后来已不是这样）",
+        "{}（自{}以来未再确认）",
         "- 更多内容见 {}",
         {"user": "用户", "assistant": "助手", "tool": "工具", "system": "系统"},
+        "zh",
     ),
 }
 
@@ -88,6 +95,7 @@ class Fact(NamedTuple):
         pinned: Whether it is pinned.
         asked: Whether it is among the first hits; it is then printed with them, and here only if that fails.
         source: Session and id of its source turn.
+        since: Day since which nobody confirmed it, `YYYY-MM-DD`; "" if that needs no telling.
     """
 
     entry: str
@@ -96,6 +104,7 @@ class Fact(NamedTuple):
     pinned: bool = False
     asked: bool = False
     source: tuple[str | None, str | None] = (None, None)
+    since: str = ""
 
 
 class Prose(NamedTuple):
@@ -140,6 +149,7 @@ def block(
     max_tokens: int,
     heading: str = "",
     layer: str = "",
+    unconfirmed: Callable[[Passage], str] = lambda passage: "",
 ) -> Block:
     """Fill one block and print it.
 
@@ -157,14 +167,13 @@ def block(
         max_tokens: At least 1.
         heading: Above the hits, such as whether they answer the question; "" says that they are about it.
         layer: Whose memory it is, for the title; "" for a book alone.
+        unconfirmed: Tells the day since which nobody confirmed what a hit shows; "" if that needs no telling.
     """
     wording = WORDING[language]
     frame = [OPEN, wording.titles.get(layer, wording.title), wording.data]
     room = max_tokens - sum(map(_cost, (*frame, CLOSE)))
     top = Section(wording.written, written.lines, written.near, rest=written.rest, room=room // SHARE)
-    facts = Section(
-        wording.standing, [f"- {f'[{fact.day}] ' if fact.day else ''}{fenced(fact.text)}" for fact in standing]
-    )
+    facts = Section(wording.standing, [_standing_line(fact, wording) for fact in standing])
     own = Section(heading or wording.found, ())
     room -= top.reserved + top.fill(room // SHARE - top.reserved, first=written.near)
     texts = [normalise(fact.text) for fact in standing]
@@ -175,6 +184,7 @@ def block(
     room -= facts.fill(min(room // SHARE, max(0, room - ALONE) // STANDING), first=unasked)
     said.update(texts[number] for number in facts.shown)
     lines = _Lines(hits, wording, room - own.head, said=said, entries={standing[n].entry for n in facts.shown})
+    lines.unconfirmed = unconfirmed
     left = iter(groups)
     while True:
         for group in _until_full(left, lines):
@@ -183,8 +193,7 @@ def block(
             break
         lines.room += facts.remove(again)
         lines.missed = 0
-    if lines.told:
-        room = lines.room
+    room = lines.room if lines.told else room
     facts.skip(n for n, fact in enumerate(standing) if lines.tells(fact, texts[n]))
     top.skip(n for n, line in enumerate(written.lines) if lines.has(normalise(plain(line))))
     room -= facts.fill(room)
@@ -200,6 +209,15 @@ def block(
         if not (spare or lines.drop() or facts.drop() or top.drop()):
             break
     return Block()
+
+
+def _standing_line(fact: Fact, wording: Wording) -> str:
+    return f"- {f'[{fact.day}] ' if fact.day else ''}{_since(fenced(fact.text), fact.since, wording)}"
+
+
+def _since(text: str, day: str, wording: Wording) -> str:
+    """Return a text with the month since which nobody confirmed it; as it is without a day."""
+    return wording.unconfirmed.format(text, month(day, wording.language)) if day else text
 
 
 def _named(parts: Sequence[Sequence[str]], numbers: Sequence[Mapping[str, int]]) -> tuple[tuple[str, str, int], ...]:
@@ -306,6 +324,7 @@ class _Lines:
         self._entries = entries
         self._hits = hits
         self._wording = wording
+        self.unconfirmed: Callable[[Passage], str] = lambda passage: ""
         self._before: list[dict[int, str]] = []
         self._refused: set[int] = set()
         self._texts: dict[int, str] = {}
@@ -431,7 +450,8 @@ class _Lines:
         p = hit.passage
         named = p.speaker and (p.source == "turn")
         who = f"{fenced(self._wording.roles.get(p.speaker, p.speaker))}: " if named else ""
-        return f"- {f'[{p.date}] ' if p.date else ''}{who}{fenced(hit.snippet)}{_opens(p)}"
+        said = _since(fenced(hit.snippet), self.unconfirmed(p), self._wording)
+        return f"- {f'[{p.date}] ' if p.date else ''}{who}{said}{_opens(p)}"
 
     def printed(self) -> list[str]:
         """Return the lines newest first, undated ones last; within a day, people's before assistants' and summaries.

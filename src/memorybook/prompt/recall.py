@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import islice
 
 from memorybook._light import TYPE_CHECKING, Callable, Iterator, Mapping, NamedTuple, Sequence, suppress
+from memorybook.book.verified import unconfirmed
 from memorybook.entries.read import known
 from memorybook.errors import MemoryBookError
 from memorybook.prompt.block import SHARE, WORDING, Block, Fact, Prose, Wording, block
@@ -172,18 +173,20 @@ def _build(
     first = {hit.passage.entry for hit in chosen.found[:FIRST]}
     always = [] if unasked else standing_entries(page.standing())
     room = (max_tokens - FRAME) // SHARE
+    since = unconfirmed(context.config.stale, book.now().date())
     beside: list[Hit] = []
     made = block(
         chosen.hits,
         chosen.groups() if more is None else _with_more(chosen, beside, more, page.document, answer.hits),
         [
-            Fact(p.entry or "", p.text, p.date or "", p.pinned, p.entry in first, (p.session, p.turn))
+            Fact(p.entry or "", p.text, p.date or "", p.pinned, p.entry in first, (p.session, p.turn), since(p))
             for p in map(entry_passage, always)
         ],
         handwritten(written, answer.hits, room=room, most=max_tokens, more=wording.more),
         language=language,
         max_tokens=max_tokens,
         heading=_heading(wording, query, answer),
+        unconfirmed=since,
         layer=context.layer,
     )
     return Built(made, answer, chosen.hits, always, beside, context, query)
@@ -223,7 +226,7 @@ def hits_to_show(
             relevance[each] = max(chosen.hits[number].relevance, relevance.get(each, 0.0))
     told = block(chosen.hits, groups, [], Prose(), language="en", max_tokens=SHOWN).found
     hits = [chosen.hits[number]._replace(relevance=relevance[number]) for number in told]
-    return found._replace(hits=tuple(with_unique_ids(book, hits)))
+    return found._replace(hits=book.told_of(tuple(with_unique_ids(book, hits))))
 
 
 def _selection(

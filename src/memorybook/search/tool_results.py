@@ -165,6 +165,7 @@ def _line(rank: int, hit: Mapping[str, Any]) -> str:
         place = str(hit.get("place") or f"turn:{hit['session']}/{hit['turn']}")
     place = f"{hit['layer']}:{place}" if "layer" in hit else place
     about = [hit.get("category") or hit["source"], hit.get("state"), "" if date in place else date, hit.get("speaker")]
+    about += [f"not confirmed since {since[:7]}" if (since := hit.get("unconfirmed_since")) else ""]
     about += [f"trust {hit['trust']}" if hit.get("trust") else "", f"id {hit['id']}" if hit.get("id") else ""]
     known = " ".join(", ".join(filter(None, about)).split())
     if why := hit.get("why"):

@@ -64,6 +64,8 @@ class Passage(NamedTuple):
         superseded_by: Id of the entry that replaced an entry; None if none did, and for others.
         pinned: Whether an entry is pinned.
         asks: Whether a turn asks something: 1 it does, 2 it says nothing else; worked out once, when it is indexed.
+        verified: Day on which an entry was last confirmed, `YYYY-MM-DD`; "" if it needs no confirming or nobody knows,
+            and for others.
     """
 
     path: str
@@ -89,6 +91,7 @@ class Passage(NamedTuple):
     superseded_by: str | None = None
     pinned: bool = False
     asks: int = 0
+    verified: str = ""
 
 
 def place_of(passage: Passage) -> str:
@@ -177,6 +180,7 @@ class Hit(NamedTuple):
         snippet: Its text, cut around the match.
         why: Component of the score -> value; empty unless asked for.
         layer: Whose it is, where books are read together: `personal`, `project` or `team`; "" for a book alone.
+        unconfirmed: Day since which nobody confirmed an entry whose kind needs it by now, `YYYY-MM-DD`; else "".
     """
 
     passage: Passage
@@ -185,6 +189,7 @@ class Hit(NamedTuple):
     snippet: str
     why: Mapping[str, float] = {}
     layer: str = ""
+    unconfirmed: str = ""
 
     def json(self) -> dict[str, Any]:
         """Return the hit as every door shows it; `layer` if it has one, `state` of an entry that is not active."""
@@ -208,6 +213,8 @@ class Hit(NamedTuple):
             shown["layer"] = self.layer
         if p.state not in ("", "active"):
             shown["state"] = p.state
+        if self.unconfirmed:
+            shown["unconfirmed_since"] = self.unconfirmed
         if self.why:
             shown["why"] = {name: round(value, 4) for name, value in self.why.items()}
         return shown

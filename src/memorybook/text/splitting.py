@@ -68,6 +68,7 @@ def entry_passage(entry: Entry, path: str = "MEMORY.md", lines: tuple[int, int] 
         time=_utc(entry.created)[1],
         superseded_by=entry.superseded_by,
         pinned=entry.pinned,
+        verified="" if entry.lasting or entry.expires or entry.confirmed_on is None else entry.confirmed_on.isoformat(),
     )
 
 

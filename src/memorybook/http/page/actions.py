@@ -123,6 +123,7 @@ _ACTIONS: Mapping[str, Callable[[Memory, Fields], Outcome]] = {
     "pin": lambda memory, fields: Outcome(
         memory.pin(_one(fields, "id"), pinned=_one(fields, "pinned") != "no").operation
     ),
+    "confirm": lambda memory, fields: Outcome(memory.confirm(_one(fields, "id")).operation),
     "forget": _forget,
     "undo": lambda memory, fields: Outcome(memory.undo(_one(fields, "operation")).operation),
     "review": _review,

@@ -146,7 +146,7 @@ def _route(view: View) -> Callable[[Request], Any]:
             if demo:
                 memory = demo_book()
             book, language = memory.book, memory.config.language
-            ask = ask_of(request, book.day(book.now()), language, book.zone)
+            ask = ask_of(request, book.day(book.now()), language, book.zone)._replace(stale=memory.config.stale)
             frame = _frame(memory, reader, request, view.name) | {"demo": demo}
             frame["person"] = frame["person"] and not demo
             return ask, frame, view.module.read(memory, ask, **request.path_params)

@@ -16,8 +16,12 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from memorybook import locale
+from memorybook.book.verified import month, unconfirmed
+from memorybook.config.settings import StaleSettings
 from memorybook.http.page import charts, markup
+from memorybook.model import Entry
 from memorybook.search.types import place_of
+from memorybook.text.splitting import entry_passage
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -37,6 +41,7 @@ class Ask(NamedTuple):
         today: Day of the reader's book.
         lists: The query, all values of each name.
         zone: Of the reader's book: of all times that are shown; None is this machine's.
+        stale: How long what was confirmed holds in the reader's book.
     """
 
     values: Mapping[str, str]
@@ -45,6 +50,7 @@ class Ask(NamedTuple):
     today: date
     lists: Mapping[str, list[str]] = {}
     zone: tzinfo | None = UTC
+    stale: StaleSettings = StaleSettings()
 
     def text(self, name: str, default: str = "") -> str:
         """Return a value of the query, trimmed."""
@@ -76,6 +82,11 @@ class Ask(NamedTuple):
     def day(self, moment: datetime) -> date:
         """Return the day of a moment in the zone of the book."""
         return (self.local(moment) or moment).date()
+
+    def unconfirmed(self, entry: Entry) -> str:
+        """Return the month since which nobody confirmed an entry; "" if its kind needs no confirming yet."""
+        day = unconfirmed(self.stale, self.today)(entry_passage(entry))
+        return month(day, self.lang) if day else ""
 
     def say(self, id: str, **values: Any) -> str:
         """Return a message of the page in the reader's language."""

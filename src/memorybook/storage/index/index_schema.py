@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 APPLICATION = 0x6D62696E
 """`application_id` of our files, so that nobody else's database is ever thrown away."""
 
-VERSION = 14
+VERSION = 15
 """To be raised with the schema, and whenever the indexed words of a text change."""
 
 FIELDS = Passage._fields
@@ -214,7 +214,7 @@ def passage_of(row: Sequence[Value]) -> Passage:
     """Return the passage in a row of `COLUMNS`."""
     if not _BYTES.isdisjoint(map(type, row)):
         row = [readable(value) if isinstance(value, bytes) else value for value in row]
-    return tuple.__new__(Passage, (*row[:-2], row[-2] == 1, row[-1] or 0))  # `_make` takes three times as long
+    return tuple.__new__(Passage, (*row[:-3], row[-3] == 1, row[-2] or 0, row[-1]))  # `_make` takes three times as long
 
 
 def row_of(passage: Passage) -> tuple[Value, ...]:

@@ -268,5 +268,9 @@ def _first(partitions: int) -> str:
     return "\n".join(made)
 
 
-MIGRATIONS: tuple[Callable[[int], str], ...] = (_first,)
+def _second(partitions: int) -> str:
+    return "ALTER TABLE memorybook.passages ADD COLUMN verified TEXT NOT NULL DEFAULT '';"
+
+
+MIGRATIONS: tuple[Callable[[int], str], ...] = (_first, _second)
 """Migration n makes version n of version n - 1, given the number of partitions. Only ever added to."""
