@@ -550,7 +550,8 @@ class Embedder(Protocol):
         `expect(texts)`: told which texts are likely to be embedded soon; may make their vectors meanwhile. Told of
             none, it need not keep any longer what nobody asked for.
         `unrelated`: the cosine up to which texts have nothing in common, where that need not be measured.
-        `unread(count, total)`: told, after texts were embedded, how many of all got rows of zeros.
+        `unread(count, total)`: told, after texts were embedded, how many of all got rows of zeros; (0, 0) if they did
+            not.
     """
 
     local: bool

@@ -221,6 +221,7 @@ def differs(one: str, other: str) -> str | None:
     return lost[0] if lost else opposition(one, other)
 
 
+@lru_cache(maxsize=20_000)
 def speaker_of(text: str) -> str:
     """Return whose words a text gives in front (`Ann: I prefer tea`); "" if it does not say, or for a user."""
     text = correction(text) or text

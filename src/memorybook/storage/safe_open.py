@@ -90,14 +90,16 @@ def split_path(path: str) -> list[str]:
 def _part_flaw(part: str) -> str:
     if not part:
         return "is absolute or has an empty part"
-    from unicodedata import category, normalize
+    folded = part
+    if not part.isascii():
+        from unicodedata import category, normalize
 
-    for character in () if part.isascii() else part:
-        if category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp"} or character in _LOOKS_LIKE_NOTHING:
-            return f"has the invisible or invalid character U+{ord(character):04X}"
-        if character in _LOOKS_LIKE_SLASH:
-            return f"has U+{ord(character):04X}, which looks like a slash"
-    folded = part if part.isascii() else normalize("NFKC", part)
+        for character in part:
+            if category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp"} or character in _LOOKS_LIKE_NOTHING:
+                return f"has the invisible or invalid character U+{ord(character):04X}"
+            if character in _LOOKS_LIKE_SLASH:
+                return f"has U+{ord(character):04X}, which looks like a slash"
+        folded = normalize("NFKC", part)
     checks = (
         (folded.startswith("."), "has a part that starts with a dot"),
         ("/" in folded or "\\" in folded, "has a disguised or a backward slash"),

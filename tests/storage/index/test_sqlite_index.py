@@ -551,6 +551,22 @@ def test_turns_that_a_search_read_are_not_read_again(book: Book, path: str, monk
     assert sorted(turn.text for turn in index.turns([("u1", 0, 3)])) == sorted(texts[1:])
 
 
+def test_texts_are_counted_only_after_one_that_the_embedder_cannot_read(book: Book, path: str) -> None:
+    class Noting(HashEmbedder):
+        def __init__(self) -> None:
+            super().__init__()
+            self.told: list[tuple[int, int]] = []
+
+        def unread(self, count: int, total: int) -> None:
+            self.told.append((count, total))
+
+    index = SqliteIndex(path, embedder=(embedder := Noting()))
+    for text in ("red apples", "???", "青苹果", "！！"):
+        book.say(text)
+        book.sync(index)
+    assert embedder.told == [(0, 0), (1, 2), (0, 0), (2, 4)]
+
+
 def test_turns_placed_before_a_rebuild_are_placed_again(book: Book, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index_sync, "BATCH", 2)
     book.say("apples", "pears")

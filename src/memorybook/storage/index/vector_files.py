@@ -473,7 +473,7 @@ def embed_pending(
         pause(connection, model, "")
     tidy(connection, model, files, done)
     if done and (unread := getattr(embedder, "unread", None)) is not None:
-        unread(*_unread(connection, model))
+        unread(*_unread(connection, model, done))
         other = register(connection, embedder)  # it may have chosen anew
         if other.id != model.id and _waiting(connection, other, None) <= inline(embedder):
             embed_pending(connection, embedder, files, limit=limit, progress=progress)
@@ -489,11 +489,15 @@ def _calibrate(connection: Connection, embedder: Embedder) -> None:
     connection.execute("UPDATE models SET unrelated=? WHERE name=?", (measured, embedder.name))
 
 
-def _unread(connection: Connection, model: Model) -> tuple[int, int]:
-    """Return how many of the texts the embedder could not read, and how many there are."""
-    counted = "SELECT count(*) - count(vector), count(*) FROM embeddings WHERE model=?"
-    [(unread, total)] = connection.execute(counted, (model.id,))
-    return int(unread), int(total)
+def _unread(connection: Connection, model: Model, made: int) -> tuple[int, int]:
+    """Return how many of the texts the embedder could not read, and how many there are; (0, 0) if it read the last."""
+    newest = "(SELECT vector FROM embeddings ORDER BY id DESC LIMIT ?) AS newest"
+    if connection.first(f"SELECT 1 FROM {newest} WHERE vector IS NULL LIMIT 1", (made,)) is None:
+        return 0, 0
+    counted = "SELECT count(*) FROM embeddings WHERE model=?"  # by indices: no vector is read
+    [(total,)] = connection.execute(counted, (model.id,))
+    [(read,)] = connection.execute(f"{counted} AND vector IS NOT NULL", (model.id,))
+    return int(total) - int(read), int(total)
 
 
 def _waiting(connection: Connection, model: Model, limit: int | None) -> int:
