@@ -535,6 +535,26 @@ def test_questions_are_seen_without_a_question_mark(text: str) -> None:
     assert is_question(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "orders"),
+    [
+        ("忘掉合同哪天到期", True),
+        ("忘掉供应商叫什么", True),
+        ("请你忘掉我用什么肥", True),
+        ("忘掉合同哪天到期了吗", False),
+        ("忘了合同哪天到期", False),
+        ("合同哪天到期", False),
+        ("Forget our accountant.", True),
+        ("Forget who invests.", True),
+        ("Forget Ida's insulin.", True),
+        ("Forget about it.", False),
+        ("Forget lunch.", False),
+    ],
+)
+def test_an_order_to_forget_may_hold_a_question_and_be_short(text: str, orders: bool) -> None:
+    assert bool(found_in(text).forget_requests) is orders
+
+
 def test_an_english_question_states_nothing() -> None:
     [sentence] = sentences("I like tea, do you?")
     assert statement_in(sentence) == ""

@@ -131,8 +131,8 @@ _FORGET_ZH = (
 )
 LEFT_OUT = rf"(?i:\b(?:{LEFT_OUT_EN}))|{LEFT_OUT_ZH}"
 SHORT = (
-    r"(?i:(?:please\s+)?forget\s+(?:everything|all|him|her|them|(?:about|my)\s+(?!it\b|that\b|this\b|them\b)\w+|"
-    r"(?-i:[A-Z])\w+)[\s.!]*$)|"
+    r"(?i:(?:please\s+)?forget\s+(?:everything|all|him|her|them|(?:about|my|our)\s+(?!it\b|that\b|this\b|them\b)\w+|"
+    r"who\w*\s+\w+|[\w-]+'s\s+\w+|(?-i:[A-Z])\w+)[\s.!]*$)|"
     r"(?:请|麻烦|帮我)?(?:忘掉|忘记)(?!它|[这那吧了])..|把.{1,20}[这那]条"
 )
 """`Forget everything.`, 忘掉预算: `forget it` is no order."""

@@ -182,6 +182,8 @@ _ASKS_WHAT = (
 )
 """The beginning of a question whose mark was left out: the verb goes before who does it."""
 _ASKS_INSIDE = rf"[，,：:]\s*{_ASKS}"
+_ORDERS = r"\s*(?:(?:请|麻烦|拜托|帮我)+你?(?:忘|删|抹|记住)|忘掉|[删抹][掉除去]|记住)"
+_TAG = r"(?:[吗呢没]|(?<!什)么)[。.!！~～\s]*$"
 _ASKS_CHINESE = (
     r"(?:吗|么|呢|来着|没有|不|嘛|[对是]吧)$|(?P<same>[\u4e00-\u9fff])不(?P=same)|什么|(?<!不)怎么|为啥|为何|为什么|"
     r"哪(?:[个些里天儿种]|$)|几[天个点号]?$|多少|是不是|能不能|要不要|可不可以|有没有|会不会|好不好|行不行|靠谱不|咋|谁(?!来?都)|[吗呢][？?，,]|如何"
@@ -192,6 +194,8 @@ def is_question(text: str) -> bool:
     """Return whether a sentence asks, with or without a question mark."""
     if ("?" in text or "？" in text) and compiled(_MARKED).search(text):
         return True
+    if compiled(_ORDERS).match(text) and not compiled(_TAG).search(text):  # 忘掉合同哪天到期: it asks nothing
+        return False
     if compiled(_ASKS).match(text) or compiled(_ASKS_WHAT).match(text) or compiled(_ASKS_INSIDE).search(text):
         return True
     return is_chinese(text) and compiled(_ASKS_CHINESE).search(text.rstrip(" 。.!！~～")) is not None
