@@ -736,6 +736,38 @@ def test_a_correction_that_names_both_values_changes_the_statement_and_its_day(
     assert found_in(_one(said, 1), _one(correction, 2)).candidates[-1].content.endswith(entry)
 
 
+@pytest.mark.parametrize(
+    ("said", "correction", "entries"),
+    [
+        (
+            ("The lens was made in 1868.", "The ticket is 6 pounds, children free."),
+            "oops, the plaque says 1863, I misread it",
+            ["The lens was made in 1863.", "The ticket is 6 pounds, children free."],
+        ),
+        (
+            ("灯塔的镜片是1868年造的。", "门票是6块，小孩免费。"),
+            "不对，是1863",
+            ["灯塔的镜片是1863年造的。", "门票是6块，小孩免费。"],
+        ),
+        (
+            ("The code of the gate is 4312.", "The rent is 850 euros."),
+            "Sorry, 860.",
+            ["The code of the gate is 4312.", "The rent is 860 euros."],
+        ),
+        (
+            ("The code of the gate is 4312.", "The rent is 1850 euros."),
+            "Sorry, 1860.",
+            ["The code of the gate is 4312.", "The rent is 1860 euros."],
+        ),
+    ],
+)
+def test_a_year_or_a_code_is_corrected_where_one_stands_and_not_in_the_last_statement(
+    said: tuple[str, ...], correction: str, entries: list[str]
+) -> None:
+    turns = [_one(text, number) for number, text in enumerate((*said, correction))]
+    assert [one.content for one in found_in(*turns).candidates] == entries
+
+
 def _one(text: str, number: int) -> Turn:
     return said(text, id=f"t{number}")
 

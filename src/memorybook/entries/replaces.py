@@ -520,7 +520,8 @@ def apply_correction(said: str, rest: str) -> str:
     if len(news) == 1 and len(rest) - len(news[0][0]) <= 40:
         same = [one for one in olds if one.lastgroup == news[0].lastgroup]
         if len(same) == 1:
-            return said[: same[0].start()] + news[0][0] + said[same[0].end() :]
+            old = same[0][0].rstrip()
+            return said[: same[0].start()] + news[0][0].rstrip() + said[same[0].start() + len(old) :]
     chinese = rest > "\u3400" or said[-1:] in "。！"
     return f"{said.rstrip(' .。')}{'；更正：' if chinese else '; correction: '}{rest}"
 
@@ -546,6 +547,16 @@ def has_value_like(said: str, rest: str) -> bool:
         return True
     kinds = {one.lastgroup for one in compiled(_VALUES).finditer(rest)}
     return any(one.lastgroup in kinds for one in compiled(_VALUES).finditer(said))
+
+
+def has_long_number_like(said: str, rest: str) -> bool:
+    """Return whether a text has a number of as many digits, four at least, as the only one of a correction.
+
+    Such numbers (years, codes) name something, and are rarely mistaken for quantities.
+    """
+    long = r"(?<![A-Za-z\d.,:])\d{4,}(?![.,:]?\d)"
+    news, olds = (compiled(long).findall(text) for text in (rest, said))
+    return len(news) == 1 and any(len(old) == len(news[0]) for old in olds)
 
 
 # --- what is not as it was ------------------------------------------------------------------------

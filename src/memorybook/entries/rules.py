@@ -41,6 +41,7 @@ from memorybook.entries.replaces import (
     NOW_SO,
     apply_correction,
     begins_with_value,
+    has_long_number_like,
     has_value_like,
     subject_of,
     swap_value,
@@ -401,6 +402,9 @@ class _Reading:
         turn = self._context.turn.id if own else before.id if before is not None else ""
         listed = self._new if own else self._earlier
         wrong = [one for one in listed if isinstance(one, Candidate) and one.turn_ids[-1] == turn]
+        if self._context.talk == "agent" and not any(has_long_number_like(one.content, rest) for one in wrong):
+            like = [one for one in listed if isinstance(one, Candidate) and has_long_number_like(one.content, rest)]
+            wrong = like[-1:] or wrong
         alone = (
             states(rest, self._context.talk)
             and not is_dependent(rest, first=False)
