@@ -251,3 +251,21 @@ def test_served_pages_pin_undo_and_undo_the_undo(tmp_path: Path, lang: str) -> N
         assert refused.status_code == 409
         assert ("无法撤销" if lang == "zh" else "This cannot be undone") in refused.text
         assert client.get("/history?id=nobody").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("lang", "told"), [("en", "not confirmed since January 2024"), ("zh", "自 2024年1月 以来未再确认")]
+)
+def test_what_nobody_confirmed_is_told_and_confirmed_by_a_button(tmp_path: Path, lang: str, told: str) -> None:
+    bearer = {"Authorization": f"Bearer {OWNER}", "Cookie": f"lang={lang}"}
+    root = tmp_path / "book"
+    root.mkdir()
+    entry = "### [kiel01] context | 0.60 | 2024-01-10 | 1\nThe move to Kiel is planned.\n<!-- pinned; trust: user -->\n"
+    (root / "MEMORY.md").write_text(f"# Agent Memory\n\n## Active Memories\n\n{entry}", encoding="utf-8")
+    with serving(root) as served, httpx2.Client(base_url=served.url, headers=bearer, verify=TLS, timeout=30) as client:
+        for path in ("/memories", "/memories/kiel01", "/search?q=the move to Kiel"):
+            assert told.split("2024")[0].strip() in client.get(path).text, path
+        assert told in client.get("/memories/kiel01").text
+        assert 'action="/act/confirm"' in client.get("/memories/kiel01").text
+        assert client.post("/act/confirm", data={"id": "kiel01", "back": "/memories"}).status_code == 303
+        assert told not in client.get("/memories/kiel01").text

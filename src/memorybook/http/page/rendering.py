@@ -86,7 +86,11 @@ class Ask(NamedTuple):
     def unconfirmed(self, entry: Entry) -> str:
         """Return the month since which nobody confirmed an entry; "" if its kind needs no confirming yet."""
         day = unconfirmed(self.stale, self.today)(entry_passage(entry))
-        return month(day, self.lang) if day else ""
+        return self.month(day) if day else ""
+
+    def month(self, day: str) -> str:
+        """Return the month of a day (`YYYY-MM-DD`) as the reader says it."""
+        return month(day, self.lang)
 
     def say(self, id: str, **values: Any) -> str:
         """Return a message of the page in the reader's language."""
