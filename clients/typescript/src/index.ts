@@ -108,7 +108,7 @@ export class MemoryBook {
     return done(
       await this.api.POST("/api/v1/sessions/{session}/messages", {
         params: { path: { session } },
-        body: { messages: messages as Record<string, never>[] },
+        body: { messages },
       }),
     );
   }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 import os
@@ -117,7 +118,7 @@ def _add(resource: Resource, route: Route, *, method: str = "", **more: Any) -> 
     """Add the route of a verb, described by its signature and docstring."""
     method = method or resource.method
     fixed = [part.strip("{}").removesuffix(":path") for part in resource.path.split("/") if part.startswith("{")]
-    text = getattr(Memory, resource.verb).__doc__ or ""
+    text = inspect.getdoc(getattr(Memory, resource.verb)) or ""
     takes = parameters_of(resource.verb).schema
     rest = {name: kind for name, kind in takes["properties"].items() if name not in fixed}
     required = [name for name in takes["required"] if name not in fixed]
