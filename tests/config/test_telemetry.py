@@ -223,3 +223,40 @@ def test_nothing_is_sent_unless_it_is_asked_for_and_installed(
 def test_verbose_says_what_is_missing(tmp_path: Path) -> None:
     done = run("status", "-v", cwd=tmp_path, without="opentelemetry", OTEL_TRACES_EXPORTER="console")
     assert "pip install 'memorybook[otel]'" in done.stderr
+
+
+def test_a_collector_that_is_gone_holds_no_command_up(tmp_path: Path) -> None:
+    gone = "http://127.0.0.1:9"
+    done = run("add", SECRET["en"], cwd=tmp_path, OTEL_EXPORTER_OTLP_ENDPOINT=gone, OTEL_LOGS_EXPORTER="none")
+    assert done.returncode == 0
+    assert done.stderr.count("\n") == 1
+    assert "Failed to export" in done.stderr
+    assert "whistle" not in done.stderr
+    done = run("status", "-v", cwd=tmp_path, OTEL_EXPORTER_OTLP_ENDPOINT=gone, OTEL_LOGS_EXPORTER="none")
+    assert done.stderr.count("Transient error") <= 1  # the second pause between tries would be too long
+
+
+def test_a_server_of_tools_that_is_stopped_sends_what_it_has(tmp_path: Path, collector: str) -> None:
+    assert run("add", SECRET["en"], cwd=tmp_path).returncode == 0
+    asked: list[dict[str, Any]] = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
+            "name": "memory_search", "arguments": {"query": "whistle"}}},
+    ]  # fmt: skip
+    command = [sys.executable, "-m", "memorybook", "--book", str(tmp_path / "book"), "mcp"]
+    env = os.environ | {"OTEL_EXPORTER_OTLP_ENDPOINT": collector}
+    with subprocess.Popen(command, env=env, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        for message in asked:
+            server.stdin.write(json.dumps(message).encode() + b"\n")
+            server.stdin.flush()
+            if "id" in message:
+                assert b"result" in server.stdout.readline()
+        server.terminate()
+        server.wait(20)
+    sent = b"".join(body for path, body in Collector.came if path == "/v1/traces")
+    assert b"search" in sent
+    assert b"whistle" not in sent

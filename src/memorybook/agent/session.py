@@ -792,7 +792,7 @@ class Workspace:
     def tell(self, event: Event) -> None:
         """Log the event, failures as warnings, and call the listener, whose own errors are only logged."""
         level = logging.WARNING if event.kind.endswith("_failed") else logging.DEBUG
-        _log.log(level, "%s:%s: %s", event.channel, event.chat_id, event.text)
+        _log.log(level, "%s:%s: %s", *event[2:4], event.text if level > logging.DEBUG else event.kind)
         try:
             if self._on_event is not None:
                 self._on_event(event)

@@ -76,7 +76,8 @@ def _run(arguments: list[str]) -> int:
     if call.options.verbose or (verb != "hook" and any(name.startswith("OTEL_") for name in os.environ)):
         from memorybook.config import telemetry
 
-        telemetry.start(verbose=call.options.verbose, as_json=call.options.json)
+        waited_for = verb not in ("serve", "ui", "mcp", "chat", "watch")
+        telemetry.start(verbose=call.options.verbose, as_json=call.options.json, waited_for=waited_for)
     try:
         answer = call.run()
         if answer is not None and call.options.json:

@@ -141,8 +141,10 @@ def is_configured() -> bool:
     return any(map(os.environ.get, names)) and os.environ.get("OTEL_SDK_DISABLED", "").lower() != "true"
 
 
-def start(*, verbose: bool = False, as_json: bool = False) -> None:
+def start(*, verbose: bool = False, as_json: bool = False, waited_for: bool = True) -> None:
     """Set up the logs and spans of this process: all that the package says on stderr, and what `OTEL_*` asks for.
+
+    Where somebody waits for the process to end, a collector that does not answer is given up after a second.
 
     What is sent where is the business of OpenTelemetry's own set-up, which reads those variables. Only its defaults
     are narrowed: to signals that have an address, to OTLP over HTTP, and to none for metrics, which `/metrics` has.
@@ -173,6 +175,10 @@ def start(*, verbose: bool = False, as_json: bool = False) -> None:
     os.environ.setdefault("OTEL_METRICS_EXPORTER", "none")
     os.environ.setdefault("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")
     os.environ.setdefault("OTEL_SERVICE_NAME", "memorybook")
+    if waited_for:
+        os.environ.setdefault("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
+    if not verbose:
+        logging.getLogger("opentelemetry").setLevel(logging.ERROR)  # each try that failed would be a line
     logging.getLogger("opentelemetry.instrumentation").setLevel(logging.CRITICAL)  # it would show tracebacks
     try:
         initialize(swallow_exceptions=False)

@@ -128,9 +128,9 @@ class Keeper:
                 self._fail(task, told(error))
 
     def _fail(self, task: Finished, why: str) -> None:
-        line = self._mask(f"a finished task was not remembered ({' '.join(task.goal.split())[:60]!r}): {why}")
-        self.failures.append(line)
-        warn(line)
+        goal = repr(" ".join(task.goal.split())[:60])
+        self.failures.append(self._mask(f"a finished task was not remembered ({goal}): {why}"))
+        warn(self._mask(f"a finished task was not remembered: {why}"))
 
 
 def warn(line: str) -> None:
