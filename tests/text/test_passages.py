@@ -87,6 +87,7 @@ def test_an_entry_brings_all_that_ranking_needs() -> None:
         turn="S1-3",
         time="09:12:00",
         pinned=True,
+        verified="2026-02-20",
     )
 
 
