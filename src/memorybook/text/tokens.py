@@ -586,7 +586,7 @@ def undated(text: str) -> tuple[str, str]:
     >>> undated("The user flies on Friday. (2026-11-27)")
     ('The user flies on Friday.', ' (2026-11-27)')
     """
-    found = _DATED.search(text)
+    found = _DATED.search(text, max(0, len(text) - 14))  # a line may end after it
     return (text[: found.start()], found[0]) if found else (text, "")
 
 
