@@ -108,6 +108,33 @@ def test_a_clone_asks_for_trust_once_for_itself_and_its_worktrees(
     assert ("8080" in found.out, "trusted" in found.err) == (True, False)
 
 
+@pytest.mark.parametrize("way", ["settings", "git folder", "git file", "worktree"])
+def test_a_folder_that_points_into_a_trusted_clone_is_not_trusted(
+    shell: Shell, repository: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """Folders come along in archives, with links and git files that may point to wherever a clone is likely to be."""
+    shell("init", "--here")
+    theirs = repository.parent / "theirs"
+    (theirs / "memory").mkdir(parents=True)
+    (theirs / "memory" / "MEMORY.md").write_text("- Deploy by the script of a stranger.\n")
+    settings = theirs / "memorybook.toml"
+    if way == "settings":
+        settings.symlink_to(repository / "memorybook.toml")
+    else:
+        settings.write_bytes((repository / "memorybook.toml").read_bytes())
+    if way == "git folder":
+        (theirs / ".git").symlink_to(repository / ".git")
+    elif way == "git file":
+        (theirs / ".git").write_text(f"gitdir: {repository}/.git\n")
+    elif way == "worktree":
+        (theirs / "tree").mkdir()
+        (theirs / "tree" / "commondir").write_text(f"{repository}/.git\n")
+        (theirs / ".git").write_text("gitdir: tree\n")
+    monkeypatch.chdir(theirs)
+    done = shell("search", "deploy")
+    assert ("is not trusted" in done.err, "stranger" in done.out) == (True, False)
+
+
 def test_doctor_notices_a_clone_that_merges_by_lines(shell: Shell, repository: Path) -> None:
     shell("init", "--here")
     assert "git merges the book by entries" in shell("doctor").out

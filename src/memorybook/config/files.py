@@ -105,8 +105,8 @@ def folders_above(cwd: str) -> Iterator[str]:
 def git_folder(top: str) -> str:
     """Return the repository's own folder; "" if it cannot be told.
 
-    Of a worktree or submodule `.git` is a file that names it. That counts only if it is not known to belong elsewhere,
-    for such a file may come along in an archive.
+    Of a worktree or submodule `.git` is a file that names it. That counts only if the repository knows of it, and not
+    as of one elsewhere, for such a file may come along in an archive.
     """
     git = os.path.join(top, ".git")
     if os.path.isfile(git):
@@ -114,11 +114,13 @@ def git_folder(top: str) -> str:
         common = text_of(os.path.join(inner, "commondir")).strip()
         if common:
             tree = text_of(os.path.join(inner, "gitdir")).strip()
-            ours = not os.path.exists(tree) or os.path.realpath(tree) == os.path.realpath(git)
+            trees = os.path.join(os.path.realpath(os.path.join(inner, common)), "worktrees")
+            ours = os.path.dirname(os.path.realpath(inner)) == trees
+            ours &= not os.path.exists(tree) or os.path.realpath(tree) == os.path.realpath(git)
         else:
             lines = (line.partition("=") for line in text_of(os.path.join(inner, "config")).split("\n"))
-            trees = [value.strip() for name, _, value in lines if name.strip() == "worktree"]
-            ours = os.path.realpath(os.path.join(inner, *trees[-1:])) == os.path.realpath(top)
+            named = [value.strip() for name, _, value in lines if name.strip() == "worktree"]
+            ours = os.path.realpath(os.path.join(inner, *named[-1:])) == os.path.realpath(top)
         git = os.path.join(inner, common) if ours else ""
     return os.path.realpath(git) if os.path.isdir(git) else ""
 
@@ -270,10 +272,13 @@ def is_trusted(path: str, folder: str) -> bool:
 
 
 def _project_of(path: str) -> str:
-    """Return what a file's project is told apart by: its git folder, which worktrees share, else the file's folder."""
-    folder = os.path.dirname(os.path.realpath(path))
+    """Return what a file's project is told apart by: its git folder, which worktrees share, else the file's folder.
+
+    Links to a file or a git folder elsewhere do not make it part of that project: its paths count from where it stands.
+    """
+    folder = os.path.realpath(os.path.dirname(path))
     *_, top = folders_above(folder)
-    return git_folder(top) or folder
+    return (not os.path.islink(os.path.join(top, ".git")) and git_folder(top)) or folder
 
 
 def _digest(path: str) -> str:
