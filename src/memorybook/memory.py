@@ -1347,6 +1347,7 @@ def open(
     book = book_of_layer(config, layer, book or project) or book
     root, found = locate(config, cwd=cwd, book=book, project=project)
     layers = () if missing_ok else _layers(config, root, door=door, clock=clock, embedder=embedder)
+    is_empty = missing_ok or any(each.book.storage.exists() for each in layers)  # the others can be read all the same
     from memorybook.storage.journal import new_operation_id
     from memorybook.storage.stores import open_storage
 
@@ -1372,7 +1373,7 @@ def open(
         config = config._replace(warnings=(*config.warnings, copied(found)))
     actor: Trust = "user" if door == "cli" else "agent"
     name = layer_of(config, root) if layers else ""
-    return Memory(Context(root, opened, config, door, actor, embedder, Models(llm), found, missing_ok, name, layers))
+    return Memory(Context(root, opened, config, door, actor, embedder, Models(llm), found, is_empty, name, layers))
 
 
 def _layers(config: Config, root: str, **parts: Any) -> tuple[Context, ...]:

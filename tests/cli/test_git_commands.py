@@ -155,6 +155,8 @@ def test_a_layer_is_written_to_by_name(shell: Shell, repository: Path, tmp_path:
     assert "team:MEMORY.md:" in found
     assert "project:MEMORY.md:" in found
     assert "# Memory of the team" in shell("recall", "When does the team meet?", *team).out
+    assert "created" in shell("--layer", "team", "remember", "The team eats at noon.", *team).out
+    assert "at noon" in (tmp_path / "team" / "MEMORY.md").read_text()
     done = shell("search", "x", "--layer", "personal")
     assert (done.code, "layers.personal" in done.err) == (2, True)
 

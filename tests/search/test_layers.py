@@ -64,6 +64,16 @@ def test_a_search_finds_what_any_of_them_knows_and_says_whose_it_is(layered: Mem
         assert found.entry.text == SAID[layer]
 
 
+def test_a_project_without_a_book_reads_the_others(tmp_path: Path, config: Config) -> None:
+    with memorybook.open(tmp_path / "new", config=config) as memory:
+        assert memory.search("Which branch does the team release from?").hits[0].layer == "team"
+        assert SAID["team"] in memory.recall("From which branch does the team release?").text
+    assert not (tmp_path / "new").exists()
+    none = Config(layers=LayerSettings(str(tmp_path / "no one"), str(tmp_path / "nowhere")))
+    with memorybook.open(tmp_path / "new", config=none) as memory, pytest.raises(NotFound):
+        memory.search("Which branch does the team release from?")
+
+
 def test_a_block_has_a_part_for_each_book(layered: Memory) -> None:
     with layered:
         recalled = layered.recall("From which branch does the team release?", max_tokens=800)

@@ -17,7 +17,7 @@ from memorybook.errors import InvalidInput, MemoryBookError
 _QUICK = frozenset({"search", "recall", "get", "append"})
 """Verbs that agents wait for: they leave sessions that nobody ended to the others."""
 
-_WITH_VALUE = ("--book", "--project", "--set")
+_WITH_VALUE = ("--book", "--project", "--layer", "--set")
 _SWITCHES = ("--json", "--no-color", "--quiet", "-q", "--verbose", "-v")
 
 
