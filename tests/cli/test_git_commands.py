@@ -83,6 +83,19 @@ def test_what_cannot_be_is_said(shell: Shell, repository: Path, monkeypatch: pyt
     assert not (repository / "memory").exists()
 
 
+@pytest.mark.parametrize("name", ["memorybook.toml", "memory/.gitattributes", "memory"])
+def test_a_link_that_a_repository_brings_leads_no_write_out_of_it(shell: Shell, repository: Path, name: str) -> None:
+    outside = repository.parent / "outside"
+    outside.mkdir()
+    (outside / "mine.toml").write_text('language = "en"\n')
+    (repository / name).parent.mkdir(exist_ok=True)
+    (repository / name).symlink_to(outside if name == "memory" else outside / "mine.toml")
+    done = shell("init", "--here")
+    assert (done.code, "memorybook: " in done.err) == (2, True)
+    assert [path.name for path in outside.iterdir()] == ["mine.toml"]
+    assert (outside / "mine.toml").read_text() == 'language = "en"\n'
+
+
 def test_a_clone_asks_for_trust_once_for_itself_and_its_worktrees(
     shell: Shell, repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -170,6 +183,10 @@ def test_git_merge_writes_ours_and_says_what_to_look_at(shell: Shell, tmp_path: 
     assert "memory/MEMORY.md: entry tea111 was rewritten on both sides" in done.err
     text = (tmp_path / "ours").read_text()
     assert ("Green tea." in text, "Black tea." in text) == (True, True)
+    (tmp_path / "theirs").write_text(f"<!-- memorybook format: 2 -->\n{text}")
+    done = shell("git-merge", *(str(tmp_path / name) for name in ("base", "ours", "theirs")))
+    assert (done.code, "newer" in done.err) == (5, True)
+    assert (tmp_path / "ours").read_text() == text
     done = shell("git-merge", str(tmp_path / "none"), str(tmp_path / "ours"), str(tmp_path / "theirs"))
     assert (done.code, "cannot be read (No such file" in done.err) == (2, True)
 

@@ -58,7 +58,7 @@ def init_here(call: Call) -> dict[str, Any]:
     wanted = (
         os.path.abspath(os.path.join(here, call.options.book)) if call.options.book else os.path.join(home, _FOLDER)
     )
-    if not wanted.startswith(os.path.join(home, "")):
+    if not os.path.realpath(wanted).startswith(os.path.join(os.path.realpath(home), "")):
         raise InvalidInput(f"{wanted} is outside the project {home}: give a folder in it as --book")
     created = _name_book(home, here, wanted)
     config = settings.load(cwd=here, env=os.environ, arguments=dict(call.options.set))
@@ -80,10 +80,12 @@ def init_here(call: Call) -> dict[str, Any]:
 def _name_book(home: str, here: str, book: str) -> list[str]:
     """Name the book's folder in the project's settings, as trusted; return the file if it was written."""
     from memorybook.config import files, settings
+    from memorybook.exchange import git_merge
 
     found = settings.project_files(here)
     path = found[0] if found else os.path.join(home, _SETTINGS)
     folder = os.path.relpath(book, os.path.dirname(path))
+    git_merge.check_own(path)
     if found:
         if not settings.trusts(path, env=os.environ):
             raise Conflict(f"{path} is not trusted: read it, then run: memorybook trust {path}")

@@ -16,11 +16,12 @@ from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from memorybook import locale
 from memorybook.config.files import folders_above
-from memorybook.errors import Unavailable
+from memorybook.errors import InvalidInput, Unavailable
 from memorybook.formats.document import IGNORED
 from memorybook.formats.entry_block import made_ids
-from memorybook.formats.memory_md import MemoryDocument, parse, without_header
+from memorybook.formats.memory_md import FORMAT, MemoryDocument, format_of, parse, without_header
 from memorybook.model import Entry
 from memorybook.text.patch import merge as merge_items
 from memorybook.text.patch import merge_text
@@ -43,7 +44,11 @@ def merge(base: str, ours: str, theirs: str, *, now: datetime) -> Merged:
 
     Comments that count or date the document are left out. Of an entry whose text both rewrote, theirs keeps the id;
     ours becomes an entry of its own, and each says that it contradicts the other.
+
+    Raises Unavailable for a document in a newer format.
     """
+    if (newest := max(map(format_of, (base, ours, theirs)))) > FORMAT:
+        raise locale.error(Unavailable, "problems.newer_format", format=newest, known=FORMAT)
     sides = [without_header(text) for text in (base, ours, theirs)]
     if sides[0] in sides[1:] or sides[1] == sides[2]:
         return Merged(merge_text(*sides), ())
@@ -121,11 +126,21 @@ def asks_for_driver(root: str) -> bool:
         return False
 
 
+def check_own(path: str) -> None:
+    """Raise InvalidInput if a file to be written is a link: a repository may have brought it, to write elsewhere."""
+    if os.path.islink(path):
+        raise InvalidInput(f"{path} is a link to {os.readlink(path)!r}: put a file of the project there, or remove it")
+
+
 def write_git_files(root: str) -> list[str]:
-    """Tell git what to leave out of a book's folder and how to merge the rest, where nobody did; return the files."""
+    """Tell git what to leave out of a book's folder and how to merge the rest, where nobody did; return the files.
+
+    Raises InvalidInput as `check_own`.
+    """
     written = []
     for name, text in _FILES.items():
         path = os.path.join(root, name)
+        check_own(path)
         if not (os.path.exists(path) if name == ".gitignore" else asks_for_driver(root)):
             with open(path, "a", encoding="utf-8") as file:
                 file.write(text)
