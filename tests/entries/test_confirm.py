@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -222,13 +223,17 @@ def test_review_asks_the_strongest_first_a_few_at_a_time_and_takes_an_answer(mem
 # --- against a model -----------------------------------------------------------------------------------------
 
 
+_NUMBERS = count()
+"""A book in memory is known by its name for as long as the process lives: each example has one of its own."""
+
+
 class Confirming(RuleBasedStateMachine):
     """Sequences of saying, confirming, undoing and rebuilding keep the day of the last confirmation as modelled."""
 
     @initialize()
     def begin(self) -> None:
         self.clock = Clock()
-        self.memory = memorybook.open(f"/confirming-{id(self)}", config=IN_MEMORY, clock=self.clock, door="cli")
+        self.memory = memorybook.open(f"/confirming-{next(_NUMBERS)}", config=IN_MEMORY, clock=self.clock, door="cli")
         self.agent = self.memory.seen_by(door="python", actor="agent")
         self.id = self.memory.remember(SHIPS, category="context").known.entry.id
         self.day = self.clock.now.date()
@@ -290,4 +295,4 @@ class Confirming(RuleBasedStateMachine):
 
 
 TestConfirming = Confirming.TestCase
-TestConfirming.settings = settings(max_examples=20, stateful_step_count=12)
+TestConfirming.settings = settings(max_examples=25, stateful_step_count=12)
