@@ -242,7 +242,10 @@ def _index(line: str) -> str:
 
 
 _COLUMN = r"(?:^|,)\s*(\w+) (double precision|\w+)"
-TABLES = {name: dict(re.findall(_COLUMN, columns)) for name, columns, _ in _declared(_TABLES)}
+_ADDED = {"passages": {"verified": "TEXT"}}
+"""Columns that later migrations add."""
+
+TABLES = {name: dict(re.findall(_COLUMN, columns)) | _ADDED.get(name, {}) for name, columns, _ in _declared(_TABLES)}
 """Every table that a tenant has rows in: its columns and their types by name, without the tenant."""
 
 DERIVED = frozenset(
