@@ -22,6 +22,8 @@ export class MemoryBookError extends Error {
     readonly code: string,
     message: string,
     options?: ErrorOptions,
+    /** The request's id in the log of the server; "" without an answer of one. */
+    readonly requestId = "",
   ) {
     super(message, options);
   }
@@ -69,6 +71,12 @@ export function connect(options: Options): Client<paths> {
   });
 }
 
+/** For one call. */
+export interface Call {
+  /** Ends the waiting: the call throws the signal's reason, and a write may be done all the same. */
+  signal?: AbortSignal;
+}
+
 /** What most agents need, one method each. The client below it reaches the rest. */
 export class MemoryBook {
   /** Every path of the API. */
@@ -79,50 +87,81 @@ export class MemoryBook {
   }
 
   /** Remember a statement; one that says the same is strengthened instead. */
-  async remember(text: string, more: Omit<Body<"/api/v1/entries">, "text"> = {}) {
-    return done(await this.api.POST("/api/v1/entries", { body: { text, ...more } }));
+  async remember(text: string, more: Omit<Body<"/api/v1/entries">, "text"> = {}, { signal }: Call = {}) {
+    return done(await this.api.POST("/api/v1/entries", { body: { text, ...more }, signal }));
   }
 
   /** Search entries, notes, documents and past turns. */
-  async search(query: string, more: Omit<Body<"/api/v1/search">, "query"> = {}) {
-    return done(await this.api.POST("/api/v1/search", { body: { query, ...more } }));
+  async search(query: string, more: Omit<Body<"/api/v1/search">, "query"> = {}, { signal }: Call = {}) {
+    return done(await this.api.POST("/api/v1/search", { body: { query, ...more }, signal }));
   }
 
   /** Return the block of memories to put into a prompt for a message. */
-  async prompt(query: string, more: Omit<Body<"/api/v1/prompt">, "query"> = {}) {
-    return done(await this.api.POST("/api/v1/prompt", { body: { query, ...more } }));
+  async recall(query: string, more: Omit<Body<"/api/v1/prompt">, "query"> = {}, { signal }: Call = {}) {
+    return done(await this.api.POST("/api/v1/prompt", { body: { query, ...more }, signal }));
+  }
+
+  /** Recall past conversations if a text asks for them ("what did we say about …"); null if it asks for nothing. */
+  async recollect(text: string, more: Omit<Body<"/api/v1/recall">, "text"> = {}, { signal }: Call = {}) {
+    return done(await this.api.POST("/api/v1/recall", { body: { text, ...more }, signal }));
   }
 
   /** List entries, strongest first. */
-  async entries(query: NonNullable<paths["/api/v1/entries"]["get"]["parameters"]["query"]> = {}) {
-    return done(await this.api.GET("/api/v1/entries", { params: { query } }));
+  async entries(query: Query<"/api/v1/entries"> = {}, { signal }: Call = {}) {
+    return done(await this.api.GET("/api/v1/entries", { params: { query }, signal }));
   }
 
-  /** Open a conversation, or continue the open one of that name, which names it from then on. */
-  async openSession(more: Body<"/api/v1/sessions"> = {}) {
-    return done(await this.api.POST("/api/v1/sessions", { body: more }));
-  }
-
-  /** Store messages of a conversation; one with an `id` is stored once. */
-  async addMessages(session: string, messages: Record<string, unknown>[]) {
-    return done(
-      await this.api.POST("/api/v1/sessions/{session}/messages", {
-        params: { path: { session } },
-        body: { messages },
-      }),
-    );
-  }
-
-  /** End a conversation: it is summarized, and what it told is remembered. */
-  async endSession(session: string) {
-    return done(await this.api.POST("/api/v1/sessions/{session}/end", { params: { path: { session } }, body: {} }));
+  /** Say that an entry still holds. */
+  async confirm(id: string, more: Body<"/api/v1/entries/{id}/confirm"> = {}, { signal }: Call = {}) {
+    return done(await this.api.POST("/api/v1/entries/{id}/confirm", { params: { path: { id } }, body: more, signal }));
   }
 
   /** Forget what is meant by an id, a query, a session or a source; with `dry_run` only say what that is. */
-  async forget(what: Body<"/api/v1/forget">) {
-    return done(await this.api.POST("/api/v1/forget", { body: what }));
+  async forget(what: Body<"/api/v1/forget">, { signal }: Call = {}) {
+    return done(await this.api.POST("/api/v1/forget", { body: what, signal }));
+  }
+
+  /** Take an operation back, such as a forgetting. */
+  async undo(operation: string, more: Body<"/api/v1/operations/{operation}/undo"> = {}, { signal }: Call = {}) {
+    const params = { path: { operation } };
+    return done(await this.api.POST("/api/v1/operations/{operation}/undo", { params, body: more, signal }));
+  }
+
+  /** Open a conversation, or continue the open one of that name, which names it from then on. */
+  async openSession(more: Body<"/api/v1/sessions"> = {}, { signal }: Call = {}) {
+    return done(await this.api.POST("/api/v1/sessions", { body: more, signal }));
+  }
+
+  /** Store messages of a conversation; one with an `id` is stored once. */
+  async addMessages(session: string, messages: Record<string, unknown>[], { signal }: Call = {}) {
+    const params = { path: { session } };
+    return done(await this.api.POST("/api/v1/sessions/{session}/messages", { params, body: { messages }, signal }));
+  }
+
+  /** End a conversation: it is summarized, and what it told is remembered. */
+  async endSession(session: string, { signal }: Call = {}) {
+    const params = { path: { session } };
+    return done(await this.api.POST("/api/v1/sessions/{session}/end", { params, body: {}, signal }));
+  }
+
+  /** Store a whole conversation at once and remember what it told; each message counts once, however often it is sent. */
+  async processSessionEnd(
+    messages: Record<string, unknown>[],
+    more: Omit<Body<"/api/v1/conversations">, "messages"> = {},
+    { signal }: Call = {},
+  ) {
+    return done(await this.api.POST("/api/v1/conversations", { body: { messages, ...more }, signal }));
+  }
+
+  /** Return where the book is and how it does. */
+  async status({ signal }: Call = {}) {
+    return done(await this.api.GET("/api/v1/status", { signal }));
   }
 }
+
+type Query<Path extends keyof paths> = paths[Path] extends { get: { parameters: { query?: infer Asked } } }
+  ? NonNullable<Asked>
+  : never;
 
 type Body<Path extends keyof paths> = paths[Path] extends {
   post: { requestBody?: { content: { "application/json": infer Sent } } };
@@ -161,14 +200,17 @@ async function sent(request: Request, send: (request: Request) => Promise<Respon
       failed = new MemoryBookError(0, "unavailable", `the server at ${base} ${why}${open}`, { cause: error });
     }
     if (pause === undefined || !again) throw failed;
-    await new Promise((resolve) => setTimeout(resolve, pause));
+    await new Promise((resolve) => {
+      setTimeout(resolve, pause);
+      request.signal.addEventListener("abort", resolve, { once: true });
+    });
   }
 }
 
 async function refusal(response: Response, base: string): Promise<MemoryBookError> {
   try {
     const { error } = (await response.json()) as Schema<"Failed">;
-    return new MemoryBookError(response.status, String(error.code), String(error.message));
+    return new MemoryBookError(response.status, String(error.code), String(error.message), {}, error.request_id);
   } catch {
     const told = `${base} answered ${response.status} as no memorybook does: is the address right?`;
     return new MemoryBookError(response.status, "unavailable", told);

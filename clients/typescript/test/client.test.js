@@ -1,7 +1,10 @@
 // Against the server in MEMORYBOOK_URL, with the owner's token in MEMORYBOOK_TOKEN: tests/test_typescript.py starts one.
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { test } from "node:test";
+import { promisify } from "node:util";
 
 import { connect, MemoryBook, MemoryBookError } from "../dist/index.js";
 
@@ -15,12 +18,15 @@ test("what is remembered is found, listed, recalled and forgotten", async () => 
   assert.equal((await book.entries({ category: "preference" })).entries.length, 1);
   const found = await book.search("which tea does the user prefer?", { max_results: 3 });
   assert.match(found.hits[0].snippet, /green tea/);
-  const block = await book.prompt("用户能吃芒果吗？");
+  const block = await book.recall("用户能吃芒果吗？");
   assert.match(JSON.stringify(block), /芒果过敏/);
   await book.forget({ target: kept.known.entry.id, dry_run: true });
   assert.equal((await book.entries()).entries.length, 2);
-  await book.forget({ target: kept.known.entry.id });
+  const forgotten = await book.forget({ target: kept.known.entry.id });
   assert.equal((await book.entries()).entries.length, 1);
+  await book.undo(forgotten.operation);
+  assert.equal((await book.entries()).entries.length, 2);
+  assert.equal((await book.confirm(kept.known.entry.id)).entry.id, kept.known.entry.id);
 });
 
 test("a conversation is stored, ended and remembered", async () => {
@@ -34,9 +40,18 @@ test("a conversation is stored, ended and remembered", async () => {
   assert.ok(texts.includes("The staging database is called heron."), String(texts));
 });
 
+test("a conversation that is sent at once is remembered once, and recalled", async () => {
+  const talk = [{ role: "user", content: "记住：生产环境用的是蓝鲸集群。" }];
+  await book.processSessionEnd(talk, { session_id: "ts-2" });
+  await book.processSessionEnd(talk, { session_id: "ts-2" });
+  const told = (await book.entries()).entries.filter((known) => known.entry.text.includes("蓝鲸"));
+  assert.equal(told.length, 1);
+  assert.match(JSON.stringify(await book.recollect("我们之前聊过蓝鲸集群吗？")), /蓝鲸/);
+  assert.equal(await book.recollect("Hello."), null);
+});
+
 test("every path is there, with what it takes and answers", async () => {
-  const { data } = await book.api.GET("/api/v1/status");
-  assert.ok(data);
+  assert.ok(await book.status());
   const path = { path: "plan.md" };
   const { data: written } = await book.api.PUT("/api/v1/documents/{path}", {
     params: { path, header: { "If-None-Match": "*" } },
@@ -51,6 +66,7 @@ test("refusals are errors with the code and words of the server", async () => {
   await assert.rejects(book.forget({ target: "zzzzzz" }), (error) => {
     assert.ok(error instanceof MemoryBookError);
     assert.deepEqual([error.status, error.code], [404, "not_found"]);
+    assert.ok(error.message.includes("zzzzzz") && error.requestId);
     return true;
   });
   await assert.rejects(book.remember(""), { status: 400 });
@@ -107,6 +123,18 @@ test("a write that broke is not sent again, and what stays busy is told", async 
   });
 });
 
+test("whoever asked may stop waiting, and gets the reason", async () => {
+  await answering([undefined], async (at, asked) => {
+    const waiting = new MemoryBook({ url: at, token: "t" });
+    await assert.rejects(waiting.entries({}, { signal: AbortSignal.timeout(50) }), { name: "TimeoutError" });
+    const stop = new AbortController();
+    const asking = waiting.remember("x", {}, { signal: stop.signal });
+    setTimeout(() => stop.abort(), 50);
+    await assert.rejects(asking, { name: "AbortError" });
+    assert.equal(asked.length, 2);
+  });
+});
+
 test("other servers, redirects, lateness and nobody are told apart from a book", async () => {
   await answering([[500, "oops"]], async (at) => {
     await assert.rejects(new MemoryBook({ url: at, token: "t" }).entries(), { message: /is the address right/ });
@@ -119,4 +147,13 @@ test("other servers, redirects, lateness and nobody are told apart from a book",
     assert.equal(asked.length, 1);
   });
   await assert.rejects(connect({ url: "http://127.0.0.1:9", token }).GET("/livez"), { code: "unavailable", status: 0 });
+});
+
+test("the quick start of the README does what it says", async () => {
+  const quickstart = await readFile(new URL("../examples/quickstart.ts", import.meta.url), "utf8");
+  const shown = await readFile(new URL("../README.md", import.meta.url), "utf8");
+  assert.ok(shown.includes(`\`\`\`ts\n${quickstart}\`\`\``), "README.md shows examples/quickstart.ts");
+  const program = new URL("../build/examples/quickstart.js", import.meta.url).pathname;
+  const { stdout } = await promisify(execFile)(process.execPath, [program]);
+  assert.match(stdout, /green tea[^]*芒果过敏[^]*404 not_found/);
 });
