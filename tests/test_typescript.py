@@ -8,7 +8,9 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,9 +27,18 @@ def test_the_types_are_made_of_the_api_as_it_is(tmp_path: Path) -> None:
     document = (CLIENT / "openapi.json").read_bytes()
     known = json.loads(document)
     anew = "the API has changed: run `npm run generate` in clients/typescript, as its README says"
-    assert {**known, "info": {}} == {**json.loads(json.dumps(described)), "info": {}}, anew
+    assert plain({**known, "info": {}}) == plain({**described, "info": {}}), anew
     first = (CLIENT / "src" / "schema.ts").read_text(encoding="utf-8").splitlines()[0]
     assert hashlib.sha256(document).hexdigest() in first, anew
+
+
+def plain(value: Any) -> Any:
+    """The document without the indentation of docstrings, which Python 3.13 cuts off."""
+    if isinstance(value, Mapping):
+        return {name: plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    return " ".join(value.split()) if isinstance(value, str) else value
 
 
 def test_the_client_has_the_version_of_the_package() -> None:

@@ -189,12 +189,17 @@ JSON = st.recursive(
 )
 INNER = dict.fromkeys("type id role message content output arguments call_id source git prompt".split(), JSON)
 HELD = st.fixed_dictionaries({}, optional=INNER) | JSON
+LISTED = st.lists(HELD, max_size=2)
 LINE = st.fixed_dictionaries(
     {},
     optional={
         **INNER, "type": KINDS | JSON, "payload": HELD, "attachment": HELD, "message": HELD, "timestamp": JSON,
         "memory": JSON, "metadata": JSON, "categories": JSON, "created_at": JSON, "instructions": JSON, "mapping": HELD,
         "chat_messages": st.lists(HELD, max_size=2), "project_memories": JSON, "display": JSON, "sessionId": JSON,
+        "agents": HELD, "blocks": HELD, "core_memory": LISTED, "messages": LISTED, "value": JSON, "label": JSON,
+        "message_type": st.sampled_from(["user_message", "tool_call_message"]) | JSON, "fact": JSON, "facts": LISTED,
+        "threads": LISTED, "valid_at": JSON, "invalid_at": JSON, "role_type": JSON, "archive_id": JSON, "text": JSON,
+        "tool_calls": LISTED,
     },
 )  # fmt: skip
 

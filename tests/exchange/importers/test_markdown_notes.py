@@ -204,3 +204,10 @@ def test_bytes_that_are_no_text_and_pages_with_nothing_are_said(name: str) -> No
     assert isinstance(page, Page)
     assert reading.warnings == ["some bytes are not UTF-8 and were replaced"]
     assert list(opened(name, BytesIO(b"---\n---\n"), timezone=UTC, format="obsidian").found) == []
+
+
+def test_the_vault_one_stands_in_has_its_name(memory: Memory, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(vault)
+    memory.import_file(".")
+    assert {one.entry.source for one in memory.entries().entries} == {"import:Second brain"}
+    assert {one.entry.metadata["note"] for one in memory.entries().entries} == {"People/Ann.md"}

@@ -384,7 +384,8 @@ def _in_folder(folder: str, warn: Warn, format: str | None) -> Iterator[Source]:
                 found = os.stat(path, follow_symlinks=False)
                 if stat.S_ISREG(found.st_mode):
                     source = Source(path, found.st_size, partial(open, path, "rb"))
-                    yield source if vault is None else source._replace(origin=vault.root, format=OBSIDIAN)
+                    origin = os.path.abspath(vault.root) if vault is not None else ""
+                    yield source if vault is None else source._replace(origin=origin, format=OBSIDIAN)
     for vault in vaults.values():
         vault.report(warn)
 
@@ -393,7 +394,7 @@ class _Vault:
     """A vault while its files are listed: its notes are wanted, templates and attachments counted."""
 
     def __init__(self, root: str) -> None:
-        self.root = root.rstrip("/\\") or root
+        self.root = root
         self._left = dict.fromkeys(("template", "attachment"), 0)
 
     def wants(self, path: str) -> bool:
