@@ -24,6 +24,8 @@ export class MemoryBookError extends Error {
     options?: ErrorOptions,
     /** The request's id in the log of the server; "" without an answer of one. */
     readonly requestId = "",
+    /** Of a `conflict`: what is there now, the text of a document or an entry. */
+    readonly current?: Record<string, unknown>,
   ) {
     super(message, options);
   }
@@ -111,6 +113,12 @@ export class MemoryBook {
     return done(await this.api.GET("/api/v1/entries", { params: { query }, signal }));
   }
 
+  /** Change fields of an entry; others stay. */
+  async update(id: string, fields: Fields, { signal }: Call = {}) {
+    const params = { path: { id }, header: { "If-Match": "*" } };
+    return done(await this.api.PATCH("/api/v1/entries/{id}", { params, body: fields, signal }));
+  }
+
   /** Say that an entry still holds. */
   async confirm(id: string, more: Body<"/api/v1/entries/{id}/confirm"> = {}, { signal }: Call = {}) {
     return done(await this.api.POST("/api/v1/entries/{id}/confirm", { params: { path: { id } }, body: more, signal }));
@@ -125,6 +133,26 @@ export class MemoryBook {
   async undo(operation: string, more: Body<"/api/v1/operations/{operation}/undo"> = {}, { signal }: Call = {}) {
     const params = { path: { operation } };
     return done(await this.api.POST("/api/v1/operations/{operation}/undo", { params, body: more, signal }));
+  }
+
+  /** Return the text of a document, with its revision. */
+  async document(path: string, { signal }: Call = {}) {
+    const headers = { Accept: "application/json" };
+    const answer = await this.api.GET("/api/v1/documents/{path}", { params: { path: { path } }, headers, signal });
+    return done(answer as { data?: Schema<"formats.document.Document"> });
+  }
+
+  /** Write the text of a document: over what is there, or only if it still has the revision `expect` ("" if it is new). */
+  async writeDocument(path: string, text: string, { expect, signal }: Call & { expect?: string } = {}) {
+    const header = expect === undefined ? {} : expect ? { "If-Match": `"${expect}"` } : { "If-None-Match": "*" };
+    const answer = await this.api.PUT("/api/v1/documents/{path}", {
+      params: { path: { path }, query: { overwrite: expect === undefined }, header },
+      body: text,
+      bodySerializer: (body) => body,
+      headers: { "Content-Type": "text/markdown" },
+      signal,
+    });
+    return done(answer);
   }
 
   /** Open a conversation, or continue the open one of that name, which names it from then on. */
@@ -158,6 +186,10 @@ export class MemoryBook {
     return done(await this.api.GET("/api/v1/status", { signal }));
   }
 }
+
+type Fields = NonNullable<
+  paths["/api/v1/entries/{id}"]["patch"]["requestBody"]
+>["content"]["application/json"];
 
 type Query<Path extends keyof paths> = paths[Path] extends { get: { parameters: { query?: infer Asked } } }
   ? NonNullable<Asked>
@@ -209,8 +241,9 @@ async function sent(request: Request, send: (request: Request) => Promise<Respon
 
 async function refusal(response: Response, base: string): Promise<MemoryBookError> {
   try {
-    const { error } = (await response.json()) as Schema<"Failed">;
-    return new MemoryBookError(response.status, String(error.code), String(error.message), {}, error.request_id);
+    const { error, current } = (await response.json()) as Schema<"Failed"> & { current?: Record<string, unknown> };
+    const { code, message, request_id } = error;
+    return new MemoryBookError(response.status, String(code), String(message), {}, request_id, current);
   } catch {
     const told = `${base} answered ${response.status} as no memorybook does: is the address right?`;
     return new MemoryBookError(response.status, "unavailable", told);

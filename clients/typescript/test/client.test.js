@@ -52,14 +52,22 @@ test("a conversation that is sent at once is remembered once, and recalled", asy
 
 test("every path is there, with what it takes and answers", async () => {
   assert.ok(await book.status());
-  const path = { path: "plan.md" };
-  const { data: written } = await book.api.PUT("/api/v1/documents/{path}", {
-    params: { path, header: { "If-None-Match": "*" } },
-    body: "# Plan",
-    bodySerializer: (text) => text,
-    headers: { "Content-Type": "text/markdown" },
+  const { data } = await book.api.GET("/api/v1/documents");
+  assert.ok(data);
+});
+
+test("an entry is changed, and a document only if nobody else changed it", async () => {
+  const id = (await book.remember("The office is in Oslo.")).known.entry.id;
+  assert.equal((await book.update(id, { pinned: true, tags: ["地点"] })).entry.pinned, true);
+  const { revision } = await book.writeDocument("plans/计划 1.md", "# Plan", { expect: "" });
+  assert.deepEqual(await book.document("plans/计划 1.md").then((one) => [one.text, one.revision]), ["# Plan", revision]);
+  await book.writeDocument("plans/计划 1.md", "# Our plan", { expect: revision });
+  await assert.rejects(book.writeDocument("plans/计划 1.md", "# My plan", { expect: revision }), (error) => {
+    assert.deepEqual([error.status, error.code, error.current.text], [409, "conflict", "# Our plan"]);
+    return true;
   });
-  assert.ok(written);
+  await book.writeDocument("plans/计划 1.md", "# My plan");
+  assert.equal((await book.document("plans/计划 1.md")).text, "# My plan");
 });
 
 test("refusals are errors with the code and words of the server", async () => {
