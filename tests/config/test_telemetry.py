@@ -126,12 +126,13 @@ def test_what_is_awaited_is_a_child_of_who_awaits_it(tmp_path: Path, spans: InMe
 
 
 def test_an_application_hears_the_verbs_in_its_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.DEBUG, "memorybook"), memorybook.open(tmp_path) as memory:
+    with caplog.at_level(logging.DEBUG, "memorybook"), memorybook.open(tmp_path, door="python") as memory:
         memory.remember(SECRET["en"])
         with pytest.raises(InvalidInput):
             memory.search("whistle", max_results=-1)
     lines = [record.getMessage() for record in caplog.records]
-    assert [line for line in lines if line.startswith("remember ") and "door=python" in line]
+    for verb in ("open", "remember"):
+        assert [line for line in lines if line.startswith(f"{verb} ") and "door=python" in line]
     assert [line for line in lines if line.startswith("search ") and line.endswith("failed=invalid_input")]
     assert not [line for line in lines if "whistle" in line]
 

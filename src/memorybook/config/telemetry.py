@@ -110,7 +110,7 @@ def _tracer() -> Any:
 
 def verb(function: Callable[..., R], given: tuple[Any, ...], named: Mapping[str, Any]) -> R:
     """Call a verb of a memory within a span that tells its door, and of its answer the numbers and lengths of lists."""
-    door = getattr(getattr(given[0] if given else None, "context", None), "door", "")
+    door = getattr(getattr(given[0] if given else None, "context", None), "door", named.get("door", ""))
     with span(function.__name__, memorybook__door=door) as done:
         answer = function(*given, **named)
         fields = getattr(answer, "_fields", ()) or getattr(answer, "__dataclass_fields__", ())

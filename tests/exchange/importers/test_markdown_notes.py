@@ -108,6 +108,11 @@ def test_a_vault_is_taken_in_whole_once_and_undone(memory: Memory, vault: Path, 
         with zipfile.ZipFile(vault.with_suffix(".zip"), "w") as archive:
             for name, text in VAULT.items():
                 archive.writestr(f"Second brain/{name}", text)
+            link = zipfile.ZipInfo("Second brain/passwords.md")
+            link.external_attr = 0o120777 << 16
+            archive.writestr(link, "/etc/passwd")
+    else:
+        (vault / "passwords.md").symlink_to("/etc/passwd")
     path = str(vault.with_suffix(".zip")) if packed else f"{vault}/"
     before = files(memory.root, "*.md")
     foreseen = memory.import_file(path, dry_run=True)

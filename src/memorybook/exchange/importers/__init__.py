@@ -450,7 +450,11 @@ def _in_archive(path: str, archives: ExitStack, warn: Warn, format: str | None) 
         inside = info.filename.replace("\\", "/")
         folder, _, name = inside.rpartition("/")
         vault = next((one for one in vaults if PurePath(inside).is_relative_to(one.root)), None)
-        if info.is_dir() or (vault is not None and re.search(r"(?:^|/)\.", inside)):
+        if (
+            info.is_dir()
+            or stat.S_ISLNK(info.external_attr >> 16)
+            or (vault is not None and re.search(r"(?:^|/)\.", inside))
+        ):
             continue
         if not (_wanted(name, inside, folders[folder], format) if vault is None else vault.wants(inside)):
             continue
