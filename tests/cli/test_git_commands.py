@@ -115,6 +115,11 @@ def test_a_clone_asks_for_trust_once_for_itself_and_its_worktrees(
         f"changed {clone}/.git/config: git merges the book by entries",
     ]
     assert "8080" in shell("search", "port").out
+    inner = clone / "inner"
+    inner.mkdir()
+    (inner / "memorybook.toml").write_bytes((clone / "memorybook.toml").read_bytes())
+    monkeypatch.chdir(inner)
+    assert "is not trusted, its root_dir left out" in shell("search", "port").err
     git(clone, "worktree", "add", "-q", "-b", "other", str(repository.parent / "tree"))
     monkeypatch.chdir(repository.parent / "tree")
     found = shell("search", "port")

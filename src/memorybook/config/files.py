@@ -253,7 +253,7 @@ _PARSERS = {"json": _parse_json, "yaml": _parse_yaml, "yml": _parse_yaml}
 
 
 def record_trust(path: str, folder: str) -> None:
-    """Trust the file at `path` as it is now, in this project alone; `folder` (see `config_dir`) holds the record."""
+    """Trust the file at `path` as it is now, in this place alone; `folder` (see `config_dir`) holds the record."""
     if not is_trusted(path, folder):
         os.makedirs(folder, mode=0o700, exist_ok=True)
         with open(os.path.join(folder, "trusted"), "a", encoding="utf-8", errors="surrogateescape") as file:
@@ -261,24 +261,25 @@ def record_trust(path: str, folder: str) -> None:
 
 
 def is_trusted(path: str, folder: str) -> bool:
-    """Return whether a file with just this content was trusted once in this project, or a worktree of it."""
+    """Return whether a file with just this content was trusted once in this place, or in a worktree of the project."""
     try:
         with open(os.path.join(folder, "trusted"), encoding="utf-8", errors="surrogateescape") as file:
             trusted = [line.rstrip("\n").partition("  ") for line in file]
     except FileNotFoundError:
         return False
-    digest, here = _digest(path), _project_of(path)
-    return any(one == digest and _project_of(other) == here for one, _, other in trusted)
+    digest, here = _digest(path), _trusted_place(path)
+    return any(one == digest and _trusted_place(other) == here for one, _, other in trusted)
 
 
-def _project_of(path: str) -> str:
-    """Return what a file's project is told apart by: its git folder, which worktrees share, else the file's folder.
+def _trusted_place(path: str) -> tuple[str, str]:
+    """Return where a file stands: its git folder, which worktrees share, with the folder in there, else its folder.
 
     Links to a file or a git folder elsewhere do not make it part of that project: its paths count from where it stands.
     """
     folder = os.path.realpath(os.path.dirname(path))
     *_, top = folders_above(folder)
-    return (not os.path.islink(os.path.join(top, ".git")) and git_folder(top)) or folder
+    git = "" if os.path.islink(os.path.join(top, ".git")) else git_folder(top)
+    return (git, os.path.relpath(folder, top)) if git else (folder, "")
 
 
 def _digest(path: str) -> str:
