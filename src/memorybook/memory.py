@@ -186,7 +186,7 @@ class Memory:
         if unknown and not answer.hits:
             raise unknown
         if any(hit.passage.state == "superseded" for hit in answer.hits):
-            from memorybook.entries.read import renewed
+            from memorybook.book.current import renewed
 
             answer = renewed(self.book, asked, answer, limit=limit)
         if self.context.layers and not session:  # a session is of one book

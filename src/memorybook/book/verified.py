@@ -24,6 +24,8 @@ EVERY_YEAR = (
 """Days of every year: no todo, and never over."""
 
 _EVERY_YEAR = lazily(EVERY_YEAR)
+_HINTS = ("birthday", "anniversary", "name", "born", "日")
+"""Of which such a day has one: a cold search has not the time to compile the pattern."""
 
 MONTHS = "January February March April May June July August September October November December".split()
 
@@ -41,7 +43,8 @@ def unconfirmed(stale: StaleSettings, today: date) -> Callable[[Passage], str]:
         day = passage.verified
         if not day or passage.state == "superseded" or day >= bounds.get(passage.category or "", ""):
             return ""
-        return "" if _EVERY_YEAR.search(passage.text) else day
+        text = passage.text.lower()
+        return "" if any(hint in text for hint in _HINTS) and _EVERY_YEAR.search(text) else day
 
     return since
 

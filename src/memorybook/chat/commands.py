@@ -12,8 +12,8 @@ from unicodedata import normalize
 
 from memorybook import locale
 from memorybook.agent.toolset import operations_in
+from memorybook.book.current import renewed
 from memorybook.cli.call import Call
-from memorybook.entries.read import renewed
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.formats.session_md import parse_line
 from memorybook.prompt.recall import WORTH_A_LOOK

@@ -593,9 +593,11 @@ def undated(text: str) -> tuple[str, str]:
 PLACEHOLDERS = ("(left out on request)", "（按要求略去）")
 """What stands for an order to forget that was carried out, in English and in Chinese."""
 
-_EMPTY = lazily(
+_LEFT_OUT_WORDS = PLACEHOLDERS[0].strip("()").split()
+
+_NOTHING = (
     r"(?i)\W*(?:(?:(?:i['’]ve |i have |duly )?noted(?: that| it)?(?: down)?|ok|okay|k|got (?:it|that)|gotcha|understood"
-    r"|all ?right|sure(?: thing)?|of course|certainly|will do|i see|thanks|thank you|so much|a lot"
+    r"|all right|allright|sure(?: thing)?|of course|certainly|will do|i see|thanks|thank you|so much|a lot"
     r"|thanks for (?:telling me|letting me know)"
     r"|(?:i['’]ll|i will) (?:remember|note|keep)(?: that| it| this)?(?: in mind)?|remembered|saved"
     r"|はい|うん|[わ分]かりました|承知しました|了解(?:です|しました)?|覚えました|ありがとう(?:ございます)?|네|예|응|알겠(?:습니다|어요?)"
@@ -603,6 +605,8 @@ _EMPTY = lazily(
     r"|我?(?:已经?|都)?(?:记下来?|记住|记录|记好|知道|明白|了解)了?|收到|好的?|好嘞|嗯+|哦+|噢|行|没问题|多谢|谢谢你?|当然|[了啦吧呢]"
     r")(?:\W+|(?<=[\u3400-\u9fff])|\Z))*"
 )
+
+_EMPTY = lazily(_NOTHING)
 
 _LONGEST_EMPTY = 100
 """Characters of a text from which it says something: the pattern takes a cold search as long as all its words."""
@@ -616,7 +620,14 @@ def says_something(text: str) -> bool:
     >>> [says_something(text) for text in ("好的，", "嗯，记下了。", "（按要求略去）", "好的，九点。", "不是。")]
     [False, False, False, True, True]
     """
-    return len(text) > _LONGEST_EMPTY or _EMPTY.fullmatch(without_placeholders(text)) is None
+    if len(text) > _LONGEST_EMPTY or any(_is_telling_word(word) for word in text.lower().split()):
+        return True
+    return _EMPTY.fullmatch(without_placeholders(text)) is None
+
+
+def _is_telling_word(word: str) -> bool:
+    """Return whether a plain word stands nowhere in the pattern; a cold search has not the time to compile that."""
+    return len(word) > 2 and word.isascii() and word.isalpha() and word not in _NOTHING and word not in _LEFT_OUT_WORDS
 
 
 def without_placeholders(text: str) -> str:
