@@ -48,6 +48,16 @@ def test_init_here_puts_the_book_into_the_project(shell: Shell, repository: Path
     assert again.out == f"There is a book already: {repository}/memory\n"
 
 
+def test_it_speaks_chinese_where_that_is_asked_for(shell: Shell, repository: Path) -> None:
+    chinese = ("--set", "language=zh")
+    done = shell("init", "--here", *chinese)
+    assert done.out.splitlines()[0] == f"已建立 {repository}/memorybook.toml"
+    assert "机器状态和备份副本不进 git" in done.err
+    assert shell("init", "--here", *chinese).out == f"这里已有记忆库： {repository}/memory\n"
+    assert shell("trust", *chinese).out.startswith(f"已信任 {repository}/memorybook.toml")
+    assert "请在设置 layers.team 里写明它的目录" in shell("search", "x", "--layer", "team", *chinese).err
+
+
 def test_settings_that_are_there_stay(shell: Shell, repository: Path) -> None:
     (repository / "memorybook.toml").write_text('language = "zh"\n\n[recall]\nmax_context_tokens = 500\n')
     (repository / "docs").mkdir()

@@ -270,7 +270,7 @@ def _appended(shown: dict[str, Any], page: Page) -> None:
 
 def _flushed(shown: dict[str, Any], page: Page) -> None:
     for place in shown["written"]:
-        page.line(("good", "written"), " ", ("place", f"{place['path']}:{place['line']}"))
+        page.line(("good", page.words("written")), " ", ("place", f"{place['path']}:{place['line']}"))
     _skipped(shown, page)
     if not shown["written"]:
         page.line("Nothing new to write.")
@@ -317,19 +317,20 @@ _NAMED = 20
 
 def _made(shown: dict[str, Any], page: Page) -> None:
     for path in shown["created"]:
-        page.line(("good", "made"), " ", ("place", os.path.join(shown["root"], path)))
+        page.line(("good", page.words("made")), " ", ("place", os.path.join(shown["root"], path)))
     if not shown["created"]:
-        page.line("There is a book already: ", ("place", shown["root"]))
+        page.line(page.words("There is a book already:"), " ", ("place", shown["root"]))
     if shown["hint"]:
-        page.remark(shown["hint"])
+        page.remark(page.words(shown["hint"]))
 
 
 def _trusted(shown: dict[str, Any], page: Page) -> None:
     for one in shown["trusted"]:
-        what = ", ".join(one["settings"]) or "nothing that needs trust"
-        page.line(("good", "trusted"), " ", ("place", one["path"]), f" ({what})")
+        what = ", ".join(one["settings"]) or page.words("nothing that needs trust")
+        page.line(("good", page.words("trusted")), " ", ("place", one["path"]), f" ({what})")
     if shown["merges"]:
-        page.line(("good", "changed"), " ", ("place", shown["merges"]), ": git merges the book by entries")
+        merges = page.words("git merges the book by entries")
+        page.line(("good", page.words("changed")), " ", ("place", shown["merges"]), f": {merges}")
 
 
 def _fields(shown: Mapping[str, Any], page: Page, indent: str = "") -> None:

@@ -61,6 +61,7 @@ def _trust(call: Call) -> dict[str, Any]:
     from memorybook.cli.git_commands import trust_clone
 
     trusted = [{"path": path, "settings": settings.trust(path, env=os.environ)} for path in paths]
+    call.config()  # which also tells the language to answer in
     return {"trusted": trusted, "merges": trust_clone(here)}
 
 
