@@ -8,8 +8,6 @@ from memorybook.errors import MemoryBookError
 if TYPE_CHECKING:
     from memorybook.search.types import Answer, Hit
 
-NAMES = ("personal", "project", "team")
-
 
 def read_along(own: str, answer: Answer, others: Sequence[tuple[str, Callable[[], Answer]]], *, limit: int) -> Answer:
     """Return the answer with what other books have: of those on top of each book always the most relevant comes next.
