@@ -405,6 +405,27 @@ def test_a_document_that_grows_while_it_is_read_is_read_whole(
     assert book.read("a.md").text == "one\ntwo\n"
 
 
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_memory_that_was_read_is_read_anew_once_somebody_changed_it(
+    book: DirectoryDocuments, root: Path, *, replaced: bool
+) -> None:
+    book.write("MEMORY.md", "one\n", expect=None)
+    file = root / "MEMORY.md"
+    before = file.stat()
+    time.sleep(0.03)
+    assert book.read("MEMORY.md") is book.read("MEMORY.md")
+    if replaced:
+        (root / "other.md").write_text("two\n", encoding="utf-8")
+        (root / "other.md").rename(file)
+    else:
+        file.write_text("two\n", encoding="utf-8")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert book.read("MEMORY.md").text == "two\n"
+    file.unlink()
+    with pytest.raises(MissingDocument):
+        book.read("MEMORY.md")
+
+
 def test_another_thread_waits_and_then_is_told_what_to_do(book: DirectoryDocuments) -> None:
     errors: list[BaseException] = []
 

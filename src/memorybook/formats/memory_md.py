@@ -354,7 +354,8 @@ def format_of(text: str) -> int:
 
     A version that writes what an older one would misread puts `<!-- memorybook format: 2 -->` there.
     """
-    found = _FORMAT.search(_header(text)[0]) if "memorybook format:" in text else None
+    end = text.find("\n## ")
+    found = _FORMAT.search(text, 0, len(text) if end < 0 else end + 1)
     return int(found[1]) if found else 1
 
 

@@ -299,10 +299,10 @@ class WordPieces:
     """The pieces of a vocabulary, and how they cut words. Safe to share between threads.
 
     Args:
-        pieces: By id.
+        pieces: By id, as UTF-8: a cold search reads them all, and bytes take a third less time than texts.
     """
 
-    def __init__(self, pieces: Sequence[str]) -> None:
+    def __init__(self, pieces: Sequence[bytes]) -> None:
         self.size = len(pieces)
         numbers = dict(zip(pieces, range(self.size), strict=True))
         for piece in pieces[:FIRST_PIECE]:
@@ -324,13 +324,13 @@ class WordPieces:
                 return [id for part in parts for id in self._merged(part)]
             if len(self._words) >= _CACHED_WORDS:
                 self._words.clear()
-            whole = self._find(MARK + word, 0)
+            whole = self._find((MARK + word).encode(), 0)
             found = self._words[word] = [whole] if whole else self._merged(MARK + word)
         return found
 
     def _merged(self, text: str) -> list[int]:
         """Merge neighbours, the lowest rank first and the leftmost among equals, until none is left."""
-        parts = list(text)
+        parts = [character.encode() for character in text]
         ids = [self._find(part, 0) for part in parts]
 
         def rank(at: int) -> int:
@@ -349,7 +349,7 @@ class WordPieces:
                 ranks[at] = rank(at)
         found: list[int] = []
         for part, number in zip(parts, ids, strict=True):
-            found += [number] if number else [FIRST_BYTE + byte for byte in part.encode()]
+            found += [number] if number else [FIRST_BYTE + byte for byte in part]
         return found
 
 
@@ -367,9 +367,9 @@ def load_pieces(tokenizer: str, cache_dir: str | None) -> WordPieces:
     with suppress(OSError), open(cache, "rb") as file:
         checksum, _, data = file.read().partition(b"\n")
         if checksum == b"%08x" % crc32(data):
-            return WordPieces(data.decode().split("\n"))
+            return WordPieces(data.split(b"\n"))
     pieces = _from_tokenizer(tokenizer)
-    data = "\n".join(pieces).encode()
+    data = b"\n".join(pieces)
     temporary = f"{cache}.{os.getpid()}.tmp"
     try:
         os.makedirs(cache_dir, exist_ok=True)
@@ -382,7 +382,7 @@ def load_pieces(tokenizer: str, cache_dir: str | None) -> WordPieces:
     return WordPieces(pieces)
 
 
-def _from_tokenizer(path: str) -> list[str]:
+def _from_tokenizer(path: str) -> list[bytes]:
     import json
 
     with open(path, encoding="utf-8") as file:
@@ -390,7 +390,7 @@ def _from_tokenizer(path: str) -> list[str]:
     pieces = sorted(numbers, key=numbers.__getitem__)
     if [numbers[piece] for piece in pieces] != list(range(len(pieces))) or not 0 < len(pieces) < 1 << 16:
         raise ValueError(f"a vocabulary of {len(pieces)} pieces whose ids do not count from 0")
-    return pieces
+    return [piece.encode() for piece in pieces]
 
 
 # --- vectors made ahead ------------------------------------------------------------------------------

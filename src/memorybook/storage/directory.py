@@ -59,6 +59,7 @@ class DirectoryDocuments:
         self._held: dict[tuple[int, int], int] = {}
         self._swept: set[str] = set()
         self._listed: Listed = {}
+        self._memory: tuple[str, Document] | None = None
         self._watched: Watched | None = None
         self._lost = 0.0
         self._place = _place_of(self.root)
@@ -118,8 +119,16 @@ class DirectoryDocuments:
             if self.needs_reconcile(DocumentInfo(path, 0, "", 0.0)):
                 self.reconcile(path, timeout=0.0)
         with self._named_refusals(path, "read"), self._folder(path) as (folder, name):
+            if path == "MEMORY.md" and (known := self._memory) is not None:
+                with suppress(FileNotFoundError):
+                    if known[0] == safe_open.stamp(os.stat(name, dir_fd=folder, follow_symlinks=False)):
+                        return known[1]
             data, status = safe_open.load(folder, name, path)
-        return Document(safe_open.decoded(data), safe_open.digest(data), status.st_mtime)
+        document = Document(safe_open.decoded(data), safe_open.digest(data), status.st_mtime)
+        if path == "MEMORY.md":  # every write reads it, and it grows; a stamp of just now cannot tell a second change
+            settled = status.st_ctime_ns < time.time_ns() - _TICK
+            self._memory = (safe_open.stamp(status), document) if settled else None
+        return document
 
     def _before_save(self, path: str) -> Document | None:
         """Return MEMORY.md as it was left, if somebody just took most of it away: an editor may be about to fill it."""
