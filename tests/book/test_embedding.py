@@ -155,19 +155,32 @@ def test_going_back_to_the_embedder_before_finds_its_vectors(tmp_path: Path) -> 
         assert len(back.texts) == 1
 
 
+class Held(Slow):
+    """An embedder whose third batch takes as long as `third` waits."""
+
+    third: Callable[[float], bool]
+    batches = 0
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        if len(texts) > 2:
+            assert self.batches < 2 or self.third(20)
+            self.batches += 1
+        return super().embed(texts)
+
+
 def test_closing_does_not_wait_for_all_and_what_was_embedded_stays(tmp_path: Path) -> None:
-    slow = Slow()
+    slow = Held()
+    slow.go.set()
     with opened(note(tmp_path, 200), slow) as memory:
+        slow.third = memory.book.embedding._stop.wait  # until the memory is closed
         memory.search(QUESTION)
-        slow.go.set()
-        until(lambda: slow.calls > 1)
-    embedded = slow.calls
-    assert embedded < 200 / 16
+        until(lambda: slow.batches == 2)
+    assert slow.batches == 3
     again = Slow()
     again.go.set()
     with opened(tmp_path, again, door="cli") as memory:
         memory.sync()
-    assert len(again.texts) <= 200 - 16 * (embedded - 1)
+    assert len(again.texts) == 200 - 16 * 3
 
 
 def test_a_service_that_fails_is_left_alone_and_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
