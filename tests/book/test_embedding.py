@@ -162,7 +162,7 @@ class Held(Slow):
     batches = 0
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        if len(texts) > 2:
+        if len(texts) > 2 and texts[0] not in (QUESTIONS[0], ANSWERS[0]):
             self.batches += 1
             assert self.batches < 3 or self.third(20)
         return super().embed(texts)
