@@ -133,13 +133,13 @@ def fresh(script: str) -> str:
 
 
 def test_a_question_in_a_fresh_process_imports_nothing_heavy(cache: str) -> None:
-    StaticEmbedder(cache).embed(["the cache is made"])
     script = (
         "import sys; before = set(sys.modules); from memorybook.inference.static import StaticEmbedder; "
         f"StaticEmbedder({cache!r}).embed(['When did Caroline go to the support group?']); "
         "heavy = {'numpy', 'tokenizers', 'safetensors', 'wordllama', 'json', 'dataclasses', 'pathlib'}; "
         "print(sorted(heavy & set(sys.modules) - before))"
     )
+    fresh(script)  # makes the cache, unless it is there
     assert fresh(script) == "[]"
 
 
