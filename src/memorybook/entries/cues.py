@@ -6,6 +6,7 @@ question, a guess, a joke, a task, somebody else's words, how it is just now), n
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -168,8 +169,8 @@ STANDING = (
     r"(?i:\b(?:always|never|from\s+(?:now|today|this\s+day)\s+on(?:wards?)?|(?:as\s+of|starting)\s+(?:now|"
     r"today),?\s+(?:please\s+|only\s+)*(?:use|write|answer|reply|speak|"
     r"call|keep|always|never|don't|stop|we|I)|going\s+forward|as\s+a\s+rule|"
-    r"every|each|ever|whenever|by\s+default|no\s+more|only|in\s+(?:the\s+)?future|instead)\b)|"
-    r"以后|今后|往后|一律|从(?:现在|今天|今日|即日)(?:起|开始|往后)|每|必须|不许|不准|只准|规矩|都要|下次"
+    r"every|each|ever|whenever|when\s+you\s+(?!are\b|have\b|finish|get\b|can\b|see\b|find\b|need\b)\w+|by\s+default|no\s+more|only|in\s+(?:the\s+)?future|instead)\b)|"
+    r"以后|今后|往后|一律|从(?:现在|今天|今日|即日)(?:起|开始|往后)|每|必须|不许|不准|只准|规矩|都要|下次|[给帮替跟]我[^，。]{1,8}时"
 )
 """Words that make an order a lasting one."""
 
@@ -200,7 +201,7 @@ _TASK = (
     r"start|stop|style|suggest|summari[sz]e|take|tell|"
     r"test|thank|thanks|translate|try|turn|update|use|wait|watch|write)(?:\s|[,!.]|$)|you\s+(?:don't|do\s+not|"
     r"needn't|shouldn't)\b|(?:don't|do\s+not)\s+(?:\w+\s+)?(?:that|this|it|those)\b))|(?:千万|就|先)?(?:别|不要|不用|不必|甭)|"
-    r"(?:[请麻烦那就先再你您给帮替我忙现在来快顺便还是把]{0,6}|.{0,8}(?:帮我|替我|给我|麻烦))(?:看[看下一]|查|找|写|改一?下|改改|跑[一下个]|读|扫|列|总结|翻|解释|告诉|"
+    r"(?:(?!我)(?:现在|[请麻烦那就先再你您给帮替我忙来快顺便还是把]){0,6}|.{0,8}(?:帮我|替我|给我|麻烦))(?:看[看下一]|查|找|写|改一?下|改改|跑[一下个]|读|扫|列|总结|翻|解释|告诉|"
     r"说[说一下]|讲[讲一下]|试|算[算一下]|画[个张一]|把[^，。]{1,14}(?:一[遍下]|掉|给我|上去|出来)|推荐|整理|对比|"
     r"检查|修[复好改]|排查|部署|实现|分析|生成|做个|来[个一]|换个|继续|开始|打开|搜|订[个一]|买[个一]|填|留个)"
 )
@@ -306,10 +307,39 @@ _FRAME_ENDS = (
 )
 
 
+_ASKS = r"(?i:\byou\b|\b(?:I|we)(?:\s+(?:want|need)|(?:'d|\s+would)\s+\w+)\b)|[你您请帮替]|麻烦"
+_TELLS_OF = r"(?i:^\s*(?:when(?:ever)?|if|(?:each|every)\s+time)\b)|我(?<![帮替给]我)|[他她它]|[写译编拟][了过]"
+"""Words with which one asks for a text, and with which one tells of a text."""
+
+
 def frame_start(text: str) -> int | None:
-    """Return the offset from which a turn has words not its speaker's own (a translation, a letter), or None."""
-    found = compiled(f"{_ROLE}|{_FRAME}").search(text.replace("’", "'"))
-    return found.start() if found is not None else None
+    """Return the offset from which a turn has words not its speaker's own, or None.
+
+    A role begins anywhere; a translation, letter or story where one is asked for, or before a colon: "I work as a
+    translator" frames nothing.
+    """
+    text = text.replace("’", "'")
+    role = compiled(_ROLE).search(text)
+    starts = [role.start()] if role is not None else []
+    for clause in compiled(r"[^.!?;。！？；\n]+[?？]?").finditer(text):
+        found = compiled(_FRAME).search(clause[0])
+        if found is not None and _asks_for(clause[0], found):
+            starts.append(clause.start() + found.start())
+            break
+    return min(starts, default=None)
+
+
+def _asks_for(clause: str, found: re.Match[str]) -> bool:
+    """Return whether a clause asks for the text that it names: tells whose words follow, or is a question or a task."""
+    if compiled("[:：]").search(clause, found.start()) or is_question(clause):
+        return True
+    before = clause[: found.start()]
+    told = clause[: found.end()] if is_chinese(clause) else before
+    if compiled(_TELLS_OF).search(told) or compiled("的?时").match(clause, found.end()):
+        return compiled("[你您请麻]").search(before) is not None
+    if is_chinese(clause) or not before.strip() or compiled(_ASKS).search(before):
+        return True
+    return compiled(_TASK).match(without_lead(clause.strip())) is not None
 
 
 def plays(text: str, playing: bool) -> bool:
@@ -328,7 +358,7 @@ def is_not_meant(text: str) -> bool:
 def states(sentence: str, talk: Audience) -> bool:
     """Return whether a sentence, no question, states how things are for its speaker, and not only just now."""
     text = without_lead(sentence.replace("’", "'"))
-    if content_size(text) < 3 and not compiled(r"(?i)我|\d|^I(?:'m| am)\b").search(text):
+    if content_size(text) < 3 and not compiled(r"(?i)我|\d|^I(?:'m| am)\b|^call me\b").search(text):
         return False
     stands = compiled(STANDING).search(text) is not None or compiled(_HOW_TO_SPEAK).search(text) is not None
     decided = compiled(DECIDED).search(text) is not None
@@ -447,7 +477,7 @@ _FILED: tuple[tuple[Category, Importance, str], ...] = (
         "preference",
         "high",
         r"(?i:^(?:please\s+)?(?:always|never|don't|do\s+not|stop|avoid|no\s+more|keep|make|give|write|format|answer|"
-        r"reply|respond|lead|start|explain)\b)|"
+        r"reply|respond|lead|start|explain|use)\b)|"
         r"(?:以后|今后|往后|今天起|现在起)[^。]{0,6}[，,]?[^。]{0,8}(?:我|回答|回复|叫)|别再|不要再|(?:回答|回复|"
         r"输出|代码里|注释|文案)[^。]{0,10}(?:要|别|不|只|全|都)|简短|表情",
     ),
@@ -482,10 +512,10 @@ _FILED: tuple[tuple[Category, Importance, str], ...] = (
 """(category, importance, pattern); the first match decides, else it is a fact."""
 
 _FIRM = (
-    r"(?i:\b(?:name(?:'s|\s+is)|I'm\s+called|birthday|allergic|diabetic|vegan|vegetarian|coeliac|pregnant|"
+    r"(?i:\b(?:name(?:'s|\s+is)|I'm\s+called|call\s+me|birthday|allergic|diabetic|vegan|vegetarian|coeliac|pregnant|"
     r"I(?:'m|\s+am)\s+(?:\w+[\s-])?(?:handed|blind|deaf|sighted|(?:un)?employed|intolerant|married|single|divorced|widowed|"
     r"retired|bilingual|\w{3,}(?<!st|nt|at)[iy]c|autistic|asthmatic))\b)|"
-    r"我(?:的名字)?叫|过敏|生日|糖尿病|怀孕|吃素|素食|我[^，。]{0,3}(?:[色夜雪]盲|单身|听不见|不耐|[已未离结再]过?[婚异])"
+    r"我(?:的名字)?叫|叫我|过敏|生日|糖尿病|怀孕|吃素|素食|我[^，。]{0,3}(?:[色夜雪]盲|单身|听不见|不耐|[已未离结再]过?[婚异])"
 )
 """Facts of high importance, however casually said."""
 
