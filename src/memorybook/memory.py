@@ -190,7 +190,7 @@ class Memory:
 
             answer = renewed(self.book, asked, answer, limit=limit)
         if self.context.layers and not session:  # a session is of one book
-            from memorybook.search.layers import read_along
+            from memorybook.search.search import read_along
 
             def search_in(context: Context) -> Callable[[], Answer]:
                 return lambda: self._with(context).search(
@@ -305,7 +305,7 @@ class Memory:
         Raises:
             InvalidInput: `max_tokens` below 1.
         """
-        from memorybook.prompt.preview import preview
+        from memorybook.prompt.inject import preview
 
         return preview(self._there, query, max_tokens=given.budget_of(max_tokens))
 
@@ -450,9 +450,9 @@ class Memory:
             NotFound: There is no such entry.
             Conflict: Another entry has replaced it.
         """
-        from memorybook.entries import confirm
+        from memorybook.entries import review
 
-        return confirm.confirm(self._on, id, lasting=lasting)
+        return review.confirm(self._on, id, lasting=lasting)
 
     # --- what was done -------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from books import IN_MEMORY, ON_DISK, Reopen, entry, in_memory
 from clock import NOW, Clock
 from memorybook import tools
 from memorybook.book import fade
-from memorybook.book.verified import unconfirmed
+from memorybook.book.fade import unconfirmed
 from memorybook.config.settings import StaleSettings
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.memory import Memory

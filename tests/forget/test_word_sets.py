@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from books import in_memory as in_memory
-from memorybook.forget.word_sets import Substrings, WordSets, any_of
+from memorybook.forget.units import Substrings, WordSets, any_of
 from memorybook.memory import Memory
 from memorybook.model import Session, Turn
 

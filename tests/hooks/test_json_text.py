@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybook.errors import InvalidInput
+from memorybook.hooks.host_files import edited, values, without_comments
 from memorybook.hooks.hosts import entry_of, hooks_in, hooks_of, install, install_hooks, server_in
-from memorybook.hooks.json_text import edited, values, without_comments
 
 VSCODE = """{
     // servers of mine

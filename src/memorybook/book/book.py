@@ -276,7 +276,7 @@ class Book:
         """Return the hits, each with the day since which nobody confirmed it, if its kind needs that."""
         if self._stale is None or not any(hit.passage.verified for hit in hits):
             return hits
-        from memorybook.book.verified import told_of
+        from memorybook.book.fade import told_of
 
         return told_of(hits, self._stale, self.now().date())
 

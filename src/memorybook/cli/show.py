@@ -188,7 +188,7 @@ def _since(hit: Mapping[str, Any], page: Page) -> str:
     """Return since when nobody confirmed an entry, "" if that needs no telling."""
     if "unconfirmed_since" not in hit:
         return ""
-    from memorybook.book.verified import month
+    from memorybook.book.fade import month
 
     return page.words("not confirmed since {month}", month=month(hit["unconfirmed_since"], page.words.language))
 

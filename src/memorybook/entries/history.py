@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from memorybook import locale
 from memorybook.book.book import together
 from memorybook.book.transaction import MEMORY
-from memorybook.entries.as_of import OF_LINES, entry_of
-from memorybook.entries.read import known, turns_of
+from memorybook.entries.read import OF_LINES, entry_of, known, turns_of
 from memorybook.entries.review import line
 from memorybook.errors import Conflict, InvalidInput, MemoryBookError, MissingDocument, NotFound, Unavailable
 from memorybook.forget.tombstones import not_forgotten

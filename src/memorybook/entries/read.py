@@ -1,14 +1,15 @@
-"""Open what is stored: documents, entries, turns, lists."""
+"""Open what is stored: documents, entries, turns, lists; entries also as they were on a day, from the journal."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date
-from typing import Any
+from contextlib import suppress
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Any
 
-from memorybook._light import TYPE_CHECKING
 from memorybook.book.book import Book
 from memorybook.errors import Conflict, InvalidInput, NotFound
+from memorybook.formats import memory_md
 from memorybook.results import Known, Lines, Listed, Said
 from memorybook.text.redact import redact, redact_json
 from memorybook.validate import count_of, lines_of
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
     from memorybook.context import Context
     from memorybook.model import Entry, Turn
-
 
 STATES = ("active", "archived", "superseded")
 
@@ -104,8 +104,6 @@ def entries(
     if at is None:
         all, today = book.entries(), None
     else:
-        from memorybook.entries.as_of import entries_at
-
         all, today = entries_at(book, at), date.fromisoformat(at)
     wanted = [
         entry
@@ -128,9 +126,6 @@ def known(book: Book, entries: Iterable[Entry], day: date | None = None) -> list
     entries = list(entries)
     counts, day = book.access_counts(entry.id for entry in entries), day or book.now().date()
     return [Known(entry, book.strength(entry, day), counts.get(entry.id, 0)) for entry in entries]
-
-
-# --- current first ----------------------------------------------------------------------------------
 
 
 # --- masking of secrets on the way in -----------------------------------------------------------
@@ -166,3 +161,34 @@ class Mask:
         clean = redact_json(value, self._settings.patterns)
         self.count += len(clean.masked)
         return clean.value
+
+
+OF_LINES = ("append", "drop", "put", "item", "turns", "edit")
+"""Kinds of changes that are of lines and documents, not of entries."""
+
+
+# --- the past -----------------------------------------------------------------------------------
+
+
+def entries_at(book: Book, day: str) -> list[Entry]:
+    """Return the entries as the book had them at the end of a day, by taking back what was done since.
+
+    What was purged since is missing. A change that no operation recorded counts as always there.
+    """
+    found = {entry.id: entry for entry in book.entries()}
+    _, end = book.span(None, day)
+    for target, kind, text in book.journal.stood(end) if end is not None else ():
+        if kind not in OF_LINES:
+            before = entry_of(text)
+            if before is not None:
+                found[target] = before
+            elif not text:
+                found.pop(target, None)
+    return list(found.values())
+
+
+def entry_of(text: str | None) -> Entry | None:
+    """Return the entry that the journal kept; None if there is none, or it cannot be read."""
+    with suppress(ValueError):
+        return memory_md.parse_entry(text, modified=datetime(1970, 1, 1, tzinfo=UTC)) if text else None
+    return None

@@ -1,4 +1,4 @@
-"""The review queue: automatic writes that wait for a person, listed, accepted, rejected.
+"""The review queue: automatic writes that wait for a person, listed, accepted, rejected; and confirming.
 
 A proposal keeps, beside each change, how the entry stood that it is about. What changed since is not carried out on
 the strength of an old reason: it is shown as stale and worked out anew. What a person rejected does not come again
@@ -11,14 +11,17 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from memorybook import locale
 from memorybook._light import NamedTuple
 from memorybook.book import fade
 from memorybook.book.book import Group
+from memorybook.book.fade import unconfirmed
 from memorybook.book.transaction import Result, statement
 from memorybook.entries.match import Proposed
+from memorybook.entries.read import known
 from memorybook.errors import Conflict, InvalidInput, NotFound, Unavailable
 from memorybook.forget.cutting import repeat_digests
 from memorybook.forget.tombstones import summary_sentences, tombstones_of, turn_key, without_label
@@ -42,6 +45,7 @@ from memorybook.model import (
 from memorybook.results import moment, to_json
 from memorybook.sessions.recall_block import short
 from memorybook.text.screen import screen
+from memorybook.text.splitting import entry_passage
 from memorybook.text.tokens import digest, text_digest
 from memorybook.validate import count_of
 
@@ -51,6 +55,7 @@ if TYPE_CHECKING:
     from memorybook.book.book import Book
     from memorybook.context import Context
     from memorybook.protocols import Transcripts
+    from memorybook.results import Known
 
 
 class Submitted(NamedTuple):
@@ -653,3 +658,54 @@ def _says_and_rests_on(change: Change, session: str) -> Iterator[str]:
         said = (*summary_sentences(page.summary), *page.decisions, *page.open_questions)
         yield from (digest(form) for text in said for form in (text, without_label(text)))
         yield from (turn_key(page.session, turn) for turn in page.turn_ids)
+
+
+# --- confirming -----------------------------------------------------------------------------------
+
+
+MOST_ASKED = 10
+"""Entries that a person is asked about in one run."""
+
+
+def confirm(context: Context, id: str, *, lasting: bool | None = None) -> Known:
+    """See `Memory.confirm`. What was said or confirmed today already is left as it is."""
+    book = context.book
+    entry = next((one for one in book.entries() if one.id == id), None)
+    if entry is None:
+        raise locale.error(NotFound, "problems.no_entry", name=repr(id))
+    if entry.superseded_by is not None:
+        raise locale.error(Conflict, "problems.confirm_replaced", name=repr(id), other=repr(entry.superseded_by))
+    today = book.now().date()
+    changes: list[Change] = []
+    if entry.confirmed_on is None or entry.confirmed_on < today:
+        changes.append(Reinforce(id=id, reason="confirmed", confirms=True))
+    fields: dict[str, bool] = {} if lasting in (None, entry.lasting) else {"lasting": bool(lasting)}
+    if entry.archived and not (entry.expires and entry.expires < today):
+        fields["archived"] = False
+    if fields:
+        changes.append(Update(id=id, fields=fields, reason="confirmed"))
+    result = book.apply(changes, actor=context.actor, door=context.door, kind="confirm")
+    [now] = known(book, [next((one.entry for one in reversed(result.outcomes) if one.entry), entry)])
+    return now._replace(operation=result.operation.id if result.operation else None)
+
+
+def to_confirm(context: Context, entries: Mapping[str, Entry], planned: Iterable[Proposed]) -> list[Proposed]:
+    """Propose to confirm what nobody did for longer than its kind holds, the strongest first, a few at a time.
+
+    Entries of other proposals are left out, those that came in or were said in the last days, and those of which a
+    person did not want to be asked.
+    """
+    today, journal = context.book.now().date(), context.book.journal
+    since = unconfirmed(context.config.stale, today)
+    taken = {id for each in planned for change in each.changes for id in ids_of(change)}
+    bound = today - timedelta(fade.GRACE_DAYS)
+    current = [one for one in entries.values() if one.state == "active" and one.id not in taken]
+    current = [one for one in current if one.last_activated < bound]
+    asked = [(one, day) for one in current if (day := since(entry_passage(one)))]
+    asked.sort(key=lambda each: (each[0].pinned, fade.strength(each[0], today)), reverse=True)
+    found = [
+        Proposed(CONFIRM, (Reinforce(id=one.id, reason="confirmed", confirms=True),), f"not confirmed since {day}")
+        for one, day in asked
+    ]
+    rejected = {key_of(each.changes) for each in journal.proposals(state="rejected", kind=CONFIRM)}
+    return [each for each in found if key(each.changes, entries) not in rejected][:MOST_ASKED]

@@ -15,7 +15,7 @@ from functools import cache
 from itertools import takewhile
 from typing import NamedTuple
 
-from memorybook.book.verified import EVERY_YEAR
+from memorybook.book.fade import EVERY_YEAR
 from memorybook.entries.cues import (
     FOR_GOOD,
     PAST,

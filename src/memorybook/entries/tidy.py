@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from memorybook.book import fade
 from memorybook.book.book import retried
-from memorybook.entries.confirm import to_confirm
 from memorybook.entries.durable_notes import KINDS as NOTE_KINDS
 from memorybook.entries.match import EmbedderSimilarity, Proposed, Similarity
 from memorybook.entries.read import Mask
@@ -43,7 +42,7 @@ from memorybook.entries.read_reply import (
     show_memory,
 )
 from memorybook.entries.replaces import claims, replaces
-from memorybook.entries.review import TIDYING, kept, key, key_of, propose_or_apply, stale, told, withdraw
+from memorybook.entries.review import TIDYING, kept, key, key_of, propose_or_apply, stale, to_confirm, told, withdraw
 from memorybook.entries.same import RELATED, likeness, lowest_trust, missing, opposition, overlap, same_statement, words
 from memorybook.errors import Conflict, InvalidInput, MemoryBookError, MissingDocument, NotFound, Unavailable
 from memorybook.formats import memory_md, session_md

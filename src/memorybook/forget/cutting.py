@@ -14,7 +14,9 @@ from memorybook.forget.finder import ALONE, SAME, written_lines
 from memorybook.forget.tombstones import filter_summary, turn_key, without_label
 from memorybook.forget.units import (
     Found,
+    Substrings,
     TurnKey,
+    WordSets,
     is_about,
     merge_spans,
     repair_end,
@@ -27,7 +29,6 @@ from memorybook.forget.units import (
     without_spans,
     words_of,
 )
-from memorybook.forget.word_sets import Substrings, WordSets
 from memorybook.formats import session_md
 from memorybook.model import Change, Drop, EditTurns, Entry, Put, Remove, RemoveTurns, Turn, Update
 from memorybook.sessions.summarize import SENTENCE_LENGTH, cut_at_sentence, title_of

@@ -18,6 +18,7 @@ from memorybook.forget.units import (
     Place,
     Topic,
     TurnKey,
+    WordSets,
     continues,
     corrects,
     counts_another,
@@ -44,7 +45,6 @@ from memorybook.forget.units import (
     without_spans,
     words_of,
 )
-from memorybook.forget.word_sets import WordSets
 from memorybook.formats import session_md
 from memorybook.search.types import Query
 from memorybook.text.sentences import content_size, is_question

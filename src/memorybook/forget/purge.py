@@ -18,8 +18,7 @@ from memorybook.forget.finder import SAME, Finder
 from memorybook.forget.forget import Targets, carry_out, lines_of, merge_targets, receipt_of, select_targets
 from memorybook.forget.incoming import lost_statements
 from memorybook.forget.tombstones import without_label
-from memorybook.forget.units import is_word, values_of, words_of
-from memorybook.forget.word_sets import Substrings, any_of
+from memorybook.forget.units import Substrings, any_of, is_word, values_of, words_of
 from memorybook.formats import changes_json, memory_md, session_md
 from memorybook.model import Applied, Entry, Operation
 from memorybook.results import Receipt

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 
 from memorybook._light import AbstractSet, Callable, Iterable, Mapping, Memo, NamedTuple, Sequence
-from memorybook.book.verified import month
+from memorybook.book.fade import month
 from memorybook.search.evidence import spoken
 from memorybook.search.tool_results import CLOSE, OPEN, fenced
 from memorybook.search.types import Hit, Passage, place_of, when_of

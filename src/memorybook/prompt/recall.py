@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 
 from memorybook._light import TYPE_CHECKING, Callable, Iterator, Mapping, NamedTuple, Sequence, suppress
-from memorybook.book.verified import unconfirmed
+from memorybook.book.fade import unconfirmed
 from memorybook.entries.read import known
 from memorybook.errors import MemoryBookError
 from memorybook.prompt.block import SHARE, WORDING, Block, Fact, Prose, Wording, block

@@ -1,11 +1,23 @@
-"""One search as a visible list of steps: rank, say each thing once, judge relevance, cut, show."""
+"""One search as a visible list of steps: rank, say each thing once, judge relevance, cut, show; books read along."""
 
 from __future__ import annotations
 
 from itertools import chain, islice, tee
 from operator import add
 
-from memorybook._light import AbstractSet, Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence, date
+from memorybook._light import (
+    TYPE_CHECKING,
+    AbstractSet,
+    Any,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    NamedTuple,
+    Sequence,
+    date,
+)
+from memorybook.errors import MemoryBookError
 from memorybook.search import evidence
 from memorybook.search.evidence import (
     LONGEST_NAME,
@@ -20,6 +32,9 @@ from memorybook.search.evidence import (
 )
 from memorybook.search.types import Candidate, Candidates, Hit, Passage, when_of
 from memorybook.text.tokens import normalise, query_words, says_something, tokens
+
+if TYPE_CHECKING:
+    from memorybook.search.types import Answer, Hit
 
 RELEVANT = 0.45
 """Relevance from which an answer counts as being about the question, when the caller sets no threshold."""
@@ -582,3 +597,39 @@ def sentences(text: str) -> list[str]:
         else:
             found.append(piece)
     return found
+
+
+# --- books that are read together -----------------------------------------------------------------
+
+
+def read_along(own: str, answer: Answer, others: Sequence[tuple[str, Callable[[], Answer]]], *, limit: int) -> Answer:
+    """Return the answer with what other books have: of those on top of each book always the most relevant comes next.
+
+    So each book's own order stays, what is true now before what it replaced. A book that cannot be searched is named
+    among `degraded`.
+    """
+    waiting, degraded = [_of_layer(own, answer)], list(answer.state["degraded"])
+    found = [answer]
+    for name, search in others:
+        try:
+            other = search()
+        except MemoryBookError as error:
+            degraded.append(f"the {name} book cannot be read: {error}")
+            continue
+        found.append(other)
+        waiting.append(_of_layer(name, other))
+        degraded += [f"the {name} book: {reason}" for reason in other.state["degraded"]]
+    hits: list[Hit] = []
+    while len(hits) < limit and (left := [each for each in waiting if each]):
+        hits.append(max(left, key=lambda each: each[0].relevance).pop(0))
+    return answer._replace(
+        hits=tuple(hits),
+        has_relevant=any(each.has_relevant for each in found),
+        cut=sum(each.cut for each in found),
+        knows=max(each.knows for each in found),
+        state={**answer.state, "degraded": degraded},
+    )
+
+
+def _of_layer(name: str, answer: Answer) -> list[Hit]:
+    return [hit._replace(layer=name) for hit in answer.hits]

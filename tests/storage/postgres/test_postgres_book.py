@@ -24,7 +24,7 @@ from memorybook.errors import BookLocked, ConfigError, Unavailable
 from memorybook.memory import Memory
 from memorybook.model import Operation
 from memorybook.storage.postgres.postgres_connection import PostgresConnection, Tenant, shown
-from memorybook.storage.postgres.postgres_sql import adapted, restored, translated
+from memorybook.storage.postgres.postgres_schema import adapted, restored, translated
 from memorybook.storage.postgres.postgres_storage import PostgresStorage
 from memorybook.storage.sqlite import immediate
 from memorybook.storage.stores import open_storage

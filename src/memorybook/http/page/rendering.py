@@ -9,16 +9,18 @@ from functools import cache
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
+import nh3
 from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
-from markupsafe import Markup
+from markdown_it import MarkdownIt
+from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from memorybook import locale
-from memorybook.book.verified import month, unconfirmed
+from memorybook.book.fade import month, unconfirmed
 from memorybook.config.settings import StaleSettings
-from memorybook.http.page import charts, markup
+from memorybook.http.page import charts
 from memorybook.model import Entry
 from memorybook.search.types import place_of
 from memorybook.text.splitting import entry_passage
@@ -119,10 +121,10 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters |= {"md": markup.markdown, "time": time, "percent": lambda value: f"{value * 100:.0f}"}
+    found.filters |= {"md": markdown, "time": time, "percent": lambda value: f"{value * 100:.0f}"}
     found.filters["day"] = lambda value: str(value or "")[:10]
     found.filters["urlencode"] = lambda value: quote(str(value), errors="replace")
-    found.globals |= {"marked": markup.marked, "chart": charts, "place_of": place_of}
+    found.globals |= {"marked": marked, "chart": charts, "place_of": place_of}
     return found
 
 
@@ -153,3 +155,42 @@ def time(context: Context, value: datetime | None, named: bool = False, after: d
     name = f" UTC{shown[16:]}" if named else ""
     same = after is not None and str(context["ask"].local(after))[:10] == shown[:10]
     return template.format(shown, shown[16:], shown[11 * same : 16].replace("T", " "), name)
+
+
+# --- text of memories as HTML that runs no script and loads nothing -------------------------------
+
+
+_TAGS = {
+    "p", "br", "hr", "em", "strong", "s", "code", "pre", "blockquote", "ul", "ol", "li", "a",
+    "table", "thead", "tbody", "tr", "th", "td",
+}  # fmt: skip
+"""What may stand in a memory; headings become bold lines, pictures and raw HTML are shown as text."""
+
+
+@cache
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
+    return parser.disable(["image", "heading", "lheading"])
+
+
+def markdown(text: str) -> Markup:
+    """Return Markdown as sanitised HTML; links open outside and carry no referrer."""
+    html = nh3.clean(
+        _parser().render(text.encode("utf-8", "replace").decode()),
+        tags=_TAGS,
+        attributes={"a": {"href", "title"}},
+        url_schemes={"http", "https", "mailto"},
+        link_rel="noopener noreferrer nofollow",
+    )
+    return Markup(html)  # noqa: S704 - cleaned above
+
+
+def marked(text: str, quotes: list[str]) -> Markup:
+    """Return plain text with the quotes in it marked; the first occurrence of each."""
+    spans = sorted((at, at + len(quote)) for quote in quotes if quote and (at := text.find(quote)) >= 0)
+    parts, end = list[Markup](), 0
+    for first, last in spans:
+        if first >= end:
+            parts += [escape(text[end:first]), Markup("<mark>"), escape(text[first:last]), Markup("</mark>")]
+            end = last
+    return Markup("").join([*parts, escape(text[end:])])

@@ -27,8 +27,18 @@ import apsw
 
 from memorybook.errors import BookLocked, ConfigError, Damaged, MissingExtra, Unavailable
 from memorybook.storage.index.index_schema import NOTED
-from memorybook.storage.postgres.postgres_schema import ARRIVING, LEFT, MIGRATIONS, MOVED, RESTING, ROLE
-from memorybook.storage.postgres.postgres_sql import adapted, of_many, restored, translated
+from memorybook.storage.postgres.postgres_schema import (
+    ARRIVING,
+    LEFT,
+    MIGRATIONS,
+    MOVED,
+    RESTING,
+    ROLE,
+    adapted,
+    of_many,
+    restored,
+    translated,
+)
 from memorybook.storage.sqlite import BUSY_TIMEOUT, Connection, Row, Store, Values
 
 try:

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from memorybook import locale
-from memorybook.entries.as_of import entry_of
 from memorybook.entries.history import as_one, changed_fields, difference
+from memorybook.entries.read import entry_of
 from memorybook.errors import Conflict
 from memorybook.formats import session_md
 from memorybook.http.page.rendering import Ask

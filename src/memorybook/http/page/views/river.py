@@ -9,8 +9,8 @@ from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any, NamedTuple, get_args
 
-from memorybook.entries.as_of import entry_of
 from memorybook.entries.history import Effect, describe_change, effect
+from memorybook.entries.read import entry_of
 from memorybook.formats import session_md
 from memorybook.http.page.rendering import Ask
 from memorybook.memory import Memory

@@ -6,7 +6,7 @@ from datetime import date
 from typing import Any, NamedTuple, get_args
 
 from memorybook.book.fade import falls_below
-from memorybook.entries.as_of import entry_of
+from memorybook.entries.read import entry_of
 from memorybook.http.http_messages import entry_revision
 from memorybook.http.page.charts import BOUNDS, Point, strengths
 from memorybook.http.page.rendering import Ask
