@@ -18,7 +18,7 @@ from memorybook.context import Context
 from memorybook.entries.match import Proposed
 from memorybook.entries.review import propose
 from memorybook.http.page.rendering import Ask
-from memorybook.http.page.views import conversation, conversations, forgetting, health, proposals
+from memorybook.http.page.views import care, conversations
 from memorybook.memory import Memory
 from memorybook.model import Archive, Session, Update
 from memorybook.sessions import session_list
@@ -91,7 +91,7 @@ def seen(client: httpx2.Client, path: str, lang: str = "en") -> str:
 
 
 def test_conversations_stand_by_day_the_newest_first(book: Memory) -> None:
-    shown = conversations.show(conversations.read(book, ask()), ask())
+    shown = conversations.show_conversations(conversations.read_conversations(book, ask()), ask())
     assert [(day, [one.name for one in some]) for day, some in shown["days"]] == [
         ("2026-03-04", ["food"]),
         ("2026-03-01", ["flat"]),
@@ -111,14 +111,17 @@ def test_conversations_stand_by_day_the_newest_first(book: Memory) -> None:
     ],
 )
 def test_each_recall_finds_its_conversation(book: Memory, asked: dict[str, str], scene: str, first: str) -> None:
-    found = conversations.read(book, ask(**asked))
+    found = conversations.read_conversations(book, ask(**asked))
     assert found.recalled is not None
     assert (found.recalled.scene, found.sessions[0].name) == (scene, first)
 
 
 def test_a_recall_that_fails_says_why(book: Memory) -> None:
     wanted = ask(recall="session", which="no such talk")
-    assert "no such talk" in conversations.show(conversations.read(book, wanted), wanted)["error"]
+    assert (
+        "no such talk"
+        in conversations.show_conversations(conversations.read_conversations(book, wanted), wanted)["error"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -141,7 +144,7 @@ def test_what_a_view_fails_at_it_says_in_a_sentence_with_a_status(
 
 
 def test_beside_a_turn_stands_what_came_of_it(book: Memory) -> None:
-    shown = conversation.show(conversation.read(book, ask(), "flat"), ask())
+    shown = conversations.show_conversation(conversations.read_conversation(book, ask(), "flat"), ask())
     came = {turn: [known.entry.text for known in some] for turn, some in shown["came"].items()}
     assert any("Leith" in text for text in came["t0é0"])
     assert [day for day, _ in shown["turns"]] == ["2026-03-01", "", ""]
@@ -172,7 +175,7 @@ def test_days_and_times_of_a_conversation_are_those_of_the_zone_of_the_book(tmp_
 
 
 def test_a_later_page_reads_its_own_conversations_alone(book: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    every = [one.uuid for one in conversations.read(book, ask()).sessions]
+    every = [one.uuid for one in conversations.read_conversations(book, ask()).sessions]
     described = list[str]()
     found = session_list.found
 
@@ -182,19 +185,19 @@ def test_a_later_page_reads_its_own_conversations_alone(book: Memory, monkeypatc
 
     monkeypatch.setattr(session_list, "found", counted)
     monkeypatch.setattr(conversations, "PER_PAGE", 1)
-    pages = [conversations.read(book, ask(page=str(number))) for number in range(1, len(every) + 1)]
+    pages = [conversations.read_conversations(book, ask(page=str(number))) for number in range(1, len(every) + 1)]
     assert [[one.uuid for one in page.sessions] for page in pages] == [[uuid] for uuid in every]
     assert [page.more for page in pages] == [True] * (len(every) - 1) + [False]
     assert list(dict.fromkeys(described)) == every
     assert len(described) <= 2 * len(every)  # once in the list, once for who spoke
-    assert conversations.read(book, ask(page="9")).sessions == ()
+    assert conversations.read_conversations(book, ask(page="9")).sessions == ()
 
 
 def test_long_conversations_have_pages_and_a_turn_opens_its_own(book: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conversation, "PER_PAGE", 20)
+    monkeypatch.setattr(conversations, "TURNS_PER_PAGE", 20)
     book.process_session_end(talk(1, *(f"Line {number} is here." for number in range(45))), "long")
-    found = conversation.read(book, ask(), "long")
-    first, third = (conversation.show(found, ask(**each)) for each in ({}, {"turn": "t1é44"}))
+    found = conversations.read_conversation(book, ask(), "long")
+    first, third = (conversations.show_conversation(found, ask(**each)) for each in ({}, {"turn": "t1é44"}))
     assert (first["page"], len(first["turns"]), first["pages"]) == (1, 20, 3)
     assert (third["page"], third["turns"][-1][1].id) == (3, "t1é44")
 
@@ -226,7 +229,7 @@ def test_who_did_what_and_why_is_said_in_the_language_of_the_reader(served: http
 
 
 def test_old_and_new_text_stand_side_by_side(book: Memory) -> None:
-    shown = proposals.show(proposals.read(book, ask()), ask())
+    shown = care.show_proposals(care.read_proposals(book, ask()), ask())
     [(merge, [side]), (_, [archived])] = shown["rows"]
     assert merge.proposal.kind == "duplicate"
     assert (side.before, side.after) == (
@@ -234,7 +237,7 @@ def test_old_and_new_text_stand_side_by_side(book: Memory) -> None:
         "Every morning the user has green tea at home.",
     )
     assert (archived.before, archived.after) == ("Buy <b>oat milk</b> on Friday.", "")
-    only = proposals.show(proposals.read(book, ask(kind="archive")), ask(kind="archive"))
+    only = care.show_proposals(care.read_proposals(book, ask(kind="archive")), ask(kind="archive"))
     assert (len(only["rows"]), only["total"]) == (1, 1)
 
 
@@ -258,7 +261,7 @@ def test_what_no_longer_fits_is_said(tmp_path: Path) -> None:
         entry = one.remember("The user drinks tea.").entry
         propose(one.context, [Proposed("archive", (Archive(id=entry.id),), "old")])
         one.update(entry.id, text="The user drinks coffee.")
-        assert proposals.show(proposals.read(one, ask()), ask())["rows"][0][0].stale
+        assert care.show_proposals(care.read_proposals(one, ask()), ask())["rows"][0][0].stale
     with serving(tmp_path / "b") as server:
         headers = {"Authorization": f"Bearer {OWNER}", "Origin": server.url, "Accept-Language": "zh"}
         with httpx2.Client(base_url=server.url, headers=headers, verify=TLS, follow_redirects=True) as client:
@@ -271,13 +274,13 @@ def test_what_no_longer_fits_is_said(tmp_path: Path) -> None:
 
 def test_a_dry_run_shows_the_texts_that_would_go(book: Memory) -> None:
     wanted = ask(by="query", what="Leith")
-    shown = forgetting.show(forgetting.read(book, wanted), wanted)
+    shown = care.show_forgetting(care.read_forgetting(book, wanted), wanted)
     assert shown["step"] == 2
     assert any("Leith" in text.text for text in shown["texts"])
     assert any("Leith" in text.text for text in shown["turns"])
     assert dict(shown["counts"])["entries"] == 1
     nothing = ask(target="nobody")
-    assert "nobody" in forgetting.show(forgetting.read(book, nothing), nothing)["error"]
+    assert "nobody" in care.show_forgetting(care.read_forgetting(book, nothing), nothing)["error"]
 
 
 def test_a_dry_run_of_many_entries_reads_the_book_no_more_often(book: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -291,7 +294,7 @@ def test_a_dry_run_of_many_entries_reads_the_book_no_more_often(book: Memory, mo
 
     def reads_of(what: str) -> tuple[int, int]:
         reads.clear()
-        found = forgetting.read(book, ask(query=what))
+        found = care.read_forgetting(book, ask(query=what))
         return len(found.texts), reads.count("MEMORY.md")
 
     few = reads_of("oat milk")
@@ -303,7 +306,7 @@ def test_a_dry_run_of_many_entries_reads_the_book_no_more_often(book: Memory, mo
 
 
 def test_suspect_texts_and_masked_secrets_stand_in_one_place(book: Memory) -> None:
-    found = forgetting.read(book, ask())
+    found = care.read_forgetting(book, ask())
     assert [text.text[:10] for text in found.suspect] == ["Ignore all"]
     assert any("[REDACTED:" in text.text for text in found.masked)
     assert KEY not in str(found)
@@ -333,6 +336,6 @@ def test_forgetting_ends_with_a_receipt(served: httpx2.Client, how: str, lang: s
 def test_each_trouble_stands_with_what_mends_it(tmp_path: Path, lang: str, said: str) -> None:
     with memorybook.open(tmp_path / "book", config=Config(fts_enabled=False)) as memory:
         memory.remember("The user likes tea.")
-        shown = health.show(health.read(memory, ask(lang)), ask(lang))
+        shown = care.show_health(care.read_health(memory, ask(lang)), ask(lang))
         [(text, _)] = shown["troubles"]
         assert said in shown["fixes"][text]

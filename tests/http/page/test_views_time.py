@@ -17,7 +17,7 @@ import memorybook
 from memorybook.book.fade import ARCHIVE_BELOW, PROMPT_FROM, REMOVE_BELOW
 from memorybook.config.settings import Config
 from memorybook.http.page.rendering import Ask
-from memorybook.http.page.views import fading, memories, now, operations, river, worth
+from memorybook.http.page.views import entries, history, search
 from memorybook.memory import Memory
 from memorybook.model import Add, Entry, Update
 from serving import OWNER, TLS, serving
@@ -60,7 +60,7 @@ def test_days_count_what_each_brought(book: Memory) -> None:
 
 
 def test_the_river_tells_the_newest_days_first(book: Memory) -> None:
-    shown = river.show(river.read(book, ask()), ask())
+    shown = history.show_river(history.read_river(book, ask()), ask())
     assert [each[0] for each in shown["columns"]] == ["2026-03-01", "2026-03-06", "2026-03-11"]
     lines = {str(day): [(line.kind, line.text) for line in lines] for day, _, lines, _ in shown["days"]}
     assert next(iter(lines)) == "2026-03-11"
@@ -69,14 +69,14 @@ def test_the_river_tells_the_newest_days_first(book: Memory) -> None:
 
 
 def test_a_chosen_day_shows_the_book_of_then(book: Memory) -> None:
-    then = river.show(river.read(book, ask(at="2026-03-06")), ask(at="2026-03-06"))["then"]
+    then = history.show_river(history.read_river(book, ask(at="2026-03-06")), ask(at="2026-03-06"))["then"]
     assert (then["total"], then["today"], then["new"]) == (4, 3, [])
     told = {known.entry.text: since for known, _, since in then["rows"]}
     assert told["The user drinks green tea."] == "reworded"
     assert told["The user has a <b>dog</b>."] == "gone"
     assert told["用户住在杭州。"] == ""
     first = ask(at="2026-03-01", only="reworded")
-    then = river.show(river.read(book, first), first)["then"]
+    then = history.show_river(history.read_river(book, first), first)["then"]
     assert [known.entry.text for known, _, _ in then["rows"]] == ["The user drinks green tea."]
     assert [known.entry.text for known in then["new"]] == ["Buy oat milk."]
 
@@ -97,7 +97,7 @@ def test_days_are_those_of_the_timezone_as_notes_have_them(tmp_path: Path, zone:
         assert [each.day for each in memory.activity()] == [days[1], days[0]]
         assert [each.day for each in memory.activity(until=days[0])] == [days[0]]
         asked = ask()._replace(zone=ZoneInfo(zone))
-        shown = river.show(river.read(memory, asked), asked)
+        shown = history.show_river(history.read_river(memory, asked), asked)
         lines = {day: {line.text for line in lines} for day, _, lines, _ in shown["days"]}
         for number, (day, name) in enumerate(zip(days, ("Mia", "Rex"), strict=True)):
             assert f"Wrote about it, {number}." in lines[day]
@@ -109,9 +109,9 @@ def test_days_are_those_of_the_timezone_as_notes_have_them(tmp_path: Path, zone:
                 each.operation.id for each in memory.history().operations if asked.day(each.operation.time) == day
             }
             only = asked._replace(values={"since": str(day), "until": str(day)})
-            assert [row.entry.id for row in memories.show(memories.read(memory, only), only)["rows"]] == [
-                known.entry.id
-            ]
+            assert [
+                row.entry.id for row in entries.show_memories(entries.read_memories(memory, only), only)["rows"]
+            ] == [known.entry.id]
 
 
 def test_the_newest_memory_of_a_day_comes_first(tmp_path: Path) -> None:
@@ -121,12 +121,12 @@ def test_the_newest_memory_of_a_day_comes_first(tmp_path: Path) -> None:
         for text, importance in said.items():
             memory.remember(text, importance=importance)
             times[0] += timedelta(hours=3)
-        newest = memories.show(memories.read(memory, ask()), ask(sort="newest"))
+        newest = entries.show_memories(entries.read_memories(memory, ask()), ask(sort="newest"))
     assert [known.entry.text for known in newest["rows"]] == list(reversed(said))
 
 
 def test_what_fades_next_comes_first(book: Memory) -> None:
-    shown = fading.show(fading.read(book, ask()), ask())
+    shown = entries.show_fading(entries.read_fading(book, ask()), ask())
     rows = [(known.entry.text, step, day) for known, step, day in shown["rows"]]
     assert rows[0] == ("Buy oat milk.", "expire", date(2026, 3, 23))
     assert [day for *_, day in rows] == sorted(day for *_, day in rows)
@@ -136,41 +136,41 @@ def test_what_fades_next_comes_first(book: Memory) -> None:
         eve, then = (next(each for each in book.entries(at=one).entries if each.entry.text == text) for one in days)
         assert then.strength < bounds[step] <= eve.strength
     book.pin(book.entries().entries[0].entry.id)
-    pinned = fading.show(fading.read(book, ask()), ask(next="pinned"))
+    pinned = entries.show_fading(entries.read_fading(book, ask()), ask(next="pinned"))
     assert [row[1:] for row in pinned["rows"]] == [("", None)]
     assert dict(pinned["tiles"])["pinned"] == 1
 
 
 def test_what_earns_its_place(book: Memory) -> None:
     book.recall("What tea does the user drink?")
-    shown = worth.show(worth.read(book, ask()), ask())
+    shown = entries.show_worth(entries.read_worth(book, ask()), ask())
     used = [row.known.entry.text for row in shown["rows"]]
     assert used
     assert shown["entries"] == 3
     assert {name for name, *_ in shown["groups"]} == {"home/kitchen"}
-    never = worth.show(worth.read(book, ask()), ask(show="never"))
+    never = entries.show_worth(entries.read_worth(book, ask()), ask(show="never"))
     assert {row.known.entry.text for row in never["rows"]}.isdisjoint(used)
     assert sum(count for *_, count, _ in shown["dots"]) == 3
 
 
 def test_operations_are_diffs(book: Memory) -> None:
-    shown = operations.show(operations.read(book, ask()), ask())
+    shown = history.show_operations(history.read_operations(book, ask()), ask())
     update, forget = shown["operations"][:2]
     assert update[1] == "update"
     assert update[2][0].lines == [("-", "The user drinks green tea."), ("+", "The user drinks black tea.")]
     assert forget[2][0].lines == [("-", "The user has a <b>dog</b>.")]
-    assert operations.show(operations.read(book, ask("zh")), ask("zh"))["operations"][0][1] == "修改"
+    assert history.show_operations(history.read_operations(book, ask("zh")), ask("zh"))["operations"][0][1] == "修改"
     id = update[0].operation.id
-    trial = operations.show(operations.read(book, ask(id=id, undo=id)), ask(id=id, undo=id))
+    trial = history.show_operations(history.read_operations(book, ask(id=id, undo=id)), ask(id=id, undo=id))
     assert trial["would"][0].lines == [("-", "The user drinks black tea."), ("+", "The user drinks green tea.")]
     assert book.entries().entries[0].entry.text == "The user drinks black tea.", "nothing is done yet"
 
 
 def test_older_operations_follow_the_last_one_shown(book: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operations, "PER_PAGE", 2)
+    monkeypatch.setattr(history, "PER_PAGE", 2)
     seen, before = list[str](), ""
     while True:
-        page = operations.show(operations.read(book, ask(before=before)), ask(before=before))
+        page = history.show_operations(history.read_operations(book, ask(before=before)), ask(before=before))
         seen += [each[0].operation.id for each in page["operations"]]
         if page["oldest"] is None:
             break
@@ -182,21 +182,21 @@ def test_a_session_is_one_patch(book: Memory) -> None:
     first = book.book.apply([_added("e1", "Rain is fine.")], actor="user", door="cli", session="s1").operation
     change = Update(id="e1", fields={"text": "Rain is lovely."})
     book.book.apply([change, _added("e2", "Snow too.")], actor="user", door="cli", session="s1")
-    shown = operations.show(operations.read(book, ask(id="s1")), ask(id="s1"))
+    shown = history.show_operations(history.read_operations(book, ask(id="s1")), ask(id="s1"))
     assert [each[0].operation.session for each in shown["operations"]] == ["s1", "s1"]
     assert {(each.target, *each.lines) for each in shown["patch"]} == {
         ("e1", ("+", "Rain is lovely.")),
         ("e2", ("+", "Snow too.")),
     }
     assert first is not None
-    alone = operations.show(operations.read(book, ask(id=first.id)), ask(id=first.id))
+    alone = history.show_operations(history.read_operations(book, ask(id=first.id)), ask(id=first.id))
     assert alone["alone"]
     assert alone["patch"] == []
 
 
 def test_the_page_of_a_session_is_shown_without_what_programs_read(book: Memory) -> None:
     book.process_session_end([{"role": "user", "content": "Please forget that I live in Leith. I prefer tea."}], "tea")
-    shown = operations.show(operations.read(book, ask()), ask())
+    shown = history.show_operations(history.read_operations(book, ask()), ask())
     lines = {each.target: each.lines for _, _, changes, _ in shown["operations"] for each in changes}
     [page] = [lines[target] for target in lines if target.startswith("sessions/")]
     assert any("I prefer tea" in text for _, text in page)
@@ -206,7 +206,7 @@ def test_the_page_of_a_session_is_shown_without_what_programs_read(book: Memory)
 def test_the_river_tells_what_happened_to_messages_without_ids(book: Memory) -> None:
     book.process_session_end([{"role": "user", "content": "The tap drips.", "id": "t1"}], "tap")
     book.forget(session="tap")
-    shown = river.show(river.read(book, ask()), ask())
+    shown = history.show_river(history.read_river(book, ask()), ask())
     said = [line.text for _, _, lines, _ in shown["days"] for line in lines]
     assert "- 1 turn of session tap" in said
 
@@ -214,7 +214,7 @@ def test_the_river_tells_what_happened_to_messages_without_ids(book: Memory) -> 
 @pytest.mark.parametrize(("query", "name"), [("", "said lately"), ("Which tea?", "about the message")])
 def test_what_was_said_lately_is_not_called_about_the_message(book: Memory, query: str, name: str) -> None:
     book.process_session_end([{"role": "user", "content": "I drink tea on Sundays."}], "tea")
-    shown = now.show(now.read(book, ask(q=query)), ask(q=query))
+    shown = search.show_now(search.read_now(book, ask(q=query)), ask(q=query))
     assert name in [name for _, name, _ in shown["bars"]]
 
 

@@ -1,16 +1,16 @@
 """Routes of the page: each view reads verbs of `Memory` and shows what they answer; forms carry out verbs.
 
-A view is a module of `views` with `read(memory, ask)`, which calls verbs, and `show(found, ask)`, which makes of what
-they answered the values of its template. Forms are posted to `/act/VERB` and lead back to where they were.
+A view is two functions of a module of `views`, `read_NAME` and `show_NAME` (see `View`). Forms are posted to
+`/act/VERB` and lead back to where they were.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from types import ModuleType
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, quote
 
@@ -25,23 +25,8 @@ from memorybook.http.access import STREAM, wants_page
 from memorybook.http.admin_routes import root
 from memorybook.http.http_messages import Refusal
 from memorybook.http.page import actions
-from memorybook.http.page.api_docs import operations_of, readable_json
 from memorybook.http.page.rendering import HEADERS, Ask, ask_of, page
-from memorybook.http.page.views import (
-    conversation,
-    conversations,
-    explain,
-    fading,
-    forgetting,
-    health,
-    memories,
-    now,
-    operations,
-    proposals,
-    river,
-    why,
-    worth,
-)
+from memorybook.http.page.views import care, conversations, entries, history, search
 from memorybook.http.routes import books_of, caller_of
 from memorybook.http.server_state import ask
 from memorybook.memory import Memory
@@ -53,28 +38,34 @@ _TENANT, _LIVE_EVERY = "tenant", 15
 
 
 class View(NamedTuple):
-    """A view: its name, its address, its module, and the heading it stands under in the menu; "" for none."""
+    """A view: its name, its address, its functions, and the heading it stands under in the menu; "" for none.
+
+    `read` calls verbs of a memory, and `show` makes of what they answered the values of its template.
+    """
 
     name: str
     path: str
-    module: ModuleType
+    read: Callable[..., Any]
+    show: Callable[[Any, Ask], dict[str, Any]]
     group: str = ""
 
 
 VIEWS = (
-    View("now", "/", now, "ask"),
-    View("explain", "/search", explain, "ask"),
-    View("memories", "/memories", memories, "memory"),
-    View("why", "/memories/{id}", why),
-    View("conversations", "/conversations", conversations, "memory"),
-    View("conversation", "/conversations/{id:path}", conversation),
-    View("fading", "/fading", fading, "memory"),
-    View("worth", "/worth", worth, "memory"),
-    View("river", "/river", river, "time"),
-    View("operations", "/history", operations, "time"),
-    View("proposals", "/review", proposals, "care"),
-    View("forgetting", "/forget", forgetting, "care"),
-    View("health", "/health", health, "care"),
+    View("now", "/", search.read_now, search.show_now, "ask"),
+    View("explain", "/search", search.read_explain, search.show_explain, "ask"),
+    View("memories", "/memories", entries.read_memories, entries.show_memories, "memory"),
+    View("why", "/memories/{id}", entries.read_why, entries.show_why),
+    View(
+        "conversations", "/conversations", conversations.read_conversations, conversations.show_conversations, "memory"
+    ),
+    View("conversation", "/conversations/{id:path}", conversations.read_conversation, conversations.show_conversation),
+    View("fading", "/fading", entries.read_fading, entries.show_fading, "memory"),
+    View("worth", "/worth", entries.read_worth, entries.show_worth, "memory"),
+    View("river", "/river", history.read_river, history.show_river, "time"),
+    View("operations", "/history", history.read_operations, history.show_operations, "time"),
+    View("proposals", "/review", care.read_proposals, care.show_proposals, "care"),
+    View("forgetting", "/forget", care.read_forgetting, care.show_forgetting, "care"),
+    View("health", "/health", care.read_health, care.show_health, "care"),
 )
 GROUPS = ("ask", "memory", "time", "care")
 
@@ -149,12 +140,12 @@ def _route(view: View) -> Callable[[Request], Any]:
             ask = ask_of(request, book.day(book.now()), language, book.zone)._replace(stale=memory.config.stale)
             frame = _frame(memory, reader, request, view.name) | {"demo": demo}
             frame["person"] = frame["person"] and not demo
-            return ask, frame, view.module.read(memory, ask, **request.path_params)
+            return ask, frame, view.read(memory, ask, **request.path_params)
 
         try:
             ask, frame, found = await reader.work(work)
             status = getattr(getattr(found, "error", None), "status", 200)  # of what a view shows instead
-            return page(view.name, ask, frame, view.module.show(found, ask), status=status)
+            return page(view.name, ask, frame, view.show(found, ask), status=status)
         except MemoryBookError as error:
             return await failed(request, error, reader)
 
@@ -267,3 +258,51 @@ def _stamp(memory: Memory) -> str:
     last = memory.history(limit=1).operations
     turns = memory.book.transcripts.revision()
     return str(hash((tuple(documents.items()), turns, last[0].operation.id if last else "")))
+
+
+# --- the API's own description, as /docs shows it -------------------------------------------------
+
+
+class Operation(NamedTuple):
+    """One method of a path.
+
+    Attributes:
+        id: The anchor on the page.
+        method, path: As they are called.
+        summary, description: What it does; "" for none.
+        parameters: OpenAPI's, of path, query and header.
+        body: Media type -> OpenAPI's description of what is sent.
+        answers: Status -> OpenAPI's description of what is answered.
+    """
+
+    id: str
+    method: str
+    path: str
+    summary: str
+    description: str
+    parameters: list[Mapping[str, Any]]
+    body: Mapping[str, Any]
+    answers: Mapping[str, Any]
+
+
+def operations_of(described: Mapping[str, Any]) -> list[Operation]:
+    """Return the operations of an OpenAPI document in its order."""
+    return [
+        Operation(
+            one.get("operationId", f"{method}-{path}"),
+            method.upper(),
+            path,
+            one.get("summary", ""),
+            one.get("description", ""),
+            one.get("parameters", []),
+            one.get("requestBody", {}).get("content", {}),
+            one.get("responses", {}),
+        )
+        for path, methods in described["paths"].items()
+        for method, one in methods.items()
+    ]
+
+
+def readable_json(value: object) -> str:
+    """Return it as JSON for people: indented, with every script as it is."""
+    return json.dumps(value, indent=2, ensure_ascii=False)

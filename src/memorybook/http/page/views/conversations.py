@@ -1,7 +1,8 @@
-"""Past conversations: a timeline by day, and the four recalls, which find some of them again."""
+"""Views of past conversations: a timeline by day with the four recalls, and one with the turns as they were said."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby, islice
 from typing import Any, NamedTuple
@@ -10,8 +11,12 @@ from memorybook import locale
 from memorybook.errors import Conflict, MemoryBookError, NotFound
 from memorybook.http.page.rendering import Ask
 from memorybook.memory import Memory
+from memorybook.results import Known
 from memorybook.sessions import recalls
-from memorybook.sessions.recall_block import FoundSession, Recollection
+from memorybook.sessions.recall_block import FoundSession, FoundTurn, Recollection
+
+# --- conversations: a timeline by day, and the four recalls ---------------------------------------
+
 
 PER_PAGE = 60
 LOOKED_AT = 12
@@ -20,7 +25,7 @@ LOOKED_AT = 12
 RECALLS = ("auto", "history", "topic", "session", "within")
 
 
-class Found(NamedTuple):
+class ConversationsFound(NamedTuple):
     """A page of the timeline, or what a recall brought; speakers by session, and why it brought nothing."""
 
     sessions: tuple[FoundSession, ...]
@@ -30,7 +35,7 @@ class Found(NamedTuple):
     error: MemoryBookError | None = None
 
 
-def read(memory: Memory, ask: Ask) -> Found:
+def read_conversations(memory: Memory, ask: Ask) -> ConversationsFound:
     """Recall what the query asks for, else list a page of the conversations."""
     recalled, error = None, None
     days: Any = {name: ask.text(name) or None for name in ("since", "until")}
@@ -44,7 +49,9 @@ def read(memory: Memory, ask: Ask) -> Found:
         skip = (ask.number("page", 1, 100_000) - 1) * PER_PAGE
         talks = recalls.sessions(memory.context, limit=PER_PAGE, skip=skip, **days)
         sessions, more = talks.sessions, talks.more
-    return Found(sessions, more, recalled, {one.uuid: _speakers(memory, one.uuid) for one in sessions}, error)
+    return ConversationsFound(
+        sessions, more, recalled, {one.uuid: _speakers(memory, one.uuid) for one in sessions}, error
+    )
 
 
 def _recalled(memory: Memory, ask: Ask, days: Any) -> Recollection | None:
@@ -72,7 +79,7 @@ def _speakers(memory: Memory, uuid: str) -> list[str]:
     return []
 
 
-def show(found: Found, ask: Ask) -> dict[str, Any]:
+def show_conversations(found: ConversationsFound, ask: Ask) -> dict[str, Any]:
     """Group conversations by day, and turns that were found by conversation."""
     recalled = found.recalled
     turns: dict[str, list[Any]] = {}
@@ -91,3 +98,81 @@ def show(found: Found, ask: Ask) -> dict[str, Any]:
         "page": ask.number("page", 1, 100_000),
         "more": found.more,
     }
+
+
+# --- conversation: its summary beside the turns, and what came of each ----------------------------
+
+
+TURNS_PER_PAGE = 200
+OF_ONE = 20_000
+"""Letters of one turn that are shown."""
+
+MOST_BYTES, AROUND = 160_000, 450
+"""Bytes of the turns of a page, and what is around each turn or entry: a page stays below 200 kB."""
+
+
+class ConversationFound(NamedTuple):
+    """A conversation and the entries that rest on it."""
+
+    recalled: Recollection
+    entries: list[Known]
+
+
+def read_conversation(memory: Memory, ask: Ask, id: str) -> ConversationFound:
+    """Read all turns of the session, and what was remembered of them. Raises NotFound, Unavailable."""
+    recalled = memory.recall_session(id, max_tokens=1)
+    if recalled.disabled:
+        memory.config.check_enabled()
+    uuid = recalled.sessions[0].uuid
+    return ConversationFound(recalled, [known for known in memory.entries().entries if known.entry.session == uuid])
+
+
+def show_conversation(found: ConversationFound, ask: Ask) -> dict[str, Any]:
+    """Cut the turns into pages, the one of the turn in the query first; put entries beside the turns they rest on."""
+    session = found.recalled.sessions[0]
+    came: dict[str, list[Known]] = {}
+    for known in found.entries:
+        turn = (known.entry.source or "").removeprefix("turn:").removeprefix(f"{session.uuid}/")
+        came.setdefault(turn, []).append(known)
+    pages = list(_pages(found.recalled.turns, came)) or [[]]
+    wanted = ask.text("turn")
+    place = next((at for at, turns in enumerate(pages, 1) if any(turn.id == wanted for turn in turns)), 1)
+    page = ask.number("page", place, len(pages))
+    known_turns = {turn.id for turn in found.recalled.turns}
+    return {
+        "session": session,
+        "turns": list(_dated(pages[page - 1], ask)),
+        "cut": OF_ONE,
+        "total": len(found.recalled.turns),
+        "page": page,
+        "pages": len(pages),
+        "came": came,
+        "others": [known for turn, some in came.items() if turn not in known_turns for known in some],
+        "entries": len(found.entries),
+        "speakers": list(dict.fromkeys(turn.speaker for turn in found.recalled.turns if turn.speaker))[:12],
+        "kept": bool(found.recalled.turns),
+    }
+
+
+def _dated(turns: Sequence[FoundTurn], ask: Ask) -> Iterator[tuple[str, FoundTurn]]:
+    """Yield turns in the zone of the book, with the day where it is another than that of the one before."""
+    before = ""
+    for turn in turns:
+        moment = ask.local(turn.time)
+        day = str(moment or "")[:10]
+        yield (day if day != before else ""), turn._replace(time=moment)
+        before = day or before
+
+
+def _pages(turns: Sequence[FoundTurn], came: Mapping[str, Sequence[Known]]) -> Iterator[list[FoundTurn]]:
+    page, full = list[FoundTurn](), 0
+    for turn in turns:
+        shown = [turn.text[:OF_ONE], *(known.entry.text[:200] for known in came.get(turn.id, ()))]
+        size = sum(AROUND + len(text.encode("utf-8", "replace")) for text in shown)
+        if page and (len(page) == TURNS_PER_PAGE or full + size > MOST_BYTES):
+            yield page
+            page, full = [], 0
+        page.append(turn)
+        full += size
+    if page:
+        yield page
