@@ -40,7 +40,7 @@ from benchmarks.books import finish
 from benchmarks.postgres_servers import Server, servers
 from memorybook.config.settings import Config, StorageSettings
 from memorybook.storage.postgres.postgres_admin import upgrade
-from memorybook.storage.postgres.postgres_hnsw import LEAST, build
+from memorybook.storage.postgres.postgres_index import HNSW_FROM, build
 
 if TYPE_CHECKING:
     from multiprocessing.synchronize import Barrier
@@ -330,7 +330,7 @@ def growth(server: Server, options: argparse.Namespace) -> Iterator[Figures]:
             for way in ways.values():
                 list(way(0, asked[0][0]))
             found: Figures = {"passages": size, "search": compared(server, asked, **ways), "bytes": sizes(server, 1)}
-            if size >= LEAST:
+            if size >= HNSW_FROM:
                 found["index_seconds"] = round(_seconds(build, server.dsn))
                 server.say("VACUUM ANALYZE")
                 found["indexed_search"] = compared(server, asked, ours=ways["ours"], plain=ways["plain"])

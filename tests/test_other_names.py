@@ -18,7 +18,7 @@ from memorybook.client import connect
 from memorybook.config.settings import Config
 from memorybook.errors import InvalidInput
 from memorybook.http.rest_api import BY_VERB
-from memorybook.mcp.tool_catalog import OFFERS
+from memorybook.mcp.responses import OFFERS
 from memorybook.memory import Memory
 from memorybook.validate import renamed
 from serving import OWNER, serving

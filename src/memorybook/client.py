@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     import httpx2
 
     from memorybook.entries.documents import WrittenDocument
-    from memorybook.exchange.backup import Backup
-    from memorybook.exchange.export import Export
+    from memorybook.exchange.export import Backup, Export
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -227,7 +226,7 @@ class Client:
 
     def backup(self, path: str) -> Backup:
         """See `Memory.backup`; writes a file on this machine, `left_out` is always empty."""
-        from memorybook.exchange.backup import Backup, check_place
+        from memorybook.exchange.export import Backup, check_place
 
         check_place(path)
         return cast("Backup", results.from_json(Backup, {**self._downloaded("backup", path), "path": path}))

@@ -35,9 +35,8 @@ if TYPE_CHECKING:
     from memorybook.entries.review import Review, Reviewed
     from memorybook.entries.store_task import Log, Stored
     from memorybook.entries.tidy import Tidied
-    from memorybook.exchange.backup import Backup, Restored
     from memorybook.exchange.collect import Collected
-    from memorybook.exchange.export import Export
+    from memorybook.exchange.export import Backup, Export, Restored
     from memorybook.formats.document import Document, DocumentInfo
     from memorybook.model import CategoryName, Importance, State, Trust
     from memorybook.prompt.inject import Injected
@@ -1170,9 +1169,9 @@ class Memory:
             InvalidInput: The existing file is no backup.
             Unavailable: The archive cannot be written, or another writer holds the book for too long.
         """
-        from memorybook.exchange import backup
+        from memorybook.exchange import export
 
-        return backup.backup(self._on, path, progress=progress)
+        return export.backup(self._on, path, progress=progress)
 
     def restore(
         self, path: str, *, into: str | None = None, replace: bool = False, progress: Progress | None = None
@@ -1191,13 +1190,13 @@ class Memory:
             Conflict: The folder is not empty.
             Unavailable: The folder cannot be written.
         """
-        from memorybook.exchange import backup
+        from memorybook.exchange import export
 
         context = self._on
         if into is not None:
             with open(into, config=self.config, door=context.door, embedder=context.embedder) as other:
                 return other.restore(path, replace=replace, progress=progress)
-        restored = backup.restore(context, path, replace=replace, progress=progress)
+        restored = export.restore(context, path, replace=replace, progress=progress)
         with open(self.root, config=self.config, embedder=context.embedder):
             pass  # finishes what was under way when it was backed up
         return restored

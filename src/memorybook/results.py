@@ -578,7 +578,7 @@ class Imported(NamedTuple):
 _MODULES = (
     "results formats.document search.types model text.days.readers sessions.detect sessions.recall_block "
     "formats.llm_messages entries.documents prompt.inject entries.review entries.remember entries.store_task "
-    "entries.tidy entries.match exchange.export exchange.backup protocols"
+    "entries.tidy entries.match exchange.export protocols"
 )
 """Modules with the types that annotations name, also those that are imported for type checkers only."""
 

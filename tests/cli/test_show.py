@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.cli import cell_width, show
+from memorybook.cli import show, wording
 from memorybook.cli.call import VERBS, Call, terminal_width
 from memorybook.text.screen import visible
 
@@ -145,7 +145,7 @@ def test_every_verb_that_answers_is_shown() -> None:
 def test_a_terminal_has_colours_and_rows_of_its_width(said: Any) -> None:
     out, _ = said("search", answer(HIT | {"snippet": "word " * 20 + "数据库端口" * 6}))
     assert "\x1b[36mMEMORY.md:14\x1b[0m" in out
-    assert all(cell_width.cells(row) <= 40 for row in out.splitlines()[1:])
+    assert all(wording.cells(row) <= 40 for row in out.splitlines()[1:])
     assert len(out.splitlines()) > 4
 
 
@@ -160,7 +160,7 @@ def test_colours_can_be_switched_off(said: Any, monkeypatch: pytest.MonkeyPatch,
 def test_a_long_entry_is_clipped_in_a_list(said: Any) -> None:
     row = said("list", {"entries": [ENTRY | {"text": "数据库" * 20}], "total": 1})[0].splitlines()[0]
     assert row.endswith("…")
-    assert cell_width.cells(row.replace("\x1b[36m", "").replace("\x1b[0m", "")) <= 40
+    assert wording.cells(row.replace("\x1b[36m", "").replace("\x1b[0m", "")) <= 40
 
 
 def test_memory_text_cannot_act_on_a_terminal(said: Any) -> None:
@@ -215,9 +215,9 @@ def test_visible_text_is_free_of_control_characters(text: str) -> None:
 
 @given(st.text(alphabet="ab 数据，é", max_size=60), st.integers(min_value=2, max_value=20))
 def test_wrapping_loses_nothing_but_spaces(text: str, width: int) -> None:
-    rows = cell_width.wrapped(text, width)
+    rows = wording.wrapped(text, width)
     assert "".join(rows).replace(" ", "") == text.replace(" ", "")
-    assert all(cell_width.cells(row) <= width for row in rows)
+    assert all(wording.cells(row) <= width for row in rows)
 
 
 class Stream:

@@ -163,7 +163,7 @@ def test_settings_are_found_readable_once_the_packages_are_found_that_read_them(
     (tmp_path / "project" / "memorybook.yaml").write_text("max_results: 3\n")
     with monkeypatch.context() as patched:
         patched.setitem(sys.modules, "yaml", None)
-        patched.setattr("memorybook.hooks.background.find_dependencies", lambda: sys.modules.pop("yaml"))
+        patched.setattr("memorybook.hooks.session_context.find_dependencies", lambda: sys.modules.pop("yaml"))
         tell("Stop", transcript_path="/t.jsonl")
     assert len(kept(book)) == 1
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memorybook.inference.almost_json import DEEPEST, clean, sound, values
+from memorybook.inference.structured_output import DEEPEST, clean, sound, values
 
 VALUES = st.recursive(
     st.none()

@@ -22,7 +22,7 @@ from mcp import MCPError
 from mcp_hosts import CONFIG, Host, Person, server, structured, text_of
 from memorybook import tools
 from memorybook.errors import ConfigError
-from memorybook.mcp import tool_catalog
+from memorybook.mcp import responses
 from memorybook.memory import Memory
 from memorybook.search.tool_results import CLOSE, OPEN
 
@@ -46,7 +46,7 @@ def test_the_tools_are_told_as_they_are_and_always_the_same(host: Host, memory: 
     for tool in listed:
         assert tool.description
         assert tool.annotations is not None
-        assert (tool.title, tool.annotations.open_world_hint) == (tool_catalog.OFFERS[tool.name].title, False)
+        assert (tool.title, tool.annotations.open_world_hint) == (responses.OFFERS[tool.name].title, False)
         assert tool.output_schema is not None
         assert tool.output_schema["type"] == tool.input_schema["type"] == "object"
         given = tools.schema(tool.name)["parameters"]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from memorybook.errors import ConfigError
 from memorybook.mcp import Opening
-from memorybook.mcp.stdio import UNREADABLE, Mended
+from memorybook.mcp.server import UNREADABLE, Mended
 from memorybook.memory import Memory
 
 
@@ -33,7 +33,7 @@ class Closing:
 def test_before_a_host_is_greeted_nothing_heavy_is_imported_but_what_the_protocol_brings() -> None:
     script = (
         "import sys, mcp.server, mcp.types; theirs = set(sys.modules); "
-        "from memorybook.mcp import build, stdio; build(lambda: None); "
+        "from memorybook.mcp import build; build(lambda: None); "
         "heavy = {'sqlite3', 'numpy', 'tokenizers', 'jsonschema', 'difflib', 'tomllib', 'zipfile', 'fastapi', "
         "'memorybook.cli', 'memorybook.book.transaction', "
         "'memorybook.formats.memory_md', 'memorybook.exchange.importers', 'memorybook.inference', 'memorybook.model', "

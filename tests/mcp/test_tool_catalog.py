@@ -13,8 +13,7 @@ import pytest
 import memorybook
 from memorybook import tools
 from memorybook.config.settings import Config
-from memorybook.mcp.responses import bounded
-from memorybook.mcp.tool_catalog import ANSWERS, OFFERS, answers, once, schema_of
+from memorybook.mcp.responses import ANSWERS, OFFERS, answers, bounded, once, schema_of
 from memorybook.memory import Memory
 from memorybook.model import Add, Change, Discarded, Entry, Supersede
 

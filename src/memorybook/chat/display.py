@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from memorybook import locale
 from memorybook.cli import show
 from memorybook.cli.call import write
-from memorybook.cli.cell_width import cells, wrapped
 from memorybook.cli.show import Page
-from memorybook.cli.wording import Translated
+from memorybook.cli.wording import Translated, cells, wrapped
 from memorybook.text.screen import visible
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import sys
 from types import SimpleNamespace
 
 from memorybook._light import TYPE_CHECKING, Any, NamedTuple, cast, contextmanager
-from memorybook.cli.wording import Translated, Wording
+from memorybook.cli.wording import Translated, Wording, wrapped
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound
 from memorybook.text.screen import visible
 
@@ -287,8 +287,6 @@ class Parser:
 
     def help(self, language: str = "en") -> str:
         """Return the page of `--help`."""
-        from memorybook.cli.cell_width import wrapped
-
         say = help_words(language)
         width = min(terminal_width(sys.stdout) or 100, 100)
         taken = [one for one in self.arguments if not one.is_named]

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from memorybook.cli.call import check_stdin, command, write
-from memorybook.cli.cell_width import cells
+from memorybook.cli.wording import cells
 from memorybook.cli.write import messages_of
 from memorybook.errors import InvalidInput
 from memorybook.sessions.recall_block import short
@@ -105,7 +105,7 @@ def _import(call: Call) -> dict[str, Any] | None:
         with call.progress("Importing") as progress:
             brought = memory.import_file(*call.options.paths, **call.arguments("paths"), progress=progress)
         if brought.pending_vectors:
-            from memorybook.hooks.background import catch_up_aside
+            from memorybook.hooks.session_context import catch_up_aside
 
             catch_up_aside(memory.root)
         return brought.json()

@@ -105,18 +105,18 @@ def _upgrade(call: Call, config: Config) -> dict[str, Any]:
 
 def _index(call: Call, config: Config) -> dict[str, Any]:
     from memorybook.storage.postgres.postgres_connection import dsns_of, shown
-    from memorybook.storage.postgres.postgres_hnsw import LEAST, build
+    from memorybook.storage.postgres.postgres_index import HNSW_FROM, build
 
     made = []
     for dsn in dsns_of(config.storage.dsn):
-        rows = build(dsn, least=LEAST if call.options.least is None else call.options.least)
+        rows = build(dsn, least=HNSW_FROM if call.options.least is None else call.options.least)
         made.append({"server": shown(dsn), "indexed": rows})
     return {"servers": made}
 
 
 def _rest(call: Call, config: Config) -> dict[str, Any]:
+    from memorybook.storage.postgres.postgres_admin import DAYS, rest
     from memorybook.storage.postgres.postgres_connection import dsns_of, shown
-    from memorybook.storage.postgres.postgres_rest import DAYS, rest
 
     folder = config.storage.idle_folder
     if not folder:
@@ -167,8 +167,7 @@ def _local(call: Call, config: Config) -> Storage:
 
 
 def _move(call: Call, config: Config) -> dict[str, Any]:
-    from memorybook.storage.postgres.postgres_admin import move
-    from memorybook.storage.postgres.postgres_rest import waker
+    from memorybook.storage.postgres.postgres_admin import move, waker
 
     if not call.options.to:
         raise InvalidInput("db move-tenant needs the other server: --to postgresql://…")
@@ -177,8 +176,7 @@ def _move(call: Call, config: Config) -> dict[str, Any]:
 
 
 def _erase(call: Call, config: Config) -> dict[str, Any]:
-    from memorybook.storage.postgres.postgres_admin import erase
-    from memorybook.storage.postgres.postgres_rest import waker
+    from memorybook.storage.postgres.postgres_admin import erase, waker
 
     tenant, storage = call.options.tenant, config.storage
     call.confirm(f"Erase the book of {tenant!r} with its history, its conversations and its tokens, for good?")

@@ -114,7 +114,7 @@ def _missing() -> MissingExtra:
 
 def _serve(call: Call) -> None:
     try:
-        from memorybook.mcp.stdio import serve
+        from memorybook.mcp.server import serve
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0] not in ("mcp", "mcp_types"):
             raise

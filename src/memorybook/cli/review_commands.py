@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from memorybook import locale
 from memorybook.cli.call import command, words_of
-from memorybook.cli.cell_width import padded
 from memorybook.cli.show import Page
+from memorybook.cli.wording import padded
 from memorybook.errors import InvalidInput, NotFound
 from memorybook.sessions.recall_block import short
 

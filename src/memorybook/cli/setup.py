@@ -124,7 +124,7 @@ def _show(shown: dict[str, Any], page: Page) -> None:
 
 def _show_plan(shown: dict[str, Any], page: Page) -> None:
     """Show each host with its files, and what is or will be done to them."""
-    from memorybook.cli.cell_width import cells, padded
+    from memorybook.cli.wording import cells, padded
 
     def say(id: str, **values: Any) -> str:
         return locale.message(f"setup.{id}", shown["language"], **values)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from memorybook import locale
 from memorybook.cli.call import command, read_stdin, text_of
-from memorybook.cli.cell_width import padded
+from memorybook.cli.wording import padded
 from memorybook.errors import InvalidInput, MissingDocument, NotFound
 
 if TYPE_CHECKING:

@@ -233,7 +233,7 @@ def _waiting(context: Context, change: Update) -> Known | None:
     entry = _entry(context, change.id) if context.actor != "user" else None
     if entry is None:
         return None
-    from memorybook.entries.persons_words import edit, takes_away, wait_for_person  # not on the path of `remember`
+    from memorybook.entries.documents import edit, takes_away, wait_for_person  # not on the path of `remember`
 
     try:
         after = replace(entry, **change.fields)

@@ -128,7 +128,7 @@ def _carry_out(asked: Asked, told: Mapping[str, Any], config: Config, root: str,
         # a host that writes no transcript of a session means it to leave nothing
         _keep(asked, kind, told, config, root, "" if readable else UNSETTLED)
     if readable and asked.ingest and kind in INGEST:
-        from memorybook.hooks.background import ingest_aside
+        from memorybook.hooks.session_context import ingest_aside
 
         ingest_aside(root)
 
@@ -199,7 +199,7 @@ def settings(cwd: str) -> tuple[Config, bool]:
         try:
             return load(cwd=cwd, env=os.environ), True
         except MissingExtra:
-            from memorybook.hooks.background import find_dependencies
+            from memorybook.hooks.session_context import find_dependencies
 
             find_dependencies()
             return load(cwd=cwd, env=os.environ), True

@@ -31,8 +31,7 @@ from memorybook.results import Imported, Known, hints_of, schema_of, to_json
 from memorybook.validate import asked_importance, renamed
 
 if TYPE_CHECKING:
-    from memorybook.exchange.backup import Backup
-    from memorybook.exchange.export import Export
+    from memorybook.exchange.export import Backup, Export
 
 T = TypeVar("T")
 Route = Callable[..., Awaitable[Response]]

@@ -15,9 +15,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from memorybook.errors import ConfigError, InvalidInput, LLMFailed
 from memorybook.formats.llm_messages import Reply
-from memorybook.inference.almost_json import count, object_at, sound, text_of, values
 from memorybook.inference.http_client import Service, endpoint, excerpt, sound_key
-from memorybook.inference.structured_output import LanguageModel, Raw, RawCall, as_json, spelled_out
+from memorybook.inference.structured_output import (
+    LanguageModel,
+    Raw,
+    RawCall,
+    as_json,
+    count,
+    object_at,
+    sound,
+    spelled_out,
+    text_of,
+    values,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence

@@ -11,8 +11,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from memorybook.errors import ConfigError, LLMFailed, MissingExtra
-from memorybook.inference.almost_json import clean, text_of
-from memorybook.inference.structured_output import LanguageModel, Raw, RawCall, Request, Tally, spelled_out
+from memorybook.inference.structured_output import (
+    LanguageModel,
+    Raw,
+    RawCall,
+    Request,
+    Tally,
+    clean,
+    spelled_out,
+    text_of,
+)
 
 if TYPE_CHECKING:
     from memorybook.config.settings import LLMSettings

@@ -1,4 +1,4 @@
-"""The door for hosts of the Model Context Protocol: `build` makes the server, `stdio.serve` runs it on a pipe."""
+"""The door for hosts of the Model Context Protocol: `build` makes the server, `server.serve` runs it on a pipe."""
 
 from __future__ import annotations
 

@@ -1,8 +1,11 @@
-"""Archives of a whole book: what can not be derived, at one moment, with a digest for every file.
+"""Copies of a whole book, as files in a folder or as an archive: what can not be derived, at one moment.
 
-A `.tar.gz` whose first member tells of the others: `backup.json` with the version of the format and, for each file,
-its path, size, time, permissions and SHA-256. The files stand under `book/`: the documents as they are, and the two
-databases `.memorybook/transcripts.sqlite` and `.memorybook/journal.sqlite`. The index is left out, as it is made anew.
+The files are the documents, and the databases as SQLite files, whatever keeps them.
+
+An archive, with a digest for every file, is a `.tar.gz` whose first member tells of the others: `backup.json` with the
+version of the format and, for each file, its path, size, time, permissions and SHA-256. The files stand under `book/`:
+the documents as they are, and the two databases `.memorybook/transcripts.sqlite` and `.memorybook/journal.sqlite`. The
+index is left out, as it is made anew.
 """
 
 from __future__ import annotations
@@ -12,22 +15,24 @@ import os
 import re
 import tarfile
 import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import datetime
+from functools import partial
 from gzip import BadGzipFile
 from hashlib import file_digest, sha256
 from io import BytesIO
+from itertools import count
 from stat import S_IMODE
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from memorybook.errors import InvalidInput, NotFound, Unavailable
+from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound, Unavailable, UnsafePath
 from memorybook.formats.document import MAX_BYTES
-from memorybook.storage.book_copy import DATABASES, JOURNAL, RIGHTS
-from memorybook.storage.safe_open import flaw, sync
+from memorybook.storage import safe_open
+from memorybook.storage.directory import STATE, DirectoryDocuments, refusals
+from memorybook.storage.output_file import alone_in, remove, sync
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from memorybook.protocols import Progress, Storage
 
 FORMAT = "memorybook backup"
@@ -116,7 +121,7 @@ def manifest_of(path: str) -> Manifest:
             raise InvalidInput(f"{path!r} was made by a newer memorybook (format {told['version']}): update memorybook")
         files = tuple(File(**each) for each in told["files"])
         for file in files:
-            plain = isinstance(file.path, str) and (file.path in DATABASES or not flaw(file.path))
+            plain = isinstance(file.path, str) and (file.path in DATABASES or not safe_open.flaw(file.path))
             if not plain or not all(isinstance(number, int) for number in (file.bytes, file.mtime_ns)):
                 raise InvalidInput(f"the backup {path!r} has the path {file.path!r}, which is none of a book's")
         if len({file.path for file in files}) != len(files):
@@ -162,7 +167,7 @@ def unpack(path: str, folder: str, files: Sequence[File], storage: Storage, prog
                 out.flush()
                 os.fchmod(descriptor, 0o600 if file.path in DATABASES else file.mode | 0o600)
                 os.utime(descriptor, ns=(file.mtime_ns, file.mtime_ns))
-                sync(descriptor)
+                safe_open.sync(descriptor)
             if digest.hexdigest() != file.sha256:
                 raise InvalidInput(_damaged(path, f"{file.path} has other bytes than it should"))
             if file.path in DATABASES:
@@ -202,3 +207,88 @@ def _content(tar: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes]:
 
 def _damaged(path: str, why: str) -> str:
     return f"{path!r} is no backup of a book, or a damaged one ({why}): nothing was restored"
+
+
+# --- a book as files in a folder ------------------------------------------------------------------
+
+
+JOURNAL = f"{STATE}/journal.sqlite"
+TRANSCRIPTS = f"{STATE}/transcripts.sqlite"
+DATABASES = (JOURNAL, TRANSCRIPTS)
+"""In this order, marks before the turns that they are of."""
+
+RIGHTS = 0o666
+"""Permissions that a document is copied with: nobody runs it."""
+
+
+def copy(storage: Storage, folder: str, status_of: Callable[[str], os.stat_result] | None) -> list[str]:
+    """See `Storage.copy`; `status_of` gives the times and permissions of documents that are files."""
+    paths = []
+    databases = ((JOURNAL, storage.journal), (TRANSCRIPTS, storage.transcripts))
+    os.makedirs(os.path.join(folder, STATE), 0o700)
+    with ExitStack() as copies, storage.transaction():  # left before the databases are copied
+        for info in sorted(storage.documents.list()):
+            with suppress(MissingDocument, UnsafePath, FileNotFoundError):  # a person takes it away right now
+                data = storage.documents.read(info.path).text.encode("utf-8", "surrogateescape")
+                status = status_of(info.path) if status_of is not None else None
+                place = os.path.join(folder, info.path)
+                os.makedirs(os.path.dirname(place), exist_ok=True)
+                with open(place, "wb") as file:
+                    file.write(data)
+                os.chmod(place, 0o600 if status is None else status.st_mode & RIGHTS | 0o600)
+                time = int(info.modified * 1e9) if status is None else status.st_mtime_ns
+                os.utime(place, ns=(time, time))
+                paths.append(info.path)
+        found = [path for path, one in databases if copies.enter_context(one.copying(os.path.join(folder, path)))]
+    return paths + found
+
+
+def replace_folder(
+    documents: DirectoryDocuments, fill: Callable[[str], None], *, identity: str, replace: bool, now: datetime
+) -> str:
+    """Have `fill` write into a folder beside the book's, and let the two change places; return where the old one is."""
+    root = documents.root
+    above, name = os.path.split(root)
+    with refusals(f"the book {root!r} cannot be restored"):
+        os.makedirs(above, exist_ok=True)
+        with alone_in(above):
+            if _is_taken(root) and not replace:
+                raise Conflict(f"{root!r} is not empty: restore into another folder, or let the book there be replaced")
+            new = os.path.join(above, f".{name}.mb-restore")
+            remove(new)
+            try:
+                os.mkdir(new, 0o700)
+                fill(new)
+                _settle(new, root, identity)
+                if not _is_taken(root):
+                    os.rename(new, root)
+                    sync(above)
+                    return ""
+                documents.change_places(os.path.basename(new))
+                before = f"{root}.before-{now:%Y%m%dT%H%M%SZ}"
+                names = (f"{before}{f'-{n}' * bool(n)}" for n in count())
+                kept = next(name for name in names if not os.path.lexists(name))
+                os.rename(new, kept)
+                return kept
+            finally:
+                remove(new)
+
+
+def _is_taken(root: str) -> bool:
+    return os.path.lexists(root) and (not os.path.isdir(root) or bool(os.listdir(root)))
+
+
+def _settle(folder: str, root: str, identity: str) -> None:
+    """Make what was unpacked fit to stand at `root`, with the rights of what stands there; durable on return."""
+    state = os.path.join(folder, STATE)
+    os.makedirs(state, exist_ok=True)
+    for name, text in ((".gitignore", "*\n"), ("node", identity)):
+        if text:
+            place = os.path.join(state, name)
+            with open(place, "w", encoding="ascii", opener=partial(os.open, mode=0o600)) as file:
+                file.write(text)
+            sync(place)
+    mode = S_IMODE(os.stat(root).st_mode) | 0o700 if os.path.isdir(root) else 0o700
+    for below, _, _ in os.walk(folder, topdown=False):
+        os.chmod(below, 0o700 if below == state else mode)
+        sync(below)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from memorybook.errors import Conflict, InvalidInput
 from memorybook.formats.document import Document, Loss
 from memorybook.storage import safe_open
-from memorybook.storage.book_copy import DATABASES, copy
+from memorybook.storage.archive import DATABASES, copy
 from memorybook.storage.sqlite import Store, copy_rows
 
 if TYPE_CHECKING:

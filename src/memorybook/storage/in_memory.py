@@ -22,7 +22,7 @@ import apsw
 from memorybook.errors import BookLocked, Conflict, MissingDocument, Unavailable
 from memorybook.formats.document import DocumentInfo
 from memorybook.storage import journal, safe_open, transcript_rows
-from memorybook.storage.book_copy import JOURNAL, TRANSCRIPTS
+from memorybook.storage.archive import JOURNAL, TRANSCRIPTS
 from memorybook.storage.fileless import FilelessDocuments, FilelessStorage
 from memorybook.storage.fileless import fill as fill_stores
 from memorybook.storage.index.scan_index import ScanIndex

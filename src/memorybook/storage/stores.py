@@ -37,7 +37,7 @@ def open_storage(config: Config, root: str) -> Storage:
             kind = "postgresql" if where.dsn else where.kind
             raise ConfigError(f'{name} keeps a part of the book elsewhere than storage.kind "{kind}": leave one out')
     if where.dsn:
-        from memorybook.storage.postgres.postgres_rest import waker
+        from memorybook.storage.postgres.postgres_admin import waker
         from memorybook.storage.postgres.postgres_storage import PostgresStorage
 
         return PostgresStorage(
@@ -180,13 +180,13 @@ class FileStorage:
 
     def copy(self, folder: str) -> list[str]:
         """Copy the book as it is at one moment into an empty folder, with the times and permissions of its files."""
-        from memorybook.storage.book_copy import copy
+        from memorybook.storage.archive import copy
 
         return copy(self, folder, lambda path: os.stat(os.path.join(self.root, path)))
 
     def restore(self, fill: Callable[[str], None], *, identity: str, replace: bool, now: datetime) -> str:
         """Fill a folder beside the book's, and let the two change places; the old one is renamed."""
-        from memorybook.storage.book_copy import replace_folder
+        from memorybook.storage.archive import replace_folder
 
         identity = self.identity(make=False) or identity
         return replace_folder(self.documents, fill, identity=identity, replace=replace, now=now)

@@ -16,7 +16,7 @@ from memorybook.config.settings import Config
 from memorybook.errors import Unavailable
 from memorybook.model import Session, Turn
 from memorybook.search.types import Query
-from memorybook.storage.postgres import postgres_admin, postgres_hnsw
+from memorybook.storage.postgres import postgres_admin, postgres_index
 from memorybook.storage.postgres.postgres_storage import PostgresStorage
 from memorybook.storage.stores import open_storage
 from memorybook.testing import HashEmbedder
@@ -37,7 +37,7 @@ def built(config: Config, tenant: str, dsn: str) -> PostgresStorage:
     assert isinstance(storage, PostgresStorage)
     say(storage, random.Random(3), 0, 40)
     storage.open_index(HashEmbedder()).sync(storage.documents, storage.transcripts)
-    assert postgres_hnsw.build(dsn, least=40)[tenant] == 40
+    assert postgres_index.build(dsn, least=40)[tenant] == 40
     return storage
 
 
@@ -55,7 +55,7 @@ def test_a_restored_book_has_an_index_of_its_own(config: Config, tenant: str, ds
     storage.restore(lambda _: None, identity="", replace=True, now=NOW)
     say(storage, random.Random(3), 100, 40)
     storage.open_index(HashEmbedder()).sync(storage.documents, storage.transcripts)
-    assert postgres_hnsw.build(dsn, least=40)[tenant] == 40
+    assert postgres_index.build(dsn, least=40)[tenant] == 40
 
 
 def test_a_large_tenant_is_searched_with_an_index_of_its_own(config: Config, tenant: str, dsn: str) -> None:
@@ -67,8 +67,8 @@ def test_a_large_tenant_is_searched_with_an_index_of_its_own(config: Config, ten
     index.sync(storage.documents, storage.transcripts)
     questions = [Query(" ".join(chance.sample(WORDS, 3)), pool=20) for _ in range(20)]
     exact = [{one.passage.turn: one.cosine for one in index.candidates(each).items} for each in questions]
-    assert postgres_hnsw.build(dsn, least=600)[tenant] == 700
-    assert tenant not in postgres_hnsw.build(dsn, least=600), "it is up to date"
+    assert postgres_index.build(dsn, least=600)[tenant] == 700
+    assert tenant not in postgres_index.build(dsn, least=600), "it is up to date"
     found = [{one.passage.turn: one.cosine for one in index.candidates(each).items} for each in questions]
     near = [{turn for turn, cosine in one.items() if cosine is not None} for one in exact]
     again = [{turn for turn, cosine in one.items() if cosine is not None} for one in found]
@@ -113,20 +113,20 @@ def test_nobody_who_writes_waits_for_an_index_and_one_that_was_cut_off_is_built_
         psycopg.connect(dsn, autocommit=True, options="-c lock_timeout=2s") as other,
     ):
         writes.execute("DELETE FROM memorybook.near WHERE tenant='nobody'")
-        building = threads.submit(postgres_hnsw.build, dsn, least=40)
+        building = threads.submit(postgres_index.build, dsn, least=40)
         while not (waits := other.execute(WAITS).fetchall()):
             assert not building.done()
             time.sleep(0.02)
         other.execute("DELETE FROM memorybook.near WHERE tenant='nobody'")
         with pytest.raises(Unavailable, match="already"):
-            postgres_hnsw.build(dsn, least=40)
+            postgres_index.build(dsn, least=40)
         other.execute("SELECT pg_cancel_backend(%s)", waits[0])
         with pytest.raises(Unavailable):
             building.result()
         writes.rollback()
         assert other.execute(INVALID).fetchall()
         exact = index.candidates(question).items
-        assert postgres_hnsw.build(dsn, least=40)[tenant] == 60
+        assert postgres_index.build(dsn, least=40)[tenant] == 60
         assert not other.execute(INVALID).fetchall()
     assert {one.passage.turn for one in index.candidates(question).items} == {one.passage.turn for one in exact}
 
@@ -142,9 +142,9 @@ def test_whoever_may_not_build_one_is_told_which_rights_are_needed(config: Confi
             raw.execute("DELETE FROM memorybook.near WHERE tenant=%s", (tenant,))
             for change in (f"ALTER ROLE {role} BYPASSRLS", f"GRANT postgres TO {role}"):
                 with pytest.raises(Unavailable, match="BYPASSRLS who owns memorybook's tables or is a member") as told:
-                    postgres_hnsw.build(theirs, least=40)
+                    postgres_index.build(theirs, least=40)
                 assert "\n" not in str(told.value)
                 raw.execute(change)
-            assert postgres_hnsw.build(theirs, least=40)[tenant] == 40
+            assert postgres_index.build(theirs, least=40)[tenant] == 40
         finally:
             raw.execute(f"DROP ROLE {role}")
