@@ -61,16 +61,10 @@ def stands(answer: str, text: str, question: str = "?") -> bool:
 @pytest.mark.parametrize(
     "text",
     [
-        "2023-05-07",
-        "7 May 2023",
-        "7May, 2023",
-        "the 7th of May, 2023",
-        "May 7, 2023",
-        "May 7th 2023",
-        "2023/5/7",
+        "2023-05-07", "7 May 2023", "7May, 2023", "the 7th of May, 2023", "May 7, 2023", "May 7th 2023", "2023/5/7",
         "2023年05月07日",
     ],
-)
+)  # fmt: skip
 def test_a_date_is_read_in_any_common_form(text: str) -> None:
     assert standing.dates(f"It was {text}, at 19:00") == {(2023, 5, 7)}
 
@@ -78,13 +72,10 @@ def test_a_date_is_read_in_any_common_form(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "date"),
     [
-        ("June 2023", (2023, 6, None)),
-        ("2023年6月", (2023, 6, None)),
-        ("08月25日", (None, 8, 25)),
-        ("13 August", (None, 8, 13)),
-        ("since 2016", (2016, None, None)),
+        ("June 2023", (2023, 6, None)), ("2023年6月", (2023, 6, None)), ("08月25日", (None, 8, 25)),
+        ("13 August", (None, 8, 13)), ("since 2016", (2016, None, None)),
     ],
-)
+)  # fmt: skip
 def test_of_a_date_what_is_not_said_is_open(text: str, date: standing.Date) -> None:
     assert standing.dates(text) == {date}
 
@@ -113,16 +104,12 @@ def test_an_answer_is_said_in_these_or_much_the_same_words(answer: str, line: st
 @pytest.mark.parametrize(
     ("answer", "text"),
     [
-        ("a red bicycle", "- Ann: a red car\n- Bob: a bicycle"),
-        ("running, pottery", "- Ann: I like running"),
-        ("上海; 世界之窗", "- 我在上海。"),
-        ("yes", "- yes, of course"),
-        ("4个", "- 我有4个苹果"),
-        ("7 May 2023", "- [2023-05-07] Bob: hello"),
-        ("2024年04月13日 周六 19:00", "- 时间是2024-04-13 09:00。"),
+        ("a red bicycle", "- Ann: a red car\n- Bob: a bicycle"), ("running, pottery", "- Ann: I like running"),
+        ("上海; 世界之窗", "- 我在上海。"), ("yes", "- yes, of course"), ("4个", "- 我有4个苹果"),
+        ("7 May 2023", "- [2023-05-07] Bob: hello"), ("2024年04月13日 周六 19:00", "- 时间是2024-04-13 09:00。"),
         ("The week before 9 June 2023", "- it was on 9 June 2023"),
     ],
-)
+)  # fmt: skip
 def test_an_answer_is_not_said_by_pieces_of_it(answer: str, text: str) -> None:
     assert not said(answer, text)
 
@@ -159,19 +146,8 @@ def test_the_benchmark_judges_every_system_at_every_budget(
 ) -> None:
     out = tmp_path / "answers.json"
     flags = [
-        "--set",
-        "tiny",
-        "--set",
-        "absent",
-        "--budget",
-        "200",
-        "--budget",
-        "600",
-        "--jobs",
-        "1",
-        "--json",
-        str(out),
-    ]
+        "--set", "tiny", "--set", "absent", "--budget", "200", "--budget", "600", "--jobs", "1", "--json", str(out),
+    ]  # fmt: skip
     assert answers.main([str(data), *flags, "--held-out", "--categories"]) == 0
     printed = capsys.readouterr()
     assert "skipped absent" in printed.err

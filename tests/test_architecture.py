@@ -12,13 +12,9 @@ FILES = sorted(SOURCE.rglob("*.py"))
 
 LAYERS = [
     "errors locale _light model protocols results validate config text formats search.types",
-    "search storage inference",
-    "book context",
-    "entries sessions forget exchange prompt providers",
-    "memory aio",
-    "tools agent",
-    "client testing cli chat http mcp hooks frameworks __init__ __main__",
-]
+    "search storage inference", "book context", "entries sessions forget exchange prompt providers", "memory aio",
+    "tools agent", "client testing cli chat http mcp hooks frameworks __init__ __main__",
+]  # fmt: skip
 """The parts of the package, lowest first; a part imports those of its own layer and of the layers below it."""
 HEIGHT = {part: height for height, parts in enumerate(LAYERS) for part in parts.split()}
 

@@ -81,10 +81,7 @@ def test_whatever_is_given_no_error_is_raw(memory: Memory, verb: str) -> None:
         ("recall_topic", "query", ["茶"], "must be text, not ['茶']", "query 必须是文字，不能是 ['茶']"),
         ("remember", "text", 5, "must be text, not 5", "text 必须是文字，不能是 5"),
         (
-            "remember",
-            "importance",
-            ["高"],
-            "must be text or a number, not",
+            "remember", "importance", ["高"], "must be text or a number, not",
             "importance 必须是文字或数字，不能是 ['高']",
         ),
         ("remember", "tags", "茶", "must be a list of texts, not '茶'", "tags 必须是文字列表，不能是 '茶'"),
@@ -97,16 +94,13 @@ def test_whatever_is_given_no_error_is_raw(memory: Memory, verb: str) -> None:
         ("accept", "ids", 1, "must be text, not 1", "ids 必须是文字，不能是 1"),
         ("write_document", "text", b"x", "must be text, not b'x'", "text 必须是文字，不能是 b'x'"),
         (
-            "add_messages",
-            "messages",
-            "你好",
-            "must be a list of objects, not",
+            "add_messages", "messages", "你好", "must be a list of objects, not",
             "messages 必须是对象列表，不能是 '你好'",
         ),
         ("sync_summaries", "sources", 3, "must be text or a list of texts", "sources 必须是文字或文字列表，不能是 3"),
         ("tidy", "apply", "archive", "must be a list of texts, not", "apply 必须是文字列表，不能是 'archive'"),
     ],
-)
+)  # fmt: skip
 def test_what_does_not_fit_is_named_with_what_would(
     memory: Memory, verb: str, argument: str, value: Any, told: str, zh: str
 ) -> None:

@@ -238,17 +238,8 @@ def test_a_served_memory_answers_as_one_at_hand(served: Served, far: Client, tmp
 # --- what there is -----------------------------------------------------------------------------------
 
 AT_HAND = {
-    "book",
-    "config",
-    "heartbeat",
-    "ingest",
-    "llm",
-    "restore",
-    "root",
-    "seen_by",
-    "sync_summaries",
-    "watch",
-}
+    "book", "config", "heartbeat", "ingest", "llm", "restore", "root", "seen_by", "sync_summaries", "watch",
+}  # fmt: skip
 """What only a memory has that is open in this process."""
 
 NEEDS_A_FUNCTION = {"llm", "progress"}

@@ -76,18 +76,12 @@ def test_no_pattern_repeats_a_group_possessively() -> None:
 @pytest.mark.parametrize(
     ("source", "refused"),
     [
-        (r"r'(?:a|b)*+'", True),
-        (r"r'\((?:[^()]|\))?+'", True),
-        (r"r'(a){1,3}+'", True),
-        (r"f'{WORD}++'", True),
-        (r"f'(?:{WORD}){{2}}+'", True),
-        (r"'(?:' + WORD + ')*+'", True),
-        (r"WORD + '?+'", True),
-        (r"r'(?:a++|[)*+]|\)*+|[])*+])+'", False),
-        (r"rf'[{LETTERS}]++(?:{WORD})+\d{{1,3}}+'", False),
+        (r"r'(?:a|b)*+'", True), (r"r'\((?:[^()]|\))?+'", True), (r"r'(a){1,3}+'", True), (r"f'{WORD}++'", True),
+        (r"f'(?:{WORD}){{2}}+'", True), (r"'(?:' + WORD + ')*+'", True), (r"WORD + '?+'", True),
+        (r"r'(?:a++|[)*+]|\)*+|[])*+])+'", False), (r"rf'[{LETTERS}]++(?:{WORD})+\d{{1,3}}+'", False),
         (r"'\'()*+,-./'", False),
     ],
-)
+)  # fmt: skip
 def test_possessive_groups_are_found_in_patterns(source: str, refused: bool) -> None:
     assert any(map(has_possessive_group, strings(ast.parse(source)))) is refused
 

@@ -500,21 +500,10 @@ def test_links_that_lead_nowhere_and_linked_folders_are_named(memory: Memory, tm
         "数据库叫苍鹭。".encode() + b"\0" * 512 + b"\n" + b"\0" * 4096 + b"\n",
     ],
     ids=[
-        "gbk",
-        "gb18030",
-        "utf-16",
-        "be",
-        "le",
-        "le en",
-        "be en",
-        "utf-8 with mark",
-        "nuls at the end",
-        "nuls between",
-        "nuls at the start",
-        "nine nuls",
-        "nuls of two blocks",
+        "gbk", "gb18030", "utf-16", "be", "le", "le en", "be en", "utf-8 with mark", "nuls at the end", "nuls between",
+        "nuls at the start", "nine nuls", "nuls of two blocks",
     ],
-)
+)  # fmt: skip
 def test_pages_in_other_encodings_are_read_and_go_on_in_utf_8(memory: Memory, data: bytes) -> None:
     page = Path(memory.root, "daily", "2026-01-01.md")
     page.parent.mkdir(exist_ok=True)

@@ -117,15 +117,11 @@ def test_text_that_instructs_the_reader_is_kept_as_suspect_and_never_injected(me
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"text": "  "}, "blank"),
-        ({"text": "x" * 20_001}, "20000"),
-        ({"text": "a", "category": "mood"}, "'mood'"),
-        ({"text": "a", "importance": "huge"}, "'huge'"),
-        ({"text": "a", "importance": 1.5}, "1.5"),
-        ({"text": "a", "expires": "soon"}, "'soon'"),
-        ({"text": "a", "tags": "x"}, "'x'"),
+        ({"text": "  "}, "blank"), ({"text": "x" * 20_001}, "20000"), ({"text": "a", "category": "mood"}, "'mood'"),
+        ({"text": "a", "importance": "huge"}, "'huge'"), ({"text": "a", "importance": 1.5}, "1.5"),
+        ({"text": "a", "expires": "soon"}, "'soon'"), ({"text": "a", "tags": "x"}, "'x'"),
     ],
-)
+)  # fmt: skip
 def test_bad_values_are_named(memory: Memory, arguments: dict[str, object], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         memory.remember(**arguments)  # type: ignore[arg-type]
@@ -135,17 +131,10 @@ def test_bad_values_are_named(memory: Memory, arguments: dict[str, object], mess
 @pytest.mark.parametrize(
     "metadata",
     [
-        {"a": float("nan")},
-        {"a": float("inf")},
-        {"a": object()},
-        {"a": b"bytes"},
-        {"a": {1, 2}},
-        [1],
-        "text",
-        nested(101),
-        nested(3000),
+        {"a": float("nan")}, {"a": float("inf")}, {"a": object()}, {"a": b"bytes"}, {"a": {1, 2}}, [1], "text",
+        nested(101), nested(3000),
     ],
-)
+)  # fmt: skip
 def test_metadata_that_json_cannot_hold_is_refused(memory: Memory, metadata: Any) -> None:
     with pytest.raises(InvalidInput, match=r"^metadata "):
         memory.remember("tea", metadata=metadata)
@@ -462,15 +451,11 @@ def test_recall_of_an_empty_book_is_empty(memory: Memory) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"query": ""},
-        {"query": "x", "max_results": 0},
-        {"query": "x", "max_results": 201},
-        {"query": "x", "min_score": 1.01},
-        {"query": "x", "min_score": float("nan")},
-        {"query": "x", "since": "yesterday-ish"},
-        {"query": "x", "category": "mood"},
+        {"query": ""}, {"query": "x", "max_results": 0}, {"query": "x", "max_results": 201},
+        {"query": "x", "min_score": 1.01}, {"query": "x", "min_score": float("nan")},
+        {"query": "x", "since": "yesterday-ish"}, {"query": "x", "category": "mood"},
     ],
-)
+)  # fmt: skip
 def test_bad_searches_are_refused(memory: Memory, arguments: dict[str, object]) -> None:
     with pytest.raises(InvalidInput):
         memory.search(**arguments)  # type: ignore[arg-type]
@@ -481,17 +466,10 @@ def test_what_is_looked_for_may_be_long_but_not_without_end(memory: Memory) -> N
     longest = "tea 茶" * (MAX_QUERY // 5)
     assert len(longest) == MAX_QUERY
     looks: list[Callable[[str], object]] = [
-        memory.search,
-        memory.recall_memory,
-        memory.recall,
-        memory.recall_topic,
-        memory.recall_session,
-        lambda query: memory.recall_within("x", query),
-        lambda query: memory.recall_within(query, "x"),
-        memory.recollect,
-        memory.retrieve_and_inject,
-        lambda query: memory.forget(query=query, dry_run=True),
-    ]
+        memory.search, memory.recall_memory, memory.recall, memory.recall_topic, memory.recall_session,
+        lambda query: memory.recall_within("x", query), lambda query: memory.recall_within(query, "x"),
+        memory.recollect, memory.retrieve_and_inject, lambda query: memory.forget(query=query, dry_run=True),
+    ]  # fmt: skip
     for look in looks:
         with pytest.raises(InvalidInput, match="has 100001 characters, over 100000: ask in fewer words"):
             look(longest + "茶")
@@ -602,19 +580,12 @@ def test_switched_off_it_finds_nothing_and_says_so(memory: Memory) -> None:
 
 
 WRITING: list[Callable[[Memory], object]] = [
-    lambda memory: memory.remember("tea"),
-    lambda memory: memory.append("tea"),
-    lambda memory: memory.flush("- We decided to drink tea."),
-    lambda memory: memory.update("x", text="tea"),
-    lambda memory: memory.pin("x"),
-    lambda memory: memory.unpin("x"),
-    lambda memory: memory.forget("x"),
-    lambda memory: memory.import_file("x"),
-    lambda memory: memory.init(),
-    lambda memory: memory.sync(),
-    lambda memory: memory.rebuild(),
-    lambda memory: memory.watch(lambda _: None),
-]
+    lambda memory: memory.remember("tea"), lambda memory: memory.append("tea"),
+    lambda memory: memory.flush("- We decided to drink tea."), lambda memory: memory.update("x", text="tea"),
+    lambda memory: memory.pin("x"), lambda memory: memory.unpin("x"), lambda memory: memory.forget("x"),
+    lambda memory: memory.import_file("x"), lambda memory: memory.init(), lambda memory: memory.sync(),
+    lambda memory: memory.rebuild(), lambda memory: memory.watch(lambda _: None),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("write", WRITING)

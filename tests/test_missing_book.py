@@ -85,23 +85,10 @@ def test_python_says_so(books: Path, read: Callable[[Memory], object]) -> None:
 
 
 LINES = [
-    ["search", "tea"],
-    ["search", "茶", "--below-prompt"],
-    ["recall", "tea"],
-    ["list"],
-    ["list", "--archived"],
-    ["get", "MEMORY.md"],
-    ["sessions"],
-    ["recall-topic", "茶"],
-    ["recall-session", "last time"],
-    ["history"],
-    ["why", "a1b2c3"],
-    ["review"],
-    ["tidy"],
-    ["sync"],
-    ["rebuild"],
-    ["export", "-"],
-]
+    ["search", "tea"], ["search", "茶", "--below-prompt"], ["recall", "tea"], ["list"], ["list", "--archived"],
+    ["get", "MEMORY.md"], ["sessions"], ["recall-topic", "茶"], ["recall-session", "last time"], ["history"],
+    ["why", "a1b2c3"], ["review"], ["tidy"], ["sync"], ["rebuild"], ["export", "-"],
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("words", LINES, ids=" ".join)
@@ -131,15 +118,11 @@ def test_the_status_of_a_book_that_is_not_there_says_so(books: Path, capsys: pyt
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
-        ("memory_search", {"query": "tea"}),
-        ("memory_get", {"target": "MEMORY.md"}),
-        ("memory_get", {"target": "turn:t1"}),
-        ("recall_memory", {"query": "tea"}),
-        ("recall_topic", {"query": "茶"}),
-        ("recall_history", {}),
-        ("recall_session", {"which": "上次"}),
+        ("memory_search", {"query": "tea"}), ("memory_get", {"target": "MEMORY.md"}),
+        ("memory_get", {"target": "turn:t1"}), ("recall_memory", {"query": "tea"}), ("recall_topic", {"query": "茶"}),
+        ("recall_history", {}), ("recall_session", {"which": "上次"}),
     ],
-)
+)  # fmt: skip
 def test_hosts_of_mcp_are_told(books: Path, name: str, arguments: dict[str, Any]) -> None:
     before = listed(books)
     with memorybook.open(str(books / "noets"), config=CONFIG, door="mcp") as memory:

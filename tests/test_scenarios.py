@@ -84,14 +84,11 @@ def ran(data: Path, out: Path, *flags: str) -> dict[str, list[dict[str, Any]]]:
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [
-        (["the port is 7314"], (True, False, False)),
-        (["the port is 7341"], (False, True, False)),
-        (["the port is 7341", "no, 7314"], (True, False, True)),
-        (["not 7341 but 7314"], (True, False, False)),
-        (["7314", "7341"], (True, False, False)),
-        ([], (False, False, False)),
+        (["the port is 7314"], (True, False, False)), (["the port is 7341"], (False, True, False)),
+        (["the port is 7341", "no, 7314"], (True, False, True)), (["not 7341 but 7314"], (True, False, False)),
+        (["7314", "7341"], (True, False, False)), ([], (False, False, False)),
     ],
-)
+)  # fmt: skip
 def test_an_answer_is_right_unless_only_a_wrong_value_is_told(
     lines: list[str], expected: tuple[bool, bool, bool]
 ) -> None:

@@ -170,14 +170,10 @@ def test_history_has_no_call_without_its_answer(place: Place) -> None:
 @pytest.mark.parametrize(
     ("words", "looked_up"),
     [
-        ("Which tea did I say I like?", True),
-        ("我上次说喜欢什么茶？", True),
-        ("还记得我的猫叫什么吗", True),
-        ("Open the tea-box.", True),
-        ("Translate this: tea", False),
-        ("把这句翻译成英文", False),
+        ("Which tea did I say I like?", True), ("我上次说喜欢什么茶？", True), ("还记得我的猫叫什么吗", True),
+        ("Open the tea-box.", True), ("Translate this: tea", False), ("把这句翻译成英文", False),
     ],
-)
+)  # fmt: skip
 def test_without_auto_recall_only_what_asks_for_the_past_is_looked_up(
     place: Place, words: str, looked_up: bool
 ) -> None:

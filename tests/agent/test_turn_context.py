@@ -38,13 +38,8 @@ def test_the_parts_stand_in_one_block_under_one_title() -> None:
     assert [lines[0], lines[-1]] == [OPEN, CLOSE]
     assert (lines.count("# Memory"), made.text.count(WORDING["en"].data)) == (1, 1)
     order = [
-        FOUND,
-        FACTS,
-        "# Earlier conversations",
-        "## 2026-02-24 The ferry",
-        "=== Summary of this session ===",
-        "They",
-    ]
+        FOUND, FACTS, "# Earlier conversations", "## 2026-02-24 The ferry", "=== Summary of this session ===", "They",
+    ]  # fmt: skip
     places = [made.text.index(part) for part in order]
     assert places == sorted(places)
     assert made.tokens == count_tokens(made.text)

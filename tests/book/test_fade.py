@@ -111,17 +111,10 @@ def test_a_contradicted_entry_halves_and_says_by_what() -> None:
 @pytest.mark.parametrize(
     ("value", "score"),
     [
-        ("high", 0.8),
-        (" Medium ", 0.6),
-        ("low", 0.4),
-        ("高", 0.8),
-        ("中", 0.6),
-        ("低", 0.4),
-        ("0.35", 0.35),
-        (1, 1.0),
+        ("high", 0.8), (" Medium ", 0.6), ("low", 0.4), ("高", 0.8), ("中", 0.6), ("低", 0.4), ("0.35", 0.35), (1, 1.0),
         (0.0, 0.0),
     ],
-)
+)  # fmt: skip
 def test_importance_is_a_word_or_a_number(value: str | float, score: float) -> None:
     assert fade.importance_score(value) == score
 

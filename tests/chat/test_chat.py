@@ -198,14 +198,11 @@ def test_a_long_talk_is_compacted(talk: Talk, service: Service, monkeypatch: pyt
             "New session started. (the previous session waits to be remembered: the language model at",
         ),
         (
-            "我们决定早上喝绿茶，不再喝咖啡。",
-            "失败：语言模型",
-            "暂未记住，会话在排队",
-            "我们上次聊了什么？",
+            "我们决定早上喝绿茶，不再喝咖啡。", "失败：语言模型", "暂未记住，会话在排队", "我们上次聊了什么？",
             "已开始新会话。（上一次会话等待记忆：语言模型",
         ),
     ],
-)
+)  # fmt: skip
 def test_a_model_that_fails_ends_the_session_all_the_same(
     talk: Talk, service: Service, tmp_path: Path, said: str, failed: str, waits: str, asked: str, begun: str
 ) -> None:

@@ -22,13 +22,10 @@ def screen() -> Screen:
     ("pieces", "shown"),
     [
         (["Green t", "ea is", " made of leaves."], "Green tea is\nmade of\nleaves.\n"),
-        (["绿茶是用", "茶叶泡的。"], "绿茶是用茶叶\n泡的。\n"),
-        (["one\n", "\ntwo"], "one\n\ntwo\n"),
-        (["<thi", "nk>Tea, or coffee?</th", "ink>Tea."], "Tea.\n"),
-        (["\x1b[31mred"], "\\x1b[31mred\n"),
-        ([], ""),
+        (["绿茶是用", "茶叶泡的。"], "绿茶是用茶叶\n泡的。\n"), (["one\n", "\ntwo"], "one\n\ntwo\n"),
+        (["<thi", "nk>Tea, or coffee?</th", "ink>Tea."], "Tea.\n"), (["\x1b[31mred"], "\\x1b[31mred\n"), ([], ""),
     ],
-)
+)  # fmt: skip
 def test_a_reply_is_shown_as_it_comes(
     screen: Screen, pieces: list[str], shown: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -71,16 +68,10 @@ def test_the_line_under_a_reply(status: Status, language: str, state: str) -> No
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [
-        ("/fo", ["/forget"]),
-        ("/", [one.name for one in COMMANDS]),
-        ("/why ", ["a1b2c3", "a9z8y7"]),
-        ("/forget a9", ["a9z8y7"]),
-        ("/sessions ", ["5f2c"]),
-        ("/remember ", []),
-        ("/why a1b2c3 ", []),
-        ("why", []),
+        ("/fo", ["/forget"]), ("/", [one.name for one in COMMANDS]), ("/why ", ["a1b2c3", "a9z8y7"]),
+        ("/forget a9", ["a9z8y7"]), ("/sessions ", ["5f2c"]), ("/remember ", []), ("/why a1b2c3 ", []), ("why", []),
     ],
-)
+)  # fmt: skip
 def test_commands_and_ids_are_completed(typed: str, offered: list[str]) -> None:
     known = {"entries": [("a1b2c3", "tea"), ("a9z8y7", "coffee")], "sessions": [("5f2c", "a trip")]}
     found = list(completions(typed, known.__getitem__, "en"))

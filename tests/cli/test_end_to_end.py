@@ -119,29 +119,18 @@ def test_settings_reach_the_book(ask: Any) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        ("add", " "),
-        ("search", ""),
-        ("add", "x", "--type", "colour"),
-        ("add", "x", "--importance", "2"),
-        ("add", "x", "--expires", "soon"),
-        ("search", "x", "--since", "13/13"),
-        ("get", "../etc/passwd"),
-        ("get", "/etc/passwd.md"),
-        ("list", "--type", "colour"),
-        ("list", "--project", "../.."),
-        ("list", "--set", "max_result=3"),
-        ("list", "--set", "db_path=\udce9"),
-        ("list", "--book", ""),
-        ("list", "--book", "caf\udce9"),
-        ("add", "x", "--metadata", '{"a": NaN}'),
+        ("add", " "), ("search", ""), ("add", "x", "--type", "colour"), ("add", "x", "--importance", "2"),
+        ("add", "x", "--expires", "soon"), ("search", "x", "--since", "13/13"), ("get", "../etc/passwd"),
+        ("get", "/etc/passwd.md"), ("list", "--type", "colour"), ("list", "--project", "../.."),
+        ("list", "--set", "max_result=3"), ("list", "--set", "db_path=\udce9"), ("list", "--book", ""),
+        ("list", "--book", "caf\udce9"), ("add", "x", "--metadata", '{"a": NaN}'),
         ("add", "x", "--metadata", '{"a": 1e999}'),
         ("add", "x", "--metadata", '{"a": ' + "[" * 3000 + "]" * 3000 + "}"),
-        ("add", "x", "--metadata", '{"a": ' + "[" * 300 + "]" * 300 + "}"),
-        ("append", "x", "--section", ""),
+        ("add", "x", "--metadata", '{"a": ' + "[" * 300 + "]" * 300 + "}"), ("append", "x", "--section", ""),
         ("search", "x", "--since", "2023-01-01 rubbish"),
         ("search", "x", "--since", "2023-01-02", "--until", "2023-01-01"),
     ],
-)
+)  # fmt: skip
 def test_what_the_book_cannot_use_is_one_sentence_and_exit_2(shell: Any, words: tuple[str, ...]) -> None:
     done = shell(*words)
     assert (done.code, done.out) == (2, "")

@@ -75,14 +75,11 @@ def test_ids_of_turns_or_entries_say_what_is_relevant(
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "has no questions"),
-        ("[]", "q.jsonl:1: a question is a JSON object"),
-        ("{}", '"question" must be a text'),
+        ("", "has no questions"), ("[]", "q.jsonl:1: a question is a JSON object"), ("{}", '"question" must be a text'),
         ('{"question": "x", "answer": 3}', '"answer" must be'),
-        ('{"question": "x", "answerable": true}', 'give "answer" or "turns"'),
-        ("\n{", "q.jsonl:2: "),
+        ('{"question": "x", "answerable": true}', 'give "answer" or "turns"'), ("\n{", "q.jsonl:2: "),
     ],
-)
+)  # fmt: skip
 def test_questions_that_cannot_be_used_are_named(text: str, told: str) -> None:
     with pytest.raises(InvalidInput, match=told):
         evaluate.read_questions(text, "q.jsonl")

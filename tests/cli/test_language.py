@@ -33,16 +33,8 @@ def test_every_text_of_the_help_has_its_chinese_and_none_is_left_over() -> None:
     assert help_texts() - known.keys() == set()
     notes = {" ".join(text.partition("\n\n")[2].partition("example")[0].split()) for text in TEXTS.values()}
     frame = {
-        "usage:",
-        "COMMAND",
-        "[options]",
-        "arguments:",
-        "options:",
-        "everywhere:",
-        "example:",
-        "examples:",
-        "More:",
-    }
+        "usage:", "COMMAND", "[options]", "arguments:", "options:", "everywhere:", "example:", "examples:", "More:",
+    }  # fmt: skip
     frame |= {
         "Long-term memory for AI agents, in Markdown that a person can read.",
         "Options, before or after the command",

@@ -18,12 +18,8 @@ from memorybook.memory import Memory
 
 CONFIG = Config(timezone="UTC", vector_enabled=False)
 TEXTS = [
-    "The heron is grey",
-    "Postgres runs on port 5432",
-    "芒果在冰箱里",
-    "The harbour opens at six",
-    "Violins need rosin",
-]
+    "The heron is grey", "Postgres runs on port 5432", "芒果在冰箱里", "The harbour opens at six", "Violins need rosin",
+]  # fmt: skip
 
 
 @pytest.fixture

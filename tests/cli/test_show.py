@@ -176,15 +176,9 @@ def test_memory_text_cannot_act_on_a_terminal(said: Any) -> None:
 
 
 ACTING = (  # escapes, bidi, tags
-    "\x1b]0;owned\x07",
-    "\x9b31m",
-    "\x7f",
-    "\u202egnp.exe",
-    "\u2066hidden\u2069",
-    "\U000e0041\U000e0042",
-    "a\u2028b",
+    "\x1b]0;owned\x07", "\x9b31m", "\x7f", "\u202egnp.exe", "\u2066hidden\u2069", "\U000e0041\U000e0042", "a\u2028b",
     "\r",
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("text", [f"{said} {nasty}" for nasty in ACTING for said in ("tea", "绿茶")])

@@ -428,14 +428,11 @@ def test_looking_for_a_book_that_is_not_there_writes_nothing(machine: Machine) -
 @pytest.mark.parametrize(
     ("name", "near"),
     [
-        ("github.com_owner_ap", "github.com_owner_app"),
-        ("github.com_owner_App", "github.com_owner_app"),
-        ("notes-1a2b", "notes-1a2b3c4d"),
-        ("笔记", "我的笔记-99aa88bb"),
-        ("webste", "website"),
+        ("github.com_owner_ap", "github.com_owner_app"), ("github.com_owner_App", "github.com_owner_app"),
+        ("notes-1a2b", "notes-1a2b3c4d"), ("笔记", "我的笔记-99aa88bb"), ("webste", "website"),
         ("app", "github.com_owner_app"),
     ],
-)
+)  # fmt: skip
 def test_the_nearest_books_are_named(tmp_path: Path, name: str, near: str) -> None:
     for one in ("github.com_owner_app", "notes-1a2b3c4d", "我的笔记-99aa88bb", "website", ".projects", "no-book"):
         (tmp_path / one).mkdir()

@@ -301,30 +301,18 @@ def test_durations_that_are_none(project: Path, home: Path, value: Any) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "wanted"),
     [
-        ("min_score", 1.5, "from 0 to 1"),
-        ("min_score", "nan", "a number"),
-        ("min_score", True, "a number"),
-        ("max_results", 0, "from 1 to 200"),
-        ("max_results", 201, "from 1 to 200"),
-        ("max_results", 2.5, "a whole number"),
-        ("max_results", True, "a whole number"),
-        ("max_results", "ten", "a whole number"),
-        ("hybrid_vector_weight", -0.1, "at least 0"),
-        ("hybrid_text_weight", float("inf"), "a number"),
-        ("llm.budget.calls_per_day", -1, "at least 0"),
-        ("llm.timeout", 0, "from 0.1 to 86400"),
-        ("enabled", "maybe", "true or false"),
-        ("enabled", 1, "true or false"),
-        ("backend", "mysql", "one of sqlite_hybrid, sqlite_fts, scan"),
-        ("provider", "", "one of tiered"),
-        ("project_key", 3, "text"),
-        ("project_key", "a\0b", "text"),
-        ("redaction.patterns", [1], "a list of texts"),
-        ("timezone", "Mars/Base", "an IANA name"),
-        ("timezone", "../etc", "an IANA name"),
+        ("min_score", 1.5, "from 0 to 1"), ("min_score", "nan", "a number"), ("min_score", True, "a number"),
+        ("max_results", 0, "from 1 to 200"), ("max_results", 201, "from 1 to 200"),
+        ("max_results", 2.5, "a whole number"), ("max_results", True, "a whole number"),
+        ("max_results", "ten", "a whole number"), ("hybrid_vector_weight", -0.1, "at least 0"),
+        ("hybrid_text_weight", float("inf"), "a number"), ("llm.budget.calls_per_day", -1, "at least 0"),
+        ("llm.timeout", 0, "from 0.1 to 86400"), ("enabled", "maybe", "true or false"), ("enabled", 1, "true or false"),
+        ("backend", "mysql", "one of sqlite_hybrid, sqlite_fts, scan"), ("provider", "", "one of tiered"),
+        ("project_key", 3, "text"), ("project_key", "a\0b", "text"), ("redaction.patterns", [1], "a list of texts"),
+        ("timezone", "Mars/Base", "an IANA name"), ("timezone", "../etc", "an IANA name"),
         ("index_history_jsonl", True, "false: raw history"),
     ],
-)
+)  # fmt: skip
 def test_values_out_of_type_or_range(project: Path, home: Path, name: str, value: Any, wanted: str) -> None:
     with pytest.raises(ConfigError, match=wanted):
         load(cwd=str(project), env={}, home=str(home), arguments={name: value})
@@ -348,16 +336,12 @@ def test_paths_are_absolute_and_start_from_where_they_are_written(project: Path,
 @pytest.mark.parametrize(
     ("given", "kept"),
     [
-        ("turns.db", "{project}/turns.db"),
-        ("file:turns.db", "{project}/turns.db"),
-        ("file:/srv/turns.db", "/srv/turns.db"),
-        ("./a:1.db", "{project}/a:1.db"),
-        ("file:///srv/turns.db", "/srv/turns.db"),
-        ("~/turns.db", "{home}/turns.db"),
-        ("libsql://db.example.com", "libsql://db.example.com"),
-        ("", ""),
+        ("turns.db", "{project}/turns.db"), ("file:turns.db", "{project}/turns.db"),
+        ("file:/srv/turns.db", "/srv/turns.db"), ("./a:1.db", "{project}/a:1.db"),
+        ("file:///srv/turns.db", "/srv/turns.db"), ("~/turns.db", "{home}/turns.db"),
+        ("libsql://db.example.com", "libsql://db.example.com"), ("", ""),
     ],
-)
+)  # fmt: skip
 def test_turns_over_libsql_are_a_file_or_a_server(project: Path, home: Path, given: str, kept: str) -> None:
     found = read(project, home, transcripts__url=given, transcripts__auth_token="secret").transcripts
     assert found.url == kept.format(project=project, home=home)
@@ -399,18 +383,12 @@ def test_any_argument_is_taken_or_refused_as_a_setting(arguments: dict[str, Any]
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("memorybook.toml", "a = "),
-        ("memorybook.json", "{"),
-        ("memorybook.yaml", "a: [secret-key"),
-        ("memorybook.json", "[]"),
-        ("memorybook.json", '{"a":' * 100_000),
-        ("memorybook.json", '{"a":' * 700 + "1" + "}" * 700),
-        ("memorybook.yaml", "a: " + "[" * 5_000),
-        ("memorybook.toml", "语言 = 中文"),
-        ("memorybook.json", '{"记忆": }'),
-        ("memorybook.yaml", "记忆: [一, 二"),
+        ("memorybook.toml", "a = "), ("memorybook.json", "{"), ("memorybook.yaml", "a: [secret-key"),
+        ("memorybook.json", "[]"), ("memorybook.json", '{"a":' * 100_000),
+        ("memorybook.json", '{"a":' * 700 + "1" + "}" * 700), ("memorybook.yaml", "a: " + "[" * 5_000),
+        ("memorybook.toml", "语言 = 中文"), ("memorybook.json", '{"记忆": }'), ("memorybook.yaml", "记忆: [一, 二"),
     ],
-)
+)  # fmt: skip
 def test_a_broken_file_is_named(project: Path, home: Path, name: str, text: str) -> None:
     (project / name).write_text(text)
     with pytest.raises(ConfigError, match=name) as caught:
@@ -421,14 +399,10 @@ def test_a_broken_file_is_named(project: Path, home: Path, name: str, text: str)
 @pytest.mark.parametrize(
     "text",
     [
-        '{"memory": {"max_results": 3}, "x": }',
-        '{"memory": {"max_results": 3',
-        '{"agent": {}, "memory" : {"项目": ',
-        '{"memory":\n{"project_key": "acme"}]',
-        "{'memory': {'max_results': 3}}",
-        '{"memory": {"root_dir": /srv/book}}',
+        '{"memory": {"max_results": 3}, "x": }', '{"memory": {"max_results": 3', '{"agent": {}, "memory" : {"项目": ',
+        '{"memory":\n{"project_key": "acme"}]', "{'memory': {'max_results': 3}}", '{"memory": {"root_dir": /srv/book}}',
     ],
-)
+)  # fmt: skip
 def test_a_config_json_with_a_memory_section_that_cannot_be_parsed_is_named(
     project: Path, home: Path, text: str
 ) -> None:
@@ -600,14 +574,11 @@ def test_a_project_that_is_not_trusted_chooses_neither_book_nor_confirmation_nor
 @pytest.mark.parametrize(
     ("given", "meant"),
     [
-        ("local//models/mine", "local//models/mine"),
-        ("local/~/models/mine", "local/{home}/models/mine"),
-        ("local/./mine", "local/{project}/mine"),
-        ("local/../mine", "local/{parent}/mine"),
-        ("local/org/name", "local/org/name"),
-        ("org/name", "org/name"),
+        ("local//models/mine", "local//models/mine"), ("local/~/models/mine", "local/{home}/models/mine"),
+        ("local/./mine", "local/{project}/mine"), ("local/../mine", "local/{parent}/mine"),
+        ("local/org/name", "local/org/name"), ("org/name", "org/name"),
     ],
-)
+)  # fmt: skip
 def test_the_folder_of_a_local_model_is_made_absolute(given: str, meant: str, project: Path, home: Path) -> None:
     found = read(project, home, embeddings__model=given).embeddings.model
     assert found == meant.format(home=home, project=project, parent=project.parent)

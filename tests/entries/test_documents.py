@@ -123,13 +123,9 @@ def test_while_memory_is_switched_off_documents_are_read_and_not_written(tmp_pat
 
 PASSED = "Zq7!mbKp4w9"
 NAMED = [
-    f"my password is {PASSED}",
-    f"我的密码是{PASSED}",
-    f"{PASSED} is my password",
-    "deploy ghp_" + "A8f3kQ9zLm2XcNw5" * 2 + "abcd",
-    f"db_password={PASSED}",
-    f"wifi Home 密码 {PASSED}",
-]
+    f"my password is {PASSED}", f"我的密码是{PASSED}", f"{PASSED} is my password",
+    "deploy ghp_" + "A8f3kQ9zLm2XcNw5" * 2 + "abcd", f"db_password={PASSED}", f"wifi Home 密码 {PASSED}",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NAMED)
@@ -229,18 +225,12 @@ def test_an_agent_does_not_write_in_a_persons_place_nor_drop_what_they_said(tmp_
 SAID = ("The user drinks green tea every day.", "用户每天早上喝绿茶。")
 
 EDITS = [
-    ("green tea every day", "x"),
-    ("green tea every day", "green tea every da"),
-    ("drinks green tea", "hardly ever drinks green tea"),
-    ("The user drinks green tea every day.", "Nothing is known."),
+    ("green tea every day", "x"), ("green tea every day", "green tea every da"),
+    ("drinks green tea", "hardly ever drinks green tea"), ("The user drinks green tea every day.", "Nothing is known."),
     ("The user drinks green tea every day.", "It is not so that the user drinks green tea every day."),
-    ("每天早上喝绿茶", "。"),
-    ("每天早上喝绿茶", "每天早上喝红茶"),
-    ("用户每天早上喝绿茶", "用户每天早上不喝绿茶"),
-    ("绿茶", ""),
-    ("用户每天早上喝绿茶。", "不清楚。"),
-    ("Active", "Archived"),
-]
+    ("每天早上喝绿茶", "。"), ("每天早上喝绿茶", "每天早上喝红茶"), ("用户每天早上喝绿茶", "用户每天早上不喝绿茶"),
+    ("绿茶", ""), ("用户每天早上喝绿茶。", "不清楚。"), ("Active", "Archived"),
+]  # fmt: skip
 """Edits of a page that take away something of an entry of a person's."""
 
 
@@ -363,14 +353,11 @@ def test_a_persons_line_becomes_no_agents_and_no_heading(said: Path, old: str, n
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("- train at nine\n", ""),
-        ("- train at nine", "- train at ten"),
-        ("# Trip\n\n- train at nine\n- 带上护照\n", ""),
-        ("- 带上护照\n", ""),
-        ("- 带上护照", "- 不带护照"),
+        ("- train at nine\n", ""), ("- train at nine", "- train at ten"),
+        ("# Trip\n\n- train at nine\n- 带上护照\n", ""), ("- 带上护照\n", ""), ("- 带上护照", "- 不带护照"),
         ("- train at nine\n- 带上护照\n", "- 无\n"),
     ],
-)
+)  # fmt: skip
 def test_a_persons_notes_are_not_an_agents_to_edit_away(said: Path, old: str, new: str) -> None:
     path = "notes/trip.md"
     with memorybook.open(str(said), door="mcp") as agent:

@@ -26,11 +26,8 @@ def test_list_items_and_paragraphs_are_notes_stamped_now() -> None:
         "- The user likes tea.\n* Postgres it is\n1. Ship on Friday\n\nA paragraph\nof two lines.", now=NOW
     )
     assert [note.text for note in notes] == [
-        "The user likes tea.",
-        "Postgres it is",
-        "Ship on Friday",
-        "A paragraph of two lines.",
-    ]
+        "The user likes tea.", "Postgres it is", "Ship on Friday", "A paragraph of two lines.",
+    ]  # fmt: skip
     assert {note.time for note in notes} == {NOW.replace(microsecond=0)}
     assert skipped == []
 
@@ -69,20 +66,11 @@ def test_hashtags_at_the_end_become_tags() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "```\ncode = 1\n```",
-        "<!-- hidden -->",
-        "---\ntitle: x\n---",
-        "| a | b |",
-        "* * *",
-        "Summary:",
-        "Here are the notes:",
-        "以下是需要记住的内容：",
-        "NO_REPLY",
-        "Nothing to store.",
-        "无",
+        "```\ncode = 1\n```", "<!-- hidden -->", "---\ntitle: x\n---", "| a | b |", "* * *", "Summary:",
+        "Here are the notes:", "以下是需要记住的内容：", "NO_REPLY", "Nothing to store.", "无",
         f"{RECALLED}- The user likes tea.{RECALLED_END}",
     ],
-)
+)  # fmt: skip
 def test_code_boilerplate_and_echo_stay_out(text: str) -> None:
     assert notes_of(text, now=NOW) == ([], [("", "empty")])
 

@@ -64,12 +64,9 @@ def no_call(candidates: Sequence[Candidate], entries: Sequence[Entry], **given: 
 
 def test_what_is_certain_needs_no_model() -> None:
     said = [
-        told("ANN likes green tea in the mornings!"),
-        told("Ann enjoys green tea in the morning"),
-        told("x", reinforces=("bees",)),
-        told("Ann left Acme", contradicts=("job",)),
-        told("The server room is cold"),
-    ]
+        told("ANN likes green tea in the mornings!"), told("Ann enjoys green tea in the morning"),
+        told("x", reinforces=("bees",)), told("Ann left Acme", contradicts=("job",)), told("The server room is cold"),
+    ]  # fmt: skip
     actions = [each.action for each in no_call(said, BOOK).decisions]
     assert actions == ["strengthened", "strengthened", "strengthened", "updated", "created"]
 
@@ -392,14 +389,9 @@ def problems(*decisions: Any) -> list[str]:
 def test_candidates_and_neighbours_are_shown_under_aliases_alone() -> None:
     shown = asked()[0]
     assert shown.splitlines() == [
-        "<memories>",
-        "n1 [fact] Ann likes tea",
-        "n2 [fact] Ann keeps bees",
-        "n3 [fact] Ann works at Acme",
-        "c1 [fact; near n1, n2] Ann likes milk",
-        "c2 [fact; near n3, n1] Ann works at Globex",
-        "</memories>",
-    ]
+        "<memories>", "n1 [fact] Ann likes tea", "n2 [fact] Ann keeps bees", "n3 [fact] Ann works at Acme",
+        "c1 [fact; near n1, n2] Ann likes milk", "c2 [fact; near n3, n1] Ann works at Globex", "</memories>",
+    ]  # fmt: skip
     assert "bees [" not in shown  # ids never
 
 

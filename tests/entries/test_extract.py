@@ -332,14 +332,10 @@ def test_every_field_and_category_is_told_of(language: Any) -> None:
 @pytest.mark.parametrize(
     "nonsense",
     [
-        "I think you said you moved.",
-        {"candidates": [{"content": ""}]},
-        {"candidates": "none"},
-        LLMFailed("down"),
-        "[[[[",
-        "{}",
+        "I think you said you moved.", {"candidates": [{"content": ""}]}, {"candidates": "none"}, LLMFailed("down"),
+        "[[[[", "{}",
     ],
-)
+)  # fmt: skip
 def test_a_model_that_gives_nothing_usable_fails_and_nothing_is_found(nonsense: Any) -> None:
     model = ScriptedLLM(then=nonsense)
     with pytest.raises(LLMFailed) as failed:

@@ -485,13 +485,10 @@ CHANGES = (
     said("韵达丢了我三单，换中通，以后只发中通", "x2"),
 )
 BOOK = [
-    entry("k1", "A single test is run with cargo nextest."),
-    entry("k2", "Every commit is signed off with -s."),
-    entry("k3", "The collector listens on port 7314."),
-    entry("k4", "用户只发韵达。"),
-    entry("k5", "皂要晾满四十二天才能发货。"),
-    entry("k6", "用户的店叫皂物志。"),
-]
+    entry("k1", "A single test is run with cargo nextest."), entry("k2", "Every commit is signed off with -s."),
+    entry("k3", "The collector listens on port 7314."), entry("k4", "用户只发韵达。"),
+    entry("k5", "皂要晾满四十二天才能发货。"), entry("k6", "用户的店叫皂物志。"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(

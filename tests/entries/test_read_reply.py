@@ -113,22 +113,12 @@ def test_a_candidate_that_cannot_be_used_is_set_aside_and_the_others_stay(bad: A
 @pytest.mark.parametrize(
     ("word", "category"),
     [
-        *((name, name) for name in CATEGORIES),
-        ("Preference", "preference"),
-        ("skill", "experience"),
-        ("pattern", "workflow"),
-        ("skill usage", "skill_usage"),
-        ("preferences", "preference"),
-        ("decisions", "decision"),
-        ("task", "todo"),
-        ("偏好", "preference"),
-        ("待办", "todo"),
-        ("zebra", "fact"),
-        ("", "fact"),
-        (None, "fact"),
-        (3, "fact"),
+        *((name, name) for name in CATEGORIES), ("Preference", "preference"), ("skill", "experience"),
+        ("pattern", "workflow"), ("skill usage", "skill_usage"), ("preferences", "preference"),
+        ("decisions", "decision"), ("task", "todo"), ("偏好", "preference"), ("待办", "todo"), ("zebra", "fact"),
+        ("", "fact"), (None, "fact"), (3, "fact"),
     ],
-)
+)  # fmt: skip
 def test_an_unknown_category_becomes_the_nearest(word: object, category: str) -> None:
     assert one(category=word).category == category
 
@@ -147,17 +137,11 @@ def test_importance_is_read_from_words_and_numbers(given: object, importance: ob
 @pytest.mark.parametrize(
     ("given", "ids"),
     [
-        (["t1", "t2"], ("u1", "a1")),
-        (["T1", " t2 "], ("u1", "a1")),
-        ("t1, t4", ("u1", "u2")),
-        ("t1、t4", ("u1", "u2")),
-        ("[t1]", ("u1",)),
-        (1, ("u1",)),
-        ([1, "4"], ("u1", "u2")),
-        (["t1", "t99"], ("u1",)),
+        (["t1", "t2"], ("u1", "a1")), (["T1", " t2 "], ("u1", "a1")), ("t1, t4", ("u1", "u2")),
+        ("t1、t4", ("u1", "u2")), ("[t1]", ("u1",)), (1, ("u1",)), ([1, "4"], ("u1", "u2")), (["t1", "t99"], ("u1",)),
         (["t1", "t1", None, {}, [[]]], ("u1",)),
     ],
-)
+)  # fmt: skip
 def test_turns_are_read_in_the_ways_models_write_them(given: object, ids: tuple[str, ...]) -> None:
     assert one(turns=given).turn_ids == ids
 

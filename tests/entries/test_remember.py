@@ -436,26 +436,15 @@ def test_wrong_values_are_named(opened: Reopen) -> None:
 @pytest.mark.parametrize(
     ("instruction", "score"),
     [
-        ("set the importance to 0.9", 0.9),
-        ("Importance: high", 0.8),
-        ("importance 0.25.", 0.25),
-        ("change the importance to .5", 0.5),
-        ("把重要性改成高", 0.8),
-        ("重要性提高到0.9", 0.9),
-        ("重要度设为低。", 0.4),
-        ("重要性：中", 0.6),
-        ("set the importance of this to 0.15, please", 0.15),
-        ("Please make its importance 0.7.", 0.7),
-        ("could you lower the importance to 0.2?", 0.2),
-        ("importance of this entry should be high", 0.8),
-        ("Raise the importance to .95, thanks!", 0.95),
-        ("请把这条的重要性改为 0.15", 0.15),
-        ("麻烦重要性调到低", 0.4),
-        ("这条的重要程度设成 0.9，谢谢", 0.9),
-        ("重要性降到 0.2 吧", 0.2),
-        ("把它的重要度改成中等。", 0.6),
+        ("set the importance to 0.9", 0.9), ("Importance: high", 0.8), ("importance 0.25.", 0.25),
+        ("change the importance to .5", 0.5), ("把重要性改成高", 0.8), ("重要性提高到0.9", 0.9),
+        ("重要度设为低。", 0.4), ("重要性：中", 0.6), ("set the importance of this to 0.15, please", 0.15),
+        ("Please make its importance 0.7.", 0.7), ("could you lower the importance to 0.2?", 0.2),
+        ("importance of this entry should be high", 0.8), ("Raise the importance to .95, thanks!", 0.95),
+        ("请把这条的重要性改为 0.15", 0.15), ("麻烦重要性调到低", 0.4), ("这条的重要程度设成 0.9，谢谢", 0.9),
+        ("重要性降到 0.2 吧", 0.2), ("把它的重要度改成中等。", 0.6),
     ],
-)
+)  # fmt: skip
 def test_importance_is_changed_without_a_model(opened: Reopen, instruction: str, score: float) -> None:
     memory = opened()
     id = known(memory)
@@ -540,14 +529,11 @@ def test_the_model_sees_the_text_as_data_and_the_day() -> None:
 @pytest.mark.parametrize(
     ("value", "told"),
     [
-        (None, "not a JSON object"),
-        ([], "not a JSON object"),
-        ({}, "`text` is blank"),
-        ({"text": 7}, "`text` is blank"),
-        ({"text": "  "}, "`text` is blank"),
+        (None, "not a JSON object"), ([], "not a JSON object"), ({}, "`text` is blank"),
+        ({"text": 7}, "`text` is blank"), ({"text": "  "}, "`text` is blank"),
         ({"text": "x" * (LONGEST + 1)}, "more than 20000"),
     ],
-)
+)  # fmt: skip
 def test_an_answer_that_cannot_be_used_is_named(value: Any, told: str) -> None:
     with pytest.raises(ValueError, match=told):
         read_answer(value)

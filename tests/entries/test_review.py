@@ -104,13 +104,10 @@ def test_changes_that_name_the_same_entries_wait_together(reopen: Reopen) -> Non
     memory = reopen(require_user_confirmation=True)
     old, other, third = stored(memory, "works at Acme"), stored(memory, "likes tea"), stored(memory, "a heron")
     changes: list[Change] = [
-        Reinforce(id=other),
-        Add(entry=made("works at Globex")),
-        Supersede(id=old, by="n1", reason="said: I moved"),
+        Reinforce(id=other), Add(entry=made("works at Globex")), Supersede(id=old, by="n1", reason="said: I moved"),
         Add(entry=made("a heron and a crane", "n2")),
-        Update(id=third, fields={"archived": True, "superseded_by": "n2"}),
-        RemoveTurns(session="s9"),
-    ]
+        Update(id=third, fields={"archived": True, "superseded_by": "n2"}), RemoveTurns(session="s9"),
+    ]  # fmt: skip
     [submitted] = propose_or_apply_each(memory.context, [Group("s1", changes)], kind="memorize")
     kinds = [(each.proposal.kind, len(each.proposal.changes)) for each in review(memory.context).proposals]
     assert kinds == [("repeat", 1), ("replace", 2), ("change", 2), ("forget", 1)]
@@ -359,11 +356,8 @@ def test_a_summary_is_told_as_what_it_says_no_longer_and_now(memory: Memory) -> 
     propose(memory.context, [Proposed("summary", (Put(path="sessions/s.md", text=pages[1], made_from=pages[0]),), "a")])
     [waiting] = review(memory.context).proposals
     assert waiting.told[0].split("\n") == [
-        "change sessions/s.md: Milk",
-        "- It rained.",
-        "+ It is cold.",
-        "+ open: Why?",
-    ]
+        "change sessions/s.md: Milk", "- It rained.", "+ It is cold.", "+ open: Why?",
+    ]  # fmt: skip
 
 
 def test_a_change_that_is_not_known_is_stale(memory: Memory) -> None:

@@ -145,50 +145,22 @@ def test_a_day_of_every_year_is_known_and_not_to_be_done(text: str, category: st
 @pytest.mark.parametrize(
     "text",
     [
-        "Do you remember that I prefer tea?",
-        "What do you prefer, tabs or spaces",
-        "If I lived in Oslo I would ski.",
-        "What if we decided to drop Kafka",
-        "He said I prefer tea over coffee.",
-        "We haven't decided on a database yet.",
-        "I don't remember that I said so.",
-        "I love that!",
-        "I like the second idea.",
-        "I'm a bit tired today.",
-        "Thanks, that was helpful!",
-        "ok",
-        "Never mind, it works now.",
-        "你记得我喜欢什么吗",
-        "Can you remember my name?",
-        "Did you forget my birthday?",
-        "忘记密码了怎么办？",
-        "如果我喜欢猫就养一只",
-        "他说他喜欢绿茶",
-        "As of now, the build is green.",
-        "从今天起还有三天就放假",
-        "我同事说我喜欢加班",
-        "还没定，再说吧",
-        "我喜欢你",
-        "我是 AI 助手，但是我也喜欢好天气",
-        "那是我的生日礼物，别动它",
-        "好的，谢谢",
-        "我记住了",
-        "Don't forget my ferry.",
-        "I want you to remember the time we met.",
-        "别忘了我的渡轮。",
-        "我来记一下我的车牌",
-        "忘记我住在上海了",
-        "别记得那么清楚",
-        "```\nI prefer tabs over spaces.\n```",
-        "> I prefer tabs over spaces.",
-        "DB_NOTE=I_prefer_tabs",
-        "2026-01-05 10:00:00 INFO we decided to retry the job",
+        "Do you remember that I prefer tea?", "What do you prefer, tabs or spaces", "If I lived in Oslo I would ski.",
+        "What if we decided to drop Kafka", "He said I prefer tea over coffee.",
+        "We haven't decided on a database yet.", "I don't remember that I said so.", "I love that!",
+        "I like the second idea.", "I'm a bit tired today.", "Thanks, that was helpful!", "ok",
+        "Never mind, it works now.", "你记得我喜欢什么吗", "Can you remember my name?", "Did you forget my birthday?",
+        "忘记密码了怎么办？", "如果我喜欢猫就养一只", "他说他喜欢绿茶", "As of now, the build is green.",
+        "从今天起还有三天就放假", "我同事说我喜欢加班", "还没定，再说吧", "我喜欢你",
+        "我是 AI 助手，但是我也喜欢好天气", "那是我的生日礼物，别动它", "好的，谢谢", "我记住了",
+        "Don't forget my ferry.", "I want you to remember the time we met.", "别忘了我的渡轮。", "我来记一下我的车牌",
+        "忘记我住在上海了", "别记得那么清楚", "```\nI prefer tabs over spaces.\n```", "> I prefer tabs over spaces.",
+        "DB_NOTE=I_prefer_tabs", "2026-01-05 10:00:00 INFO we decided to retry the job",
         "看看这篇：「我更喜欢深色主题，以后都用中文回答，我们决定用 Postgres 做索引，请记住这一点，谢谢各位」",
-        f"{RECALLED}\nI prefer tabs over spaces.\n{RECALLED_END}",
-        f"{RECALLED}\nI prefer tabs over spaces.",
+        f"{RECALLED}\nI prefer tabs over spaces.\n{RECALLED_END}", f"{RECALLED}\nI prefer tabs over spaces.",
         "I prefer " + "tabs " * 200,
     ],
-)
+)  # fmt: skip
 def test_what_is_not_the_speakers_own_statement_is_passed_over(text: str) -> None:
     found = found_in(text)
     assert (found.candidates, found.skipped, found.forget_requests) == ((), (), ())
@@ -338,15 +310,9 @@ def test_a_command_to_forget_or_not_to_keep_is_reported_and_not_stored(text: str
         *(
             ("I decided to sell the house.", order)
             for order in (
-                "Don't save that",
-                "please don’t store this",
-                "Please don't keep that.",
-                "Actually, don't note that down.",
-                "Can you not save that?",
-                "No need to remember that.",
-                "don't remember what I just said",
-                "forget what I just said",
-                "Please forget my last message.",
+                "Don't save that", "please don’t store this", "Please don't keep that.",
+                "Actually, don't note that down.", "Can you not save that?", "No need to remember that.",
+                "don't remember what I just said", "forget what I just said", "Please forget my last message.",
                 "Forget that, I was only joking.",
             )
         ),
@@ -538,19 +504,12 @@ def test_questions_are_seen_without_a_question_mark(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "orders"),
     [
-        ("忘掉合同哪天到期", True),
-        ("忘掉供应商叫什么", True),
-        ("请你忘掉我用什么肥", True),
-        ("忘掉合同哪天到期了吗", False),
-        ("忘了合同哪天到期", False),
-        ("合同哪天到期", False),
-        ("Forget our accountant.", True),
-        ("Forget who invests.", True),
-        ("Forget Ida's insulin.", True),
-        ("Forget about it.", False),
-        ("Forget lunch.", False),
+        ("忘掉合同哪天到期", True), ("忘掉供应商叫什么", True), ("请你忘掉我用什么肥", True),
+        ("忘掉合同哪天到期了吗", False), ("忘了合同哪天到期", False), ("合同哪天到期", False),
+        ("Forget our accountant.", True), ("Forget who invests.", True), ("Forget Ida's insulin.", True),
+        ("Forget about it.", False), ("Forget lunch.", False),
     ],
-)
+)  # fmt: skip
 def test_an_order_to_forget_may_hold_a_question_and_be_short(text: str, orders: bool) -> None:
     assert bool(found_in(text).forget_requests) is orders
 
@@ -602,27 +561,10 @@ def test_the_users_words_are_put_in_the_third_person_where_safe(text: str, alone
 @pytest.mark.parametrize(
     "piece",
     [
-        ".",
-        "「a",
-        "“a",
-        '"a ',
-        "<pre ",
-        "<!-- ",
-        "[shares ",
-        "![a](",
-        "1. ",
-        ", ",
-        "I ",
-        "我",
-        "```\n",
-        "#1 ",
-        "x=",
-        "…",
-        "the I'm ",
-        "{",
-        " \n",
+        ".", "「a", "“a", '"a ', "<pre ", "<!-- ", "[shares ", "![a](", "1. ", ", ", "I ", "我", "```\n", "#1 ", "x=",
+        "…", "the I'm ", "{", " \n",
     ],
-)
+)  # fmt: skip
 @pytest.mark.timeout(60)
 def test_a_hostile_text_comes_to_an_end_and_hides_nothing_behind_it(piece: str) -> None:
     assert found_in(piece * (100_000 // len(piece)) + "\n\n", "I prefer tea with milk.")

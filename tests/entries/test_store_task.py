@@ -267,20 +267,12 @@ def test_with_confirmation_each_memory_waits(opened: Open) -> None:
 
 def test_steps_of_a_log_become_lines() -> None:
     steps: list[str | dict[str, Any]] = [
-        "one\n\ntwo",
-        {"role": "assistant", "content": "looking"},
-        {"tool": "bash", "output": "ok"},
-        {"step": 3, "result": {"code": 0}},
-        {"name": "grep", "hits": ["a"]},
-    ]
+        "one\n\ntwo", {"role": "assistant", "content": "looking"}, {"tool": "bash", "output": "ok"},
+        {"step": 3, "result": {"code": 0}}, {"name": "grep", "hits": ["a"]},
+    ]  # fmt: skip
     assert lines_of(steps) == [
-        "one",
-        "two",
-        "assistant: looking",
-        "bash: ok",
-        '3: {"code": 0}',
-        '{"name": "grep", "hits": ["a"]}',
-    ]
+        "one", "two", "assistant: looking", "bash: ok", '3: {"code": 0}', '{"name": "grep", "hits": ["a"]}',
+    ]  # fmt: skip
     assert lines_of("a\nb") == ["a", "b"]
     assert lines_of(()) == []
 
@@ -473,14 +465,11 @@ def test_an_error_that_the_model_tells_of_is_not_told_twice() -> None:
 @pytest.mark.parametrize(
     ("fields", "score", "wanted"),
     [
-        ({"score": 7}, 0.7, True),
-        ({"score": "0.6"}, 0.6, True),
-        ({"should_store": "yes"}, 0.8, True),
-        ({"should_store": "false"}, 0.8, False),
-        ({"should_store": None}, 0.8, True),
+        ({"score": 7}, 0.7, True), ({"score": "0.6"}, 0.6, True), ({"should_store": "yes"}, 0.8, True),
+        ({"should_store": "false"}, 0.8, False), ({"should_store": None}, 0.8, True),
         ({"should_store": 0, "score": None}, 0.0, False),
     ],
-)
+)  # fmt: skip
 def test_answers_are_read_with_tolerance(fields: dict[str, Any], score: float, wanted: bool) -> None:
     verdict = read_verdict(answer(LEARNT, **fields), turns_of(TASK))
     assert verdict.should_store is wanted

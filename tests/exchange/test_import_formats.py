@@ -114,12 +114,9 @@ def test_a_folder_is_taken_in_whole_and_twice_is_once(memory: Memory, folder: Pa
     assert (brought.files, brought.sessions, brought.new_turns) == (4, 3, 3)
     assert brought.formats == ("openclaw", "chatgpt", "codex")
     assert texts(memory) == [
-        "The staging database is called heron.",
-        "The user likes terse answers.",
-        "The user prefers answers without emojis.",
-        "我们用 PostgreSQL 做主数据库。",
-        "用户对芒果过敏。",
-    ]
+        "The staging database is called heron.", "The user likes terse answers.",
+        "The user prefers answers without emojis.", "我们用 PostgreSQL 做主数据库。", "用户对芒果过敏。",
+    ]  # fmt: skip
     assert "book' is a memorybook, left out" in brought.warnings[0]
     assert "without anything to import: message_feedback.json, user.json" in brought.warnings[1]
     before = files(memory.root, "*.md")

@@ -458,22 +458,13 @@ def test_what_is_not_to_be_kept_is_neither_flushed_nor_remembered(
 
 
 ORDERS = [
-    "Forget the port the collector is on.",
-    "Drop everything about my iron tablets, they're none of your business.",
-    "Please delete my new address from your records.",
-    "Wojtek's new employer is confidential, please remove it.",
-    "Leave my shoe size and brand out of your memory from now on.",
-    "My agent dropped me, forget her.",
-    "You don't need to know my car.",
-    "Tobi asks us to drop anything on his health.",
-    "端口号那条删了吧，换机房了",
-    "妊娠糖尿病这个别再出现",
-    "我升职的事先别留，还没公示",
-    "把猫的事删了，它走了",
-    "店里有几间房别记了",
-    "纪先生搬走的地址清掉",
-    "练车的事不用再记",
-]
+    "Forget the port the collector is on.", "Drop everything about my iron tablets, they're none of your business.",
+    "Please delete my new address from your records.", "Wojtek's new employer is confidential, please remove it.",
+    "Leave my shoe size and brand out of your memory from now on.", "My agent dropped me, forget her.",
+    "You don't need to know my car.", "Tobi asks us to drop anything on his health.", "端口号那条删了吧，换机房了",
+    "妊娠糖尿病这个别再出现", "我升职的事先别留，还没公示", "把猫的事删了，它走了", "店里有几间房别记了",
+    "纪先生搬走的地址清掉", "练车的事不用再记",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", ORDERS)
@@ -485,14 +476,10 @@ def test_an_order_is_heard(memory: Memory, text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "Delete the temp file.",
-        "Remove the unused import.",
-        "Drop the tables, please.",
-        "把这个文件删了",
-        "把缓存清掉",
-        "我把钥匙忘了",
+        "Delete the temp file.", "Remove the unused import.", "Drop the tables, please.", "把这个文件删了",
+        "把缓存清掉", "我把钥匙忘了",
     ],
-)
+)  # fmt: skip
 def test_an_order_about_files_is_none(memory: Memory, text: str) -> None:
     now = memory.book.now()
     turn = Turn(id="o1", session="s", role="user", text=text, time=now)

@@ -32,12 +32,9 @@ TALKS: Mapping[str, tuple[str, ...]] = {
         "Remember that my cat is called Tom.",
     ),
     "zh": (
-        "我喜欢简短的回答。",
-        "记住：我的船叫做万达号。",
-        "记住：我的柜子密码是苍鹭两个字。",
-        "记住：我的猫叫做汤姆。",
+        "我喜欢简短的回答。", "记住：我的船叫做万达号。", "记住：我的柜子密码是苍鹭两个字。", "记住：我的猫叫做汤姆。",
     ),
-}
+}  # fmt: skip
 WORDS = {"en": ("Wanda", "heron", "Tom"), "zh": ("万达", "苍鹭", "汤姆")}
 BOAT, CAT = "The user's boat is called Wanda.", "The user's cat is called Tom."
 LONG = "Remember that my secret partner Zorbulon Petrovich lives in Berlin with his two cats and a very old dog."

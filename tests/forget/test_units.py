@@ -51,14 +51,11 @@ def test_a_denial_and_a_question_are_others(one: str, other: str) -> None:
 @pytest.mark.parametrize(
     ("order", "word"),
     [
-        ("Pilar moved away, forget her.", "pilar"),
-        ("Nimbuscart fell through. Forget them.", "nimbuscart"),
-        ("Kindly forget my accountant.", "account"),
-        ("外孙的事别留", "外孙"),
-        ("卞柔学姐不帮了，她的事删掉", "卞柔"),
+        ("Pilar moved away, forget her.", "pilar"), ("Nimbuscart fell through. Forget them.", "nimbuscart"),
+        ("Kindly forget my accountant.", "account"), ("外孙的事别留", "外孙"), ("卞柔学姐不帮了，她的事删掉", "卞柔"),
         ("把猫的事删了，它走了", "猫"),
     ],
-)
+)  # fmt: skip
 def test_an_order_names_what_it_means(order: str, word: str) -> None:
     assert word in topic_of(order).words
 

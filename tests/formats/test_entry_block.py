@@ -70,11 +70,8 @@ def test_a_title_that_agrees_to_two_decimals_keeps_the_exact_score() -> None:
 def test_without_a_comment_the_score_is_that_of_the_last_activation() -> None:
     entry = read("### [a1b2] fact | 0.35 | 2026-02-20 | 3\nText")
     assert (entry.score, entry.scored, entry.last_activated, entry.hits) == (
-        0.35,
-        date(2026, 2, 20),
-        date(2026, 2, 20),
-        3,
-    )
+        0.35, date(2026, 2, 20), date(2026, 2, 20), 3,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -235,16 +235,10 @@ def test_entries_by_hand_are_read_and_given_a_lasting_id() -> None:
     )
     document = parse(text)
     assert [(entry.text, entry.category, entry.score) for entry in document.entries] == [
-        ("A paragraph\nof two lines.", "fact", 0.6),
-        ("an item\nwith more", "fact", 0.6),
-        ("buy milk", "todo", 0.6),
-        ("numbered", "fact", 0.6),
-        ("Likes tea.", "preference", 0.8),
-        ("A free title\nand a text", "fact", 0.6),
-        ("Text", "fact", 0.5),
-        ("tail", "fact", 0.6),
-        ("after the comment", "fact", 0.6),
-    ]
+        ("A paragraph\nof two lines.", "fact", 0.6), ("an item\nwith more", "fact", 0.6), ("buy milk", "todo", 0.6),
+        ("numbered", "fact", 0.6), ("Likes tea.", "preference", 0.8), ("A free title\nand a text", "fact", 0.6),
+        ("Text", "fact", 0.5), ("tail", "fact", 0.6), ("after the comment", "fact", 0.6),
+    ]  # fmt: skip
     assert document.entries == parse(text).entries
     settled = again(document.settled())
     assert sorted(settled.entries, key=by_id) == sorted(document.entries, key=by_id)

@@ -18,15 +18,11 @@ INNER = {"role": "user", "content": "the inner text"}
     "more",
     [
         {"type": "user", "uuid": "u1", "message": INNER, "sessionId": "s"},
-        {"mapping": {"node": {"message": INNER}}, "title": "a chat"},
-        {"chat_messages": [INNER]},
-        {"messages": [INNER]},
-        {"results": [{"memory": "the inner text"}]},
-        {"_type": "metadata", "key": "channel:chat"},
-        {"display": "the inner text", "timestamp": "2026-11-02T09:00:00Z"},
-        {"type": "response_item", "payload": INNER},
+        {"mapping": {"node": {"message": INNER}}, "title": "a chat"}, {"chat_messages": [INNER]}, {"messages": [INNER]},
+        {"results": [{"memory": "the inner text"}]}, {"_type": "metadata", "key": "channel:chat"},
+        {"display": "the inner text", "timestamp": "2026-11-02T09:00:00Z"}, {"type": "response_item", "payload": INNER},
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("text", ["The ferry leaves at 14:30.", "渡轮下午两点半开。"])
 def test_a_message_is_not_taken_for_another_programs_export(more: Mapping[str, Any], text: str) -> None:
     [found] = read_messages([{"role": "user", "content": text, **more}], timezone=UTC)

@@ -69,31 +69,14 @@ def outcome(tool: Any, command: dict[str, Any]) -> tuple[str, str]:
 
 
 NAMES = [
-    "a.md",
-    "b.md",
-    "todo",
-    "notes.txt",
-    "prefs.xml",
-    "work",
-    "work/a.md",
-    "work/todo",
-    "work/api/b.md",
-    "喜好/茶.md",
-]
+    "a.md", "b.md", "todo", "notes.txt", "prefs.xml", "work", "work/a.md", "work/todo", "work/api/b.md", "喜好/茶.md",
+]  # fmt: skip
 NAMES += ["todo-old", "work-b.md", "work/api", "work/api/deep/c.txt", "todo/y", "v1.2.md", "has space.md", "喜好"]
 ODD = ("", "/", "/../x.md", "/work/../b.md", "/./a.md", "/work/", "a.md", "//todo", "/work//a.md", "/..", "/work/../..")
 TEXTS = (
-    "",
-    "\n",
-    "one",
-    "one\ntwo\nthree\n",
-    "茶\r\nCRLF\r\n",
-    "a\n\n\nb",
-    "aaa",
-    "x\ty ",
-    "\ufeffmarked\n",
+    "", "\n", "one", "one\ntwo\nthree\n", "茶\r\nCRLF\r\n", "a\n\n\nb", "aaa", "x\ty ", "\ufeffmarked\n",
     "- tea\n- tea\n",
-)
+)  # fmt: skip
 
 
 def drawn(random: Random) -> dict[str, Any]:
@@ -110,11 +93,8 @@ def drawn(random: Random) -> dict[str, Any]:
     ):
         case "view":
             ranges: list[dict[str, Any]] = [
-                {},
-                {},
-                {"view_range": [random.randint(-2, 4), random.randint(-3, 5)]},
-                {"view_range": None},
-            ]
+                {}, {}, {"view_range": [random.randint(-2, 4), random.randint(-3, 5)]}, {"view_range": None},
+            ]  # fmt: skip
             return {"command": "view", "path": path(), **random.choice(ranges)}
         case "create":
             return {"command": "create", "path": path(), "file_text": text()}

@@ -24,13 +24,9 @@ from llama_index.core.storage.chat_store.sql import MessageStatus
 from memorybook.frameworks.llama_index import BookMemoryBlock
 
 SAID = [
-    "I prefer green tea, never coffee.",
-    "Noted.",
-    "我们决定星期六在港口见面。",
-    "Noted.",
-    "My password is hunter2-Xyz-99, keep it.",
-    "I had rather not.",
-]
+    "I prefer green tea, never coffee.", "Noted.", "我们决定星期六在港口见面。", "Noted.",
+    "My password is hunter2-Xyz-99, keep it.", "I had rather not.",
+]  # fmt: skip
 
 
 @pytest.fixture

@@ -40,26 +40,11 @@ def scripted(*replies: Any) -> tuple[Any, list[Any]]:
 # --- beside the reference ------------------------------------------------------------------------
 
 PATHS = [
-    "main/MEMORY.md",
-    "main/tea.md",
-    "main/notes.txt",
-    "main/a",
-    "ann/main/MEMORY.md",
-    "ann/b.c.md",
-    "x.md",
-    "Tea.md",
-]
+    "main/MEMORY.md", "main/tea.md", "main/notes.txt", "main/a", "ann/main/MEMORY.md", "ann/b.c.md", "x.md", "Tea.md",
+]  # fmt: skip
 TEXTS = [
-    "",
-    "tea\n",
-    "茶 and milk",
-    "# Tea\n\n- green\n",
-    "CRLF\r\nline",
-    "\ufeffBOM",
-    "a\x0cb\u2028c",
-    "  \n",
-    "zażółć",
-]
+    "", "tea\n", "茶 and milk", "# Tea\n\n- green\n", "CRLF\r\nline", "\ufeffBOM", "a\x0cb\u2028c", "  \n", "zażółć",
+]  # fmt: skip
 
 
 async def step(store: Any, versions: dict[str, str | None], random: Random, *, as_files: bool) -> Any:

@@ -307,12 +307,9 @@ def test_a_project_has_a_file_where_the_host_reads_one() -> None:
     at = places({"HOME": "/h"})
     found = {name: host for name, host in HOSTS.items() if host.project}
     assert [file_of(name, "project", at=at, folder="/p") for name in found] == [
-        "/p/.mcp.json",
-        "/p/.codex/config.toml",
-        "/p/.cursor/mcp.json",
-        "/p/.vscode/mcp.json",
+        "/p/.mcp.json", "/p/.codex/config.toml", "/p/.cursor/mcp.json", "/p/.vscode/mcp.json",
         "/p/.gemini/settings.json",
-    ]
+    ]  # fmt: skip
     with pytest.raises(InvalidInput, match="Claude Desktop has no settings of a project"):
         file_of("claude-desktop", "project", at=at, folder="/p")
     with pytest.raises(InvalidInput, match="scope 'team' is not one of user, project"):

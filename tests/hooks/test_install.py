@@ -109,14 +109,10 @@ def test_what_would_be_written_can_be_shown(tmp_path: Path, capsys: pytest.Captu
 @pytest.mark.parametrize(
     "words",
     [
-        "hook",
-        "hook x",
-        "hook install",
-        "hook install --host x",
-        "hook ingest --print",
+        "hook", "hook x", "hook install", "hook install --host x", "hook ingest --print",
         "hook install --host codex --scope x",
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_meant_is_refused(words: str) -> None:
     assert main(words.split()) == 2
 

@@ -234,13 +234,8 @@ def test_a_tenant_is_told_of_no_place_on_the_servers_disk(many: Served, tmp_path
         assert answers[0].json()["root"] == f".../{place.name}"
         BROKEN[broken](place)  # whatever goes wrong names the document, not where it is
         failing = (
-            "/documents/MEMORY.md",
-            "/search?query=tea",
-            "/operations",
-            "/status",
-            "/sessions",
-            "/documents/no.md",
-        )
+            "/documents/MEMORY.md", "/search?query=tea", "/operations", "/status", "/sessions", "/documents/no.md",
+        )  # fmt: skip
         failed = [nosy.post("/entries", json={"text": "Likes rye. 喜欢黑麦。"}), *map(nosy.get, failing)]
         failed.append(nosy.get("/sessions/the/nobody"))
         assert max(answer.status_code for answer in failed) >= 400

@@ -29,11 +29,8 @@ def embedder_of(memory: Memory) -> str:
 
 class TestMultilingualEmbedder(EmbedderConformance):
     texts: ClassVar[list[str]] = [
-        *EmbedderConformance.texts,
-        *CHINESE,
-        "フェリーは六時に出ます。",
-        "Паром отходит в шесть.",
-    ]
+        *EmbedderConformance.texts, *CHINESE, "フェリーは六時に出ます。", "Паром отходит в шесть.",
+    ]  # fmt: skip
 
     @pytest.fixture
     def embedder(self) -> Embedder:

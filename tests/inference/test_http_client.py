@@ -76,14 +76,10 @@ def test_the_address_is_taken_as_people_give_it(service: Service, asker: Asker, 
 @pytest.mark.parametrize(
     "settings",
     [
-        {"base_url": "api.example.org/v1"},
-        {"base_url": "ftp://example.org"},
-        {"base_url": "https:///v1"},
-        {"base_url": "https://me:secret@example.org/v1"},
-        {"api_key": "sk-\nsecret"},
-        {"api_key": "密钥secret"},
+        {"base_url": "api.example.org/v1"}, {"base_url": "ftp://example.org"}, {"base_url": "https:///v1"},
+        {"base_url": "https://me:secret@example.org/v1"}, {"api_key": "sk-\nsecret"}, {"api_key": "密钥secret"},
     ],
-)
+)  # fmt: skip
 def test_settings_that_cannot_be_used_are_refused_without_being_told(asker: Asker, settings: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=rf"{asker.part}\.") as caught:
         asker.make(**settings)
@@ -118,13 +114,10 @@ def test_retry_after_is_honoured_up_to_a_limit(service: Service, asker: Asker, p
 @pytest.mark.parametrize(
     ("code", "advice"),
     [
-        (307, "redirects are not followed, set PART.base_url"),
-        (401, "check PART.api_key"),
-        (403, "check PART.api_key"),
-        (404, "check PART.base_url and PART.model"),
-        (418, "check PART.model"),
+        (307, "redirects are not followed, set PART.base_url"), (401, "check PART.api_key"),
+        (403, "check PART.api_key"), (404, "check PART.base_url and PART.model"), (418, "check PART.model"),
     ],
-)
+)  # fmt: skip
 def test_what_will_not_pass_is_reported_at_once_with_what_to_do(
     service: Service, asker: Asker, code: int, advice: str
 ) -> None:

@@ -146,14 +146,9 @@ def test_without_the_library_a_name_says_what_to_install(monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("text", "fine"),
     [
-        ("sentence-transformers/all-MiniLM-L6-v2", True),
-        ("Xenova/bge-small-zh-v1.5@main", True),
-        ("all-MiniLM-L6-v2", True),
-        ("a/b/c", False),
-        ("a/../b", False),
-        ("a b", False),
-        ("", False),
+        ("sentence-transformers/all-MiniLM-L6-v2", True), ("Xenova/bge-small-zh-v1.5@main", True),
+        ("all-MiniLM-L6-v2", True), ("a/b/c", False), ("a/../b", False), ("a b", False), ("", False),
     ],
-)
+)  # fmt: skip
 def test_names_are_told_from_what_cannot_be_one(text: str, fine: bool) -> None:
     assert local.is_name(text) is fine

@@ -291,14 +291,11 @@ def test_a_tokenizer_that_pads_or_cuts_by_itself_is_told_not_to(folder: Path) ->
 @pytest.mark.parametrize(
     "model",
     [
-        {"inputs": ("input_ids",)},
-        {"inputs": ("input_ids", "attention_mask", "token_type_ids", "position_ids")},
-        {"integers": TensorProto.INT32},
-        {"output": "token_embeddings"},
-        {"output": "something"},
+        {"inputs": ("input_ids",)}, {"inputs": ("input_ids", "attention_mask", "token_type_ids", "position_ids")},
+        {"integers": TensorProto.INT32}, {"output": "token_embeddings"}, {"output": "something"},
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_models_are_given_the_inputs_they_ask_for(model: dict[str, Any], english: Path, tmp_path: Path) -> None:
     assert np.allclose(embedded(make(tmp_path, **model), "apples"), embedded(english, "apples"), atol=1e-6)
 

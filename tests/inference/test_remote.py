@@ -198,14 +198,10 @@ NO_LENGTH = server.late(0.35, status(400, b"dimensions are not supported"))
 @pytest.mark.parametrize(
     ("dimensions", "script"),
     [
-        (1024, [server.late(0.6)]),
-        (1024, [NO_LENGTH, server.late(0.35)]),
-        (1024, [NO_LENGTH, server.hang]),
-        (1024, [NO_LENGTH, server.drip]),
-        (None, [server.late(0.6)]),
-        (None, [server.drip_headers]),
+        (1024, [server.late(0.6)]), (1024, [NO_LENGTH, server.late(0.35)]), (1024, [NO_LENGTH, server.hang]),
+        (1024, [NO_LENGTH, server.drip]), (None, [server.late(0.6)]), (None, [server.drip_headers]),
     ],
-)
+)  # fmt: skip
 def test_a_query_takes_no_longer_than_is_set_however_many_requests_it_needs(
     service: Service, dimensions: int | None, script: list[Answer]
 ) -> None:

@@ -69,23 +69,11 @@ def test_documents_entries_and_turns_are_read_whole(host: Host, memory: Memory, 
 @pytest.mark.parametrize(
     "path",
     [
-        "../outside.md",
-        "%2e%2e/outside.md",
-        "daily/..%2f..%2foutside.md",
-        "%2Fetc/passwd",
-        "/etc/hostname.md",
-        ".hidden.md",
-        ".memorybook/hidden.md",
-        "link.md",
-        "folder/outside.md",
-        "MEMORY.md%00",
-        "journal.sqlite",
-        "nothing.md",
-        "entry/nobody",
-        "turn/nobody",
-        "",
+        "../outside.md", "%2e%2e/outside.md", "daily/..%2f..%2foutside.md", "%2Fetc/passwd", "/etc/hostname.md",
+        ".hidden.md", ".memorybook/hidden.md", "link.md", "folder/outside.md", "MEMORY.md%00", "journal.sqlite",
+        "nothing.md", "entry/nobody", "turn/nobody", "",
     ],
-)
+)  # fmt: skip
 def test_what_is_not_of_the_book_is_not_read(path: str, memory: Memory, tmp_path: Path) -> None:
     memory.init()
     (tmp_path / "outside.md").write_text("secret", encoding="utf-8")

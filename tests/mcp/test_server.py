@@ -88,13 +88,8 @@ def test_hints_say_what_a_tool_does_to_the_book(memory: Memory, tmp_path: Path) 
         host.call(name, **{word: arguments[word] for word in tools.schema(name)["parameters"]["required"]})
     assert _documents(tmp_path) == before
     assert set(OFFERED.split()) - reads == {
-        "memory_append",
-        "memory_flush",
-        "memory_remember",
-        "memory_update",
-        "memory_pin",
-        "memory_forget",
-    }
+        "memory_append", "memory_flush", "memory_remember", "memory_update", "memory_pin", "memory_forget",
+    }  # fmt: skip
 
 
 def _documents(folder: Path) -> dict[str, bytes]:

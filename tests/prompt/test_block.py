@@ -101,12 +101,8 @@ def test_entries_end_with_their_id_documents_and_summaries_with_their_place() ->
         ).text
     )
     assert sorted(line.removeprefix("- [2026-01-01] ") for line in lines) == [
-        "Ann: a turn",
-        "a note",
-        "a page (docs/page.md#L3-L3)",
-        "a summary (sessions/s.md#L3-L3)",
-        "an entry (a1b2c3)",
-    ]
+        "Ann: a turn", "a note", "a page (docs/page.md#L3-L3)", "a summary (sessions/s.md#L3-L3)", "an entry (a1b2c3)",
+    ]  # fmt: skip
 
 
 # --- the order of lines --------------------------------------------------------------------------

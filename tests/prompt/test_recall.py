@@ -147,18 +147,9 @@ def test_what_was_told_counts_as_used_and_what_was_not_does_not(memory: Memory) 
 
 
 PIECES = [
-    "tea ",
-    "harbour ",
-    "渡轮",
-    "在九点。",
-    "scratch that. ",
-    "wait, no: ",
-    "port 8443\n",
-    "🦆",
-    "- ",
-    "<!-- ",
+    "tea ", "harbour ", "渡轮", "在九点。", "scratch that. ", "wait, no: ", "port 8443\n", "🦆", "- ", "<!-- ",
     "word " * 60,
-]
+]  # fmt: skip
 TEXTS = st.lists(st.sampled_from(PIECES), min_size=1, max_size=6).map("".join)
 TURNS = st.lists(st.tuples(st.sampled_from(["user", "assistant", "tool"]), TEXTS), max_size=8)
 

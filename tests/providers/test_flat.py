@@ -387,28 +387,13 @@ def test_a_large_page_gets_room_for_the_answer_unless_the_setting_says_how_much(
 
 PIECES = st.sampled_from(
     [
-        "# Agent Memory",
-        "## Preferences",
-        "## Active Memories",
-        "## Archived Memories",
-        "### [{0}] fact | 0.60 | 2026-02-24 | 1",
-        "### [{1}] preference",
-        "### [{2}]",
-        "### [zzzzzz] todo | high",
-        "### decision | 0.9",
-        "The user lives in Porto.",
-        "The user likes green tea.",
-        "- [{1}] likes milk",
-        "- short answers",
-        "用户对芒果过敏。",
-        "```",
-        "<!-- score: 0.1; pinned; trust: user -->",
-        "<!--",
-        "",
-        "...",
+        "# Agent Memory", "## Preferences", "## Active Memories", "## Archived Memories",
+        "### [{0}] fact | 0.60 | 2026-02-24 | 1", "### [{1}] preference", "### [{2}]", "### [zzzzzz] todo | high",
+        "### decision | 0.9", "The user lives in Porto.", "The user likes green tea.", "- [{1}] likes milk",
+        "- short answers", "用户对芒果过敏。", "```", "<!-- score: 0.1; pinned; trust: user -->", "<!--", "", "...",
         "| a | b |",
     ]
-)
+)  # fmt: skip
 
 
 @settings(max_examples=settings().max_examples // 2, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -59,12 +59,9 @@ def test_a_secret_is_masked_before_the_cut(memory: Memory) -> None:
 
 def test_what_says_nothing_is_left_out(memory: Memory) -> None:
     empty: list[dict[str, Any]] = [
-        {"role": "user", "content": ""},
-        {"role": "user", "content": " \n\t"},
-        {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "a"}}]},
-        {"role": "user"},
-        {},
-    ]
+        {"role": "user", "content": ""}, {"role": "user", "content": " \n\t"},
+        {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "a"}}]}, {"role": "user"}, {},
+    ]  # fmt: skip
     assert texts(memory, *empty) == []
 
 

@@ -194,25 +194,12 @@ def test_the_text_of_another_entry_is_that_entry() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "No changes.",
-        "(no changes needed)",
-        "No new information",
-        "There are no updates",
-        "Memory unchanged",
-        "(rest of memory unchanged)",
-        "The rest stays the same.",
-        "[... existing entries unchanged ...]",
-        "- other memories unchanged",
-        "<!-- rest unchanged -->",
-        "...",
-        "[…]",
-        "无变化",
-        "（没有更新）",
-        "其余内容保持不变。",
-        "（其他记忆不变）",
-        "同上",
+        "No changes.", "(no changes needed)", "No new information", "There are no updates", "Memory unchanged",
+        "(rest of memory unchanged)", "The rest stays the same.", "[... existing entries unchanged ...]",
+        "- other memories unchanged", "<!-- rest unchanged -->", "...", "[…]", "无变化", "（没有更新）",
+        "其余内容保持不变。", "（其他记忆不变）", "同上",
     ],
-)
+)  # fmt: skip
 def test_a_page_that_leaves_out_what_did_not_change_loses_nothing(line: str) -> None:
     assert same(compared(line))
     rewrite = compared(f"## Active Memories\n\n### decision | high\nShip on Friday.\n\n{line}\n")

@@ -111,14 +111,10 @@ def test_a_note_that_names_the_person_counts_half() -> None:
 @pytest.mark.parametrize(
     ("text", "share"),
     [
-        ("Also, almonds from Alabama", 0.0),
-        ("Bob's and Al's tea", 0.5),
-        ("Also Al", 0.5),
-        ("Al喜欢茶", 0.5),
-        ("(Al)", 0.5),
-        ("al dente", 0.0),
+        ("Also, almonds from Alabama", 0.0), ("Bob's and Al's tea", 0.5), ("Also Al", 0.5), ("Al喜欢茶", 0.5),
+        ("(Al)", 0.5), ("al dente", 0.0),
     ],
-)
+)  # fmt: skip
 def test_a_name_is_no_part_of_a_word(text: str, share: float) -> None:
     assert speakers_share("what does Al like?", turn("x", 0, speaker="Al"), note(text)) == [1.0, share]
 

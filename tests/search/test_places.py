@@ -100,16 +100,10 @@ def printed(memory: Memory, door: str, capsys: pytest.CaptureFixture[str]) -> li
 @pytest.mark.parametrize(
     ("door", "least"),
     [
-        ("search", 9),
-        ("chat", 9),
-        ("memory_search", 9),
-        ("recall", 1),
-        ("recall_topic", 6),
-        ("append", 1),
-        ("review", 1),
-        ("why", 3),
+        ("search", 9), ("chat", 9), ("memory_search", 9), ("recall", 1), ("recall_topic", 6), ("append", 1),
+        ("review", 1), ("why", 3),
     ],
-)
+)  # fmt: skip
 def test_what_a_door_prints_opens(memory: Memory, door: str, least: int, capsys: pytest.CaptureFixture[str]) -> None:
     places = printed(memory, door, capsys)
     assert len(set(places)) >= least, places
@@ -139,14 +133,10 @@ def test_a_name_that_looks_like_a_place_is_a_name(memory: Memory, name: str) -> 
 @pytest.mark.parametrize(
     ("place", "start", "lines", "shown"),
     [
-        ("#L3", 1, None, (3, 1)),
-        ("#L3", 1, 2, (3, 2)),
-        (":3", 3, None, (3, 1)),
-        ("#L3-L4", 3, 2, (3, 2)),
-        ("#L3-4", 1, None, (3, 2)),
-        (":9", 1, None, (9, 0)),
+        ("#L3", 1, None, (3, 1)), ("#L3", 1, 2, (3, 2)), (":3", 3, None, (3, 1)), ("#L3-L4", 3, 2, (3, 2)),
+        ("#L3-4", 1, None, (3, 2)), (":9", 1, None, (9, 0)),
     ],
-)
+)  # fmt: skip
 def test_lines_that_agree_are_taken_once(
     memory: Memory, place: str, start: int, lines: int | None, shown: tuple[int, int]
 ) -> None:

@@ -328,13 +328,10 @@ def test_a_question_asked_before_is_an_echo(question: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("question", "text"),
     [
-        ("spare key", "Spare key"),
-        ("备用钥匙", "备用钥匙。"),
-        ("我什么时候去上海？", "上海"),
-        ("Where is my passport?", "passport"),
-        ("I like green tea", "I like green tea"),
+        ("spare key", "Spare key"), ("备用钥匙", "备用钥匙。"), ("我什么时候去上海？", "上海"),
+        ("Where is my passport?", "passport"), ("I like green tea", "I like green tea"),
     ],
-)
+)  # fmt: skip
 def test_what_has_its_text_or_a_word_of_it_does_not_ask(question: str, text: str) -> None:
     assert echoed(question, text) is False
 
@@ -385,20 +382,14 @@ def test_an_entry_is_no_echo_even_if_it_is_a_question() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "Let me check.",
-        "I don’t know your plate number, sorry.",
-        "I don't know what cache you use. You haven't told me yet. Which is it?",
-        "One moment…",
-        "我不知道你的车牌号。",
-        "抱歉，我目前还不清楚你的生日，请告诉我。",
-        "让我查一下",
-        "申し訳ありません、それについては何も覚えていません。",
-        "はい、確認します。",
-        "죄송합니다, 그것에 대해서는 기억나는 것이 없습니다.",
-        "네, 잠시만요.",
+        "Let me check.", "I don’t know your plate number, sorry.",
+        "I don't know what cache you use. You haven't told me yet. Which is it?", "One moment…", "我不知道你的车牌号。",
+        "抱歉，我目前还不清楚你的生日，请告诉我。", "让我查一下",
+        "申し訳ありません、それについては何も覚えていません。", "はい、確認します。",
+        "죄송합니다, 그것에 대해서는 기억나는 것이 없습니다.", "네, 잠시만요.",
         "К сожалению, об этом я ничего не знаю.",
     ],
-)
+)  # fmt: skip
 def test_an_answer_that_only_does_not_know_says_nothing(text: str) -> None:
     assert says_nothing(text)
 
@@ -406,17 +397,11 @@ def test_an_answer_that_only_does_not_know_says_nothing(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "What is it?",
-        "Let me check: the port is 8080.",
-        "I don't know your number but Ann has it.",
-        "I don't know why. The server is down.",
-        "我不知道你的车牌号，但你的车是红色的。",
-        "让我查一下。你的航班是九点四十。",
-        "確認します。便は九時です。",
-        "모르겠습니다. 비행기는 아홉 시에 출발합니다.",
-        "Сейчас проверю. Рейс в девять.",
+        "", "What is it?", "Let me check: the port is 8080.", "I don't know your number but Ann has it.",
+        "I don't know why. The server is down.", "我不知道你的车牌号，但你的车是红色的。",
+        "让我查一下。你的航班是九点四十。", "確認します。便は九時です。",
+        "모르겠습니다. 비행기는 아홉 시에 출발합니다.", "Сейчас проверю. Рейс в девять.",
     ],
-)
+)  # fmt: skip
 def test_an_answer_that_tells_something_beside_is_kept(text: str) -> None:
     assert not says_nothing(text)

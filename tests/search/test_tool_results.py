@@ -102,19 +102,13 @@ def test_calls_are_never_given_and_output_of_tools_if_it_is_asked_for(
 @pytest.mark.parametrize(
     ("query", "tool", "asks"),
     [
-        ("what did Bash return?", "Bash", True),
-        ("bash is what I like", "Bash", False),
-        ("what did it print?", "Bash", True),
-        ("the tools we use", "Bash", True),
-        ("the books that I read", "Read", False),
-        ("Reading lists", "Read", False),
-        ("Reading what Read gave", "Read", True),
-        ("curl返回了什么", "curl", True),
-        ("上次工具输出了什么", "Bash", True),
-        ("上次我们说了什么", "Bash", False),
-        ("anything", "", False),
+        ("what did Bash return?", "Bash", True), ("bash is what I like", "Bash", False),
+        ("what did it print?", "Bash", True), ("the tools we use", "Bash", True),
+        ("the books that I read", "Read", False), ("Reading lists", "Read", False),
+        ("Reading what Read gave", "Read", True), ("curl返回了什么", "curl", True),
+        ("上次工具输出了什么", "Bash", True), ("上次我们说了什么", "Bash", False), ("anything", "", False),
     ],
-)
+)  # fmt: skip
 def test_output_is_asked_for_by_the_name_of_the_tool_or_a_word_for_it(query: str, tool: str, asks: bool) -> None:
     assert asks_for_output(query, tool) is asks
 

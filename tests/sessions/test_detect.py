@@ -136,18 +136,13 @@ def test_blanks_around_and_capitals_change_nothing(text: str, blank: str, upper:
 @pytest.mark.parametrize(
     ("text", "query"),
     [
-        ("What did we decide about token expiry?", "token expiry"),
-        ("关于内存泄漏，我们上次聊到什么结论", "内存泄漏"),
-        ("continue yesterday's conversation", ""),
-        ("上次我们聊到哪儿了", ""),
-        ("what did we talk about over the past two weeks?", ""),
-        ("最近一周我们讨论了哪些事", ""),
-        ("我是不是跟你讲过过敏史", "过敏史"),
-        ("还记不记得我女儿的生日", "女儿 生日"),
-        ("你忘了吗，我不吃辣", "不吃辣"),
+        ("What did we decide about token expiry?", "token expiry"), ("关于内存泄漏，我们上次聊到什么结论", "内存泄漏"),
+        ("continue yesterday's conversation", ""), ("上次我们聊到哪儿了", ""),
+        ("what did we talk about over the past two weeks?", ""), ("最近一周我们讨论了哪些事", ""),
+        ("我是不是跟你讲过过敏史", "过敏史"), ("还记不记得我女儿的生日", "女儿 生日"), ("你忘了吗，我不吃辣", "不吃辣"),
         ("that recipe from Tuesday, how much flour was it", "recipe much flour"),
     ],
-)
+)  # fmt: skip
 def test_the_query_is_what_is_left_without_the_words_that_ask(text: str, query: str) -> None:
     found = detect(text)
     assert found is not None
@@ -189,16 +184,11 @@ def test_a_keyword_is_heard_in_any_width_and_case_but_not_where_it_is_quoted(tex
 @pytest.mark.parametrize(
     ("text", "limit"),
     [
-        ("our last three conversations", 3),
-        ("最近三次对话", 3),
-        ("give me the last couple of chats", 2),
-        ("最近几次会话", 3),
-        ("咱们前两次聊了什么", 2),
-        ("our last three conversations about tea", None),
-        ("最近三次提交是谁的", None),
-        ("our last conversation", None),
+        ("our last three conversations", 3), ("最近三次对话", 3), ("give me the last couple of chats", 2),
+        ("最近几次会话", 3), ("咱们前两次聊了什么", 2), ("our last three conversations about tea", None),
+        ("最近三次提交是谁的", None), ("our last conversation", None),
     ],
-)
+)  # fmt: skip
 def test_the_newest_few_sessions_are_asked_for_by_their_number(text: str, limit: int | None) -> None:
     found = detect(text)
     assert (found.limit if found else None) == limit

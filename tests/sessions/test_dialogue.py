@@ -83,15 +83,9 @@ def test_turns_are_shown_with_alias_local_time_and_speaker_under_their_day() -> 
     later = said("And tomorrow?", "assistant", time=NOW + timedelta(hours=5))
     text = shown(pieces(said("我明天搬家"), later, said("Hi", "", "Gina")), now=NOW, chinese=False)
     assert text.splitlines() == [
-        OPEN,
-        "2026-03-02 Monday",
-        "t1 20:30 user: 我明天搬家",
-        "2026-03-03 Tuesday",
-        "t2 01:30 assistant: And tomorrow?",
-        "2026-03-02 Monday",
-        "t3 20:30 Gina: Hi",
-        CLOSE,
-    ]
+        OPEN, "2026-03-02 Monday", "t1 20:30 user: 我明天搬家", "2026-03-03 Tuesday",
+        "t2 01:30 assistant: And tomorrow?", "2026-03-02 Monday", "t3 20:30 Gina: Hi", CLOSE,
+    ]  # fmt: skip
 
 
 def test_days_are_those_of_the_zone_of_now() -> None:
@@ -131,17 +125,11 @@ def test_no_text_can_close_the_talk_or_pass_for_another_turn(text: str) -> None:
 @pytest.mark.parametrize(
     "texts",
     [
-        [],
-        ["hi"],
-        ["Hello!", "thanks a lot", "ok"],
-        ["你好", "谢谢", "好的，没问题！"],
-        ["嗯嗯", "继续"],
-        ["see you later"],
-        ["ok thanks, sounds good, thank you so much", "thx", "gm"],
-        ["谢啦", "好嘞", "没事了"],
+        [], ["hi"], ["Hello!", "thanks a lot", "ok"], ["你好", "谢谢", "好的，没问题！"], ["嗯嗯", "继续"],
+        ["see you later"], ["ok thanks, sounds good, thank you so much", "thx", "gm"], ["谢啦", "好嘞", "没事了"],
         ["```\nimport os\nprint(os.getcwd(), 1, 2, 3)\n```"],
     ],
-)
+)  # fmt: skip
 def test_small_talk_is_tiny(texts: list[str]) -> None:
     assert is_tiny(pieces(*(said(text) for text in texts)))
 

@@ -224,11 +224,8 @@ def test_a_host_without_transcripts_tells_in_its_events_what_was_said(memory: Me
     report(memory, "end", host="gemini", session="g-1")
     memory.ingest()
     assert turns(memory) == [
-        "From now on the gate code is blue heron.",
-        "Noted.",
-        "以后都用制表符缩进。",
-        "好的。",
-    ]
+        "From now on the gate code is blue heron.", "Noted.", "以后都用制表符缩进。", "好的。",
+    ]  # fmt: skip
     assert len(entries(memory)) == 2
 
 

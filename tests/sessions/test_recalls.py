@@ -573,11 +573,8 @@ def test_switched_off_nothing_is_looked_at(tmp_path: Path) -> None:
     with memorybook.open(str(tmp_path / "book"), config=Config(enabled=False)) as off:
         found = (off.recall_history(), off.recall_topic("x"), off.recall_session("x"), off.recall_within("x", "y"))
         assert [(one.scene, one.disabled) for one in found] == [
-            ("history", True),
-            ("topic", True),
-            ("session", True),
-            ("within", True),
-        ]
+            ("history", True), ("topic", True), ("session", True), ("within", True),
+        ]  # fmt: skip
         assert off.sessions().json() == {"sessions": [], "more": False, "disabled": True}
         assert off.recollect("What did we decide last time?") is None
     assert not (tmp_path / "book").exists()

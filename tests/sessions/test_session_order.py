@@ -14,14 +14,10 @@ TODAY = date(2023, 5, 12)  # a Friday
 SESSIONS = [
     Session(uuid=uuid, created=datetime.fromisoformat(began))
     for uuid, began in (
-        ("today", "2023-05-12T08:00"),
-        ("evening", "2023-05-11T21:00"),
-        ("morning", "2023-05-11T09:00"),
-        ("sunday", "2023-05-07T10:00"),
-        ("april", "2023-04-28T20:00"),
-        ("oldest", "2023-04-01T12:00"),
+        ("today", "2023-05-12T08:00"), ("evening", "2023-05-11T21:00"), ("morning", "2023-05-11T09:00"),
+        ("sunday", "2023-05-07T10:00"), ("april", "2023-04-28T20:00"), ("oldest", "2023-04-01T12:00"),
     )
-]
+]  # fmt: skip
 
 
 def picked(words: str) -> str | None:
@@ -61,18 +57,10 @@ def test_words_of_time(words: str, expected: str) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        "",
-        "hello",
-        "the ninth session",
-        "第九次",
-        "last Tuesday",
-        "前天的对话",
-        "next Sunday",
-        "明天",
-        "the 0th session",
-        "第零次",
+        "", "hello", "the ninth session", "第九次", "last Tuesday", "前天的对话", "next Sunday", "明天",
+        "the 0th session", "第零次",
     ],
-)
+)  # fmt: skip
 def test_words_that_name_none(words: str) -> None:
     assert pick(words, SESSIONS, TODAY) == (None, "")
 

@@ -205,12 +205,8 @@ def test_a_session_without_a_sentence_worth_it_is_empty() -> None:
     for turns in ([], talk("hi", "ok", ("system", "You are a helpful assistant of Acme."))):
         found = summarize(turns, session=SESSION)
         assert (found.title, found.summary, found.decisions, found.open_questions, found.turn_ids) == (
-            "",
-            "",
-            (),
-            (),
-            (),
-        )
+            "", "", (), (), (),
+        )  # fmt: skip
 
 
 def test_a_title_the_session_has_already_stays() -> None:

@@ -21,12 +21,9 @@ from memorybook.storage.journal import MIGRATIONS, MOST_ASKED, SqliteJournal, ne
 from memorybook.text.patch import diff, pack
 
 HISTORY = (
-    "710c0d584b0a282117e5a0625ace703d",
-    "ec2cb1c9d610cbd50cf749504bdb075e",
-    "9a46f66dd4c8abdfba6cdb6156dd0285",
-    "6245685c98fcf50a0a8e0987db55ba7f",
-    "b22dad29a3a4a69aff4072f943a72f1e",
-)
+    "710c0d584b0a282117e5a0625ace703d", "ec2cb1c9d610cbd50cf749504bdb075e", "9a46f66dd4c8abdfba6cdb6156dd0285",
+    "6245685c98fcf50a0a8e0987db55ba7f", "b22dad29a3a4a69aff4072f943a72f1e",
+)  # fmt: skip
 
 WRITER = """
 import sys

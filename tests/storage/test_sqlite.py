@@ -277,11 +277,8 @@ os.write(go[1], b"x"); os.waitpid(pid, 0)
     assert run(script, path) == []
     again = connect(path, durable=True)
     assert [x for (x,) in again.execute("SELECT x FROM t ORDER BY rowid")] == [
-        "before",
-        "child",
-        "parent",
-        "child again",
-    ]
+        "before", "child", "parent", "child again",
+    ]  # fmt: skip
 
 
 def test_a_fork_amid_a_transaction_leaves_the_child_without_the_database(db: Connection, path: str) -> None:

@@ -133,24 +133,12 @@ _DAILY_LINES = st.lists(
     st.sampled_from(
         [
             "- 2026-02-24T10:12:33Z [pref] The user wants short answers. #prefs",
-            "- 2026-02-24T10:12:34Z 用户喜欢简短的回答。#偏好",
-            "- 2026-02-24T10:12:35Z &#x;",
-            "* 09:30 a note written by hand",
-            "- an item without a time",
-            "# A heading",
-            "prose in a line",
-            "  behind an item",
-            "",
-            "===",
-            "```",
-            "~~~~",
-            "<!-- a comment",
-            "-->",
-            "\ufeff",
-            "- 2026-02-24 #one #two",
+            "- 2026-02-24T10:12:34Z 用户喜欢简短的回答。#偏好", "- 2026-02-24T10:12:35Z &#x;",
+            "* 09:30 a note written by hand", "- an item without a time", "# A heading", "prose in a line",
+            "  behind an item", "", "===", "```", "~~~~", "<!-- a comment", "-->", "\ufeff", "- 2026-02-24 #one #two",
         ]
     )
-)
+)  # fmt: skip
 
 
 @given(_DAILY_LINES, _DAILY_LINES, st.sampled_from(["daily/2026-02-24.md", "daily/loose.md"]))
@@ -191,11 +179,8 @@ def test_a_summary_gives_its_text_and_each_decision_and_question(language: str) 
     document = session_md.render(SUMMARY, language=language)
     found = split("sessions/2026-02-24-x.md", document, 0.0).passages
     assert [passage.text for passage in found] == [
-        "We talked about the index.\n\nIt is derived.",
-        "The index is derived.",
-        "Nobody edits it.",
-        "Who rebuilds it?",
-    ]
+        "We talked about the index.\n\nIt is derived.", "The index is derived.", "Nobody edits it.", "Who rebuilds it?",
+    ]  # fmt: skip
     assert {(passage.source, passage.session, passage.date) for passage in found} == {
         ("summary", "5f2c0a3e", "2026-02-24")
     }
@@ -212,11 +197,8 @@ def test_a_document_is_cut_by_its_headings() -> None:
     document = "intro\n\n# A\n\none\n\ntwo\n\n## B ##\n\n- x\n- y\n\nSetext\n======\nunder\n\n# Nothing under\n"
     found = split("notes/a.md", document, 0.0).passages
     assert [(p.heading, p.text, p.start_line, p.end_line) for p in found] == [
-        ("", "intro", 1, 1),
-        ("A", "one\n\ntwo", 5, 7),
-        ("A > B", "- x\n- y", 11, 12),
-        ("Setext", "under", 16, 16),
-    ]
+        ("", "intro", 1, 1), ("A", "one\n\ntwo", 5, 7), ("A > B", "- x\n- y", 11, 12), ("Setext", "under", 16, 16),
+    ]  # fmt: skip
 
 
 def test_paragraphs_that_carry_a_day_stand_alone_under_it() -> None:
@@ -231,14 +213,11 @@ def test_paragraphs_that_carry_a_day_stand_alone_under_it() -> None:
 @pytest.mark.parametrize(
     ("path", "text", "day"),
     [
-        ("log/2026-03-04.md", "x", "2026-03-04"),
-        ("a.md", "# 2026-03-05\n\nx", "2026-03-05"),
-        ("a.md", "x", None),
-        ("trip-2026-02-30.md", "x", None),
-        ("a.md", "# 2026-02-30 and 2026-03-02\n\nx", "2026-03-02"),
+        ("log/2026-03-04.md", "x", "2026-03-04"), ("a.md", "# 2026-03-05\n\nx", "2026-03-05"), ("a.md", "x", None),
+        ("trip-2026-02-30.md", "x", None), ("a.md", "# 2026-02-30 and 2026-03-02\n\nx", "2026-03-02"),
         ("a.md", "# 0000-01-01\n\nx", None),
     ],
-)
+)  # fmt: skip
 def test_a_document_has_the_day_that_its_name_or_heading_gives(path: str, text: str, day: str | None) -> None:
     assert only(path, text).date == day
 
@@ -256,16 +235,12 @@ def test_a_list_item_goes_on_over_an_indented_paragraph() -> None:
 @pytest.mark.parametrize(
     "long",
     [
-        "The user went to the market and bought apples. " * 100,
-        "用户去了市场，买了苹果。" * 100,
-        "word " * 2000,
-        "苹果" * 1000,
-        "x" * 20_000,
-        "paragraph of a few words\n\n" * 200,
+        "The user went to the market and bought apples. " * 100, "用户去了市场，买了苹果。" * 100, "word " * 2000,
+        "苹果" * 1000, "x" * 20_000, "paragraph of a few words\n\n" * 200,
         "```\n" + "code(line, number) = 1\n" * 200 + "```",
     ],
     ids=["english", "chinese", "no sentence", "no stop", "one word", "paragraphs", "code"],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("path", ["a.md", "MEMORY.md"])
 def test_a_long_text_is_cut_within_the_limit_and_loses_nothing(path: str, long: str) -> None:
     found = split(path, f"# T\n\n{long}\n", 0.0).passages
@@ -282,24 +257,13 @@ def test_sentences_are_cut_between_not_within() -> None:
 PIECES = st.sampled_from(
     [
         *(
-            "# H",
-            "## H 2",
-            "# ",
-            "- item",
-            "  - sub",
-            "1. one",
-            "text",
-            "好的。",
-            "```",
-            "~~~",
-            "<!--",
-            "-->",
+            "# H", "## H 2", "# ", "- item", "  - sub", "1. one", "text", "好的。", "```", "~~~", "<!--", "-->",
             "<!-- c -->",
         ),
         *("---", "===", "", "  more", "\t", "\x0b x", "a\u2028b", "long sentence. " * 120, "## Active Memories"),
         *("- 2026-02-24T10:00:00Z [pref] note #t", "### [a1] fact | 0.5 | 2026-01-01 | 1"),
     ]
-)
+)  # fmt: skip
 DOCUMENTS = st.builds(
     lambda lines, end: end.join(lines),
     st.lists(PIECES | st.text(max_size=8), max_size=14),

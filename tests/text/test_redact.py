@@ -335,13 +335,9 @@ def test_a_private_key_goes_in_any_dress(kind: str, dress: Callable[[list[str]],
     whole = pem(kind, body)
     tail = whole[max(2, len(body) // 2) :]
     forms = [
-        whole,
-        whole[:-1],
-        whole[: len(body) // 2],
-        tail,
-        [tail[0][30:], *tail[1:]],
+        whole, whole[:-1], whole[: len(body) // 2], tail, [tail[0][30:], *tail[1:]],
         *([body] if kind != "ENCRYPTED " else []),
-    ]
+    ]  # fmt: skip
     for lines in forms:
         before, after = around
         clean = redact(f"{before}\n\n{dress(lines)}\n\n{after}").text
@@ -513,39 +509,11 @@ def test_deep_json_does_not_overflow() -> None:
 
 
 HOSTILE = (
-    "password ",
-    "密码",
-    "key=",
-    "token=a",
-    "?token=",
-    "sk-",
-    "eyJ",
-    "eyJaaaaaaaa.",
-    "://a:",
-    "a@",
-    "a",
-    "a1B2",
-    " ",
-    "\n",
-    "session=",
-    "-----BEGIN " + "PRIVATE KEY-----",
-    "AKIA",
-    "LTAI",
-    "mysql -p ",
-    "sudo -u a -p",
-    "curl -u a",
-    "wifi:P:a",
-    "login a ",
-    "seed abc ",
-    "助记词 ",
-    "[REDACTED:",
-    "MII" + "EvQIBA",
-    "bearer a",
-    'passphrase "a b c ',
-    "pin is ",
-    "pw abcd ",
-    "密码：abc1 ",
-)
+    "password ", "密码", "key=", "token=a", "?token=", "sk-", "eyJ", "eyJaaaaaaaa.", "://a:", "a@", "a", "a1B2", " ",
+    "\n", "session=", "-----BEGIN " + "PRIVATE KEY-----", "AKIA", "LTAI", "mysql -p ", "sudo -u a -p", "curl -u a",
+    "wifi:P:a", "login a ", "seed abc ", "助记词 ", "[REDACTED:", "MII" + "EvQIBA", "bearer a", 'passphrase "a b c ',
+    "pin is ", "pw abcd ", "密码：abc1 ",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("seed", HOSTILE)

@@ -94,13 +94,9 @@ def test_an_agent_file_gives_what_was_said_and_its_blocks() -> None:
     (session,) = (one for one in found if isinstance(one, ImportedSession))
     assert (format, session.session.name) == ("letta", "sam")
     assert [(turn.role, turn.text) for turn in session.turns] == [
-        ("user", "Remember that my boat is called Heron."),
-        ("assistant", "Noted."),
-        ("assistant", ""),
-        ("tool", "A boat of 1974."),
-        ("user", "记住，我对芒果过敏。"),
-        ("assistant", "记住了。"),
-    ]
+        ("user", "Remember that my boat is called Heron."), ("assistant", "Noted."), ("assistant", ""),
+        ("tool", "A boat of 1974."), ("user", "记住，我对芒果过敏。"), ("assistant", "记住了。"),
+    ]  # fmt: skip
     assert session.turns[2].tool_calls[0]["arguments"] == {"query": "Heron"}
     assert [(one.tags, one.title) for one in found if isinstance(one, Page)] == [
         (("human",), ""), (("persona",), "sam (persona)"),

@@ -164,16 +164,11 @@ def test_a_server_that_is_told_to_stop_waits_for_no_stream(tmp_path: Path, monke
 @pytest.mark.parametrize(
     ("path", "status"),
     [
-        ("/memories?page=" + "9" * 5000, 200),
-        ("/river?at=9999-12-31", 200),
-        ("/search?q=a&category=nonsense", 400),
-        ("/search?q=a&since=nonsense", 400),
-        ("/history?since=2026-02-02&until=2026-01-01", 400),
-        ("/nowhere", 404),
-        ("/act/remember", 405),
-        ("/choose?tenant=中", 200),
+        ("/memories?page=" + "9" * 5000, 200), ("/river?at=9999-12-31", 200), ("/search?q=a&category=nonsense", 400),
+        ("/search?q=a&since=nonsense", 400), ("/history?since=2026-02-02&until=2026-01-01", 400), ("/nowhere", 404),
+        ("/act/remember", 405), ("/choose?tenant=中", 200),
     ],
-)
+)  # fmt: skip
 def test_odd_addresses_are_answered_with_a_page_in_the_language_of_the_reader(
     one: Served, path: str, status: int
 ) -> None:

@@ -129,13 +129,8 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Connection
 
 
 QUESTIONS = [
-    "rare",
-    "rare most",
-    "rare seldom often more most",
-    "most more",
-    "上海 海 上 most",
-    "filler rare 上海 most more",
-]
+    "rare", "rare most", "rare seldom often more most", "most more", "上海 海 上 most", "filler rare 上海 most more",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("question", QUESTIONS)

@@ -311,12 +311,8 @@ def test_files_of_an_older_index_are_swept_away_in_time(book: Book, path: str) -
     folder.mkdir()
     ours = "index.sqlite.vectors"
     others = [
-        "vectors.npy",
-        "vectors.1",
-        "index.sqlite.vectors.npy",
-        "index.sqlite.vectors.1.tmp",
-        "b.sqlite.vectors.7",
-    ]
+        "vectors.npy", "vectors.1", "index.sqlite.vectors.npy", "index.sqlite.vectors.1.tmp", "b.sqlite.vectors.7",
+    ]  # fmt: skip
     left = [(name, 1000) for name in (*others, f"{ours}.77", f"{ours}.78.123.tmp")]
     for name, age in (*left, (f"{ours}.79", 0)):
         (folder / name).touch()
