@@ -115,7 +115,7 @@ class DirectoryDocuments:
         safe_open.split_path(path)
         if (before := self._before_save(path)) is not None:
             return before
-        with suppress(Unavailable, OSError):  # what cannot be merged at once the next write merges
+        with suppress(Conflict, Unavailable, OSError):  # what cannot be merged at once the next write merges
             if self.needs_reconcile(DocumentInfo(path, 0, "", 0.0)):
                 self.reconcile(path, timeout=0.0)
         with self._named_refusals(path, "read"), self._folder(path) as (folder, name):

@@ -343,7 +343,11 @@ class Target:
                 self._notice(newest, b"")
                 self.versions.leave(record._replace(stamp=GONE))
                 return None, False
-            merged = self._with_save(history, newest, current)
+            if digest(current.data) == record.new:
+                merged = current.data
+                self._finish(history, newest, current)
+            else:
+                merged = self._with_save(history, newest, current)
             if merged != current.data:
                 stale.append(current.data)
         else:
@@ -354,11 +358,7 @@ class Target:
                 merged = self._merge(base.data, merged, late)
             stale.append(late)
         if merged != current.data:
-            self.replace(current, merged)
-            with contextlib.suppress(OSError):
-                if newest_of(self.versions.load()) == merged:  # a kept save counts as merged into the newest version
-                    for saved in stale:
-                        self.versions.add(saved, "", stood=False)
+            self.replace(current, merged, stale)
             return None, True
         if late:
             discard(self.versions.folder, DISPLACED)
@@ -370,14 +370,35 @@ class Target:
             self.versions.leave(self.versions.record()._replace(stamp=stamp(current.status)))
             return newest
         base = base_of(history, current.data)
-        if digest(current.data) == self.versions.record().new:  # ours: only its version was not kept any more
-            base = None
         merged = current.data if base is None else self._merge(base.data, newest, current.data)
         if base is None or base.newest or base.restored or merged == current.data:
             self._notice(newest, current.data)
             self.versions.add(current.data, stamp(current.status))
             return current.data
         return merged
+
+    def _finish(self, history: list[Version], newest: bytes, current: Loaded) -> None:
+        """Keep the versions of a write whose writer was killed before it left its stamp."""
+        found, record = self._displaced(), self.versions.record()
+        saved = found is not None and digest(found.data) == record.old
+        if found is not None and saved and all(version.data != found.data for version in history):
+            self._keep(current.data, stamp(current.status), [found.data])
+        elif current.data != newest:
+            self._keep(current.data, stamp(current.status))
+        else:
+            self.versions.leave(record._replace(stamp=stamp(current.status)))
+
+    def _keep(self, data: bytes, left: str, saves: Sequence[bytes] = ()) -> None:
+        """Keep what is in place as the newest version, and the saves merged into it.
+
+        An editor that loaded such a save must not take away what others wrote before it: the stamp, which says that all
+        are kept, comes last.
+        """
+        self.versions.add(data, "" if saves else left)
+        for save in saves:
+            self.versions.add(save, "", stood=False)
+        if saves:
+            self.versions.leave(self.versions.record()._replace(stamp=left or _NONE))
 
     def _notice(self, newest: bytes, now: bytes) -> None:
         """Keep what another program took away from the document of entries."""
@@ -386,20 +407,20 @@ class Target:
 
     def _late_save(self, record: Record, newest: bytes) -> bytes | None:
         """Return what was saved into the file that the last write put aside, moved to `DISPLACED`; b"" if emptied."""
-        with contextlib.suppress(FileNotFoundError):
-            os.rename(spare(self.name), DISPLACED, src_dir_fd=self.folder, dst_dir_fd=self.versions.folder)
-
-        def displaced() -> Loaded | None:
-            return load_if_any(self.versions.folder, DISPLACED, self.path)
-
-        found = displaced()
+        found = self._displaced()
         seen = "" if found is None else digest(found.data)
         if seen == record.new:  # a killed writer got no further
             discard(self.versions.folder, DISPLACED)
         if found is None or seen in (record.old, record.new):
             return None
-        found = _quiet(displaced, newest)
+        found = _quiet(self._displaced, newest)
         return None if found is None else found.data
+
+    def _displaced(self) -> Loaded | None:
+        """Return the file that the last write put aside, moved to `DISPLACED`."""
+        with contextlib.suppress(FileNotFoundError):
+            os.rename(spare(self.name), DISPLACED, src_dir_fd=self.folder, dst_dir_fd=self.versions.folder)
+        return load_if_any(self.versions.folder, DISPLACED, self.path)
 
     def _merge(self, base: bytes, ours: bytes, theirs: bytes) -> bytes:
         return encode(merge_text(decoded(base), decoded(ours), decoded(theirs)), self.path)
@@ -430,8 +451,11 @@ class Target:
                 self.versions.add(data, "", stood=False)
             raise
 
-    def replace(self, current: Loaded | None, data: bytes) -> None:
-        """Write `data` in place of `current` (as `settle` returned it). Raises Conflict, OSError."""
+    def replace(self, current: Loaded | None, data: bytes, saves: Sequence[bytes] = ()) -> None:
+        """Write `data` in place of `current` (as `settle` returned it). Raises Conflict, OSError.
+
+        `saves` are merged into it.
+        """
         versions = self.versions
         with contextlib.suppress(OSError):  # versions comfort; a write does not fail for them
             if current is None:
@@ -451,7 +475,7 @@ class Target:
         except OSError:
             discard(self.folder, spare(self.name))
         with contextlib.suppress(OSError):
-            versions.add(data, left)
+            self._keep(data, left, saves)
 
     def append(self, line: bytes) -> str:
         """Append a line (with its newline), all or nothing; returns the stamp that is left. Raises OSError."""
