@@ -39,7 +39,7 @@ from benchmarks.postgres_servers import Server, dsn_of, servers
 from memorybook.client import connect
 from memorybook.config.settings import Config, StorageSettings
 from memorybook.errors import MemoryBookError
-from memorybook.http.api_tokens import Tokens
+from memorybook.http.access import Tokens
 from memorybook.http.postgres_state import PostgresState
 from memorybook.storage.postgres.postgres_admin import upgrade
 

@@ -32,8 +32,7 @@ if not __package__:  # run as a file: `benchmarks` is a package of the checkout
 import memorybook
 from memorybook.config.settings import Config, ServerSettings
 from memorybook.http import uvicorn_server
-from memorybook.http.access import Logins
-from memorybook.http.api_tokens import Tokens
+from memorybook.http.access import Logins, Tokens
 from memorybook.http.app import build_app
 from memorybook.http.books import Books
 from memorybook.http.page.page_routes import VIEWS

@@ -16,8 +16,7 @@ from fastapi import FastAPI
 
 from memorybook.config.settings import Config, ServerSettings, StorageSettings
 from memorybook.http import uvicorn_server
-from memorybook.http.access import Logins
-from memorybook.http.api_tokens import Tokens
+from memorybook.http.access import Logins, Tokens
 from memorybook.http.app import build_app
 from memorybook.http.books import Books, open_state
 from memorybook.http.rest_api import API

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from memorybook.chat.commands import COMMANDS, order_in
-from memorybook.chat.display import Screen, Status, spoken, status_parts
+from memorybook.chat.commands import COMMANDS, Screen, Status, order_in, spoken, status_parts
 from memorybook.chat.terminal import completions
 from memorybook.cli.call import Options
 from memorybook.errors import InvalidInput

@@ -84,8 +84,7 @@ def test_a_call_of_the_model_is_a_child_with_its_tokens(tmp_path: Path, spans: I
 
 def test_a_request_continues_the_trace_of_its_caller(tmp_path: Path, spans: InMemorySpanExporter) -> None:
     from memorybook.config.settings import Config
-    from memorybook.http.access import Logins
-    from memorybook.http.api_tokens import Tokens
+    from memorybook.http.access import Logins, Tokens
     from memorybook.http.app import build_app
     from memorybook.http.books import Books, open_state
 

@@ -15,9 +15,8 @@ from starlette.routing import BaseRoute, Mount, Route
 
 from memorybook.config.settings import ServerSettings
 from memorybook.errors import ConfigError, InvalidInput, NotFound, Unavailable
-from memorybook.http import api_tokens, uvicorn_server
-from memorybook.http.access import PUBLIC, Logins, names_of
-from memorybook.http.api_tokens import Tokens, owner_token
+from memorybook.http import access, uvicorn_server
+from memorybook.http.access import PUBLIC, Logins, Tokens, names_of, owner_token
 from memorybook.http.page.page_routes import VIEWS
 from memorybook.http.rest_api import API
 from memorybook.http.server_state import FileState, MemoryState
@@ -176,7 +175,7 @@ def test_links_and_logins_end() -> None:
     link, other = logins.link(), logins.link()
     cookie = logins.redeem(link)
     assert cookie is not None
-    assert logins.caller(cookie) == api_tokens.OWNER
+    assert logins.caller(cookie) == access.OWNER
     now += 1000
     assert logins.redeem(other) is None
     now += 31 * 86400

@@ -13,8 +13,7 @@ import pytest
 from conformance.llm import ASKED, FACTS, SEARCH, Item, LLMConformance, as_text
 from memorybook.config.settings import LLMSettings
 from memorybook.errors import ConfigError, LLMFailed
-from memorybook.inference.llm import open_llm
-from memorybook.inference.pydantic_ai_model import open_model
+from memorybook.inference.llm import open_llm, open_model
 from memorybook.protocols import LLM
 
 pytest.importorskip("pydantic_ai", reason="pydantic-ai is not installed")

@@ -19,8 +19,17 @@ from typing import TYPE_CHECKING, Any
 from memorybook import locale
 from memorybook.agent.conversation import text_of
 from memorybook.agent.session import Workspace
-from memorybook.chat.commands import COMMANDS, KEPT_MESSAGES, CommandHandlers, is_stored, order_in, worth_showing
-from memorybook.chat.display import Screen, Status, status_parts
+from memorybook.chat.commands import (
+    COMMANDS,
+    KEPT_MESSAGES,
+    CommandHandlers,
+    Screen,
+    Status,
+    is_stored,
+    order_in,
+    status_parts,
+    worth_showing,
+)
 from memorybook.cli.call import Call, check_stdin, write
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound, Unavailable
 from memorybook.prompt.recall import adds_statement, hits_to_show

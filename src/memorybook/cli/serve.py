@@ -1,17 +1,23 @@
-"""The verbs that serve over HTTP: serve and ui."""
+"""The verbs that serve over HTTP, serve and ui, and db: tables and tenants of a PostgreSQL server."""
 
 from __future__ import annotations
 
 import os
+from contextlib import closing
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from memorybook.cli.call import command, working_directory, write
-from memorybook.errors import InvalidInput, MissingExtra
+from memorybook.errors import InvalidInput, MissingExtra, NotFound
 from memorybook.text.screen import visible
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from memorybook.cli.call import Call
+    from memorybook.cli.show import Page
     from memorybook.config.settings import Config
+    from memorybook.protocols import Storage
 
 
 @command("serve")
@@ -90,7 +96,7 @@ def _books(call: Call, config: Config, workspace: str | None, *, tenants: bool) 
     """Say what is served, and where the owner's token is."""
     from memorybook.config.files import user_dir
     from memorybook.config.project import book_root
-    from memorybook.http.api_tokens import Tokens, owner_token
+    from memorybook.http.access import Tokens, owner_token
     from memorybook.http.books import Books, open_state
 
     o, here, many = call.options, working_directory(), tenants or workspace is not None
@@ -108,3 +114,172 @@ def _books(call: Call, config: Config, workspace: str | None, *, tenants: bool) 
         raise InvalidInput("MEMORYBOOK_TOKEN is too short: give at least 16 characters")
     tokens = Tokens(open_state(config, root, many=many), owner or owner_token(place))
     return Books(config, root, many=many, tokens=tokens), "MEMORYBOOK_TOKEN" if owner else place
+
+
+# --- the database of a server ---------------------------------------------------------------------
+
+
+_TAKES = {
+    "upgrade": {"partitions"},
+    "push": {"tenant", "replace"},
+    "pull": {"tenant", "into", "replace"},
+    "move-tenant": {"tenant", "to"},
+    "erase": {"tenant", "yes"},
+    "index": {"least"},
+    "rest": {"days"},
+}
+"""What each action takes, besides the options of all of them."""
+
+_LABELS = {"tenant": "TENANT", "least": "--from"} | {
+    name: f"--{name}" for name in ("partitions", "into", "to", "replace", "days", "yes")
+}
+
+
+def _shown(shown: dict[str, Any], page: Page) -> None:
+    count = page.words.counted
+    for each in shown.get("servers", ()):
+        if "version" in each:
+            told = "was of this version already" if each["before"] == each["version"] else "is of this version now"
+            page.line(("place", each["server"]), f" {told}: {each['version']}")
+            continue
+        if "indexed" in each:
+            page.line(("place", each["server"]), ": ", ("good", f"{count(len(each['indexed']), 'tenant')} indexed"))
+            for tenant, rows in each["indexed"].items():
+                page.text(f"{tenant} {rows}", "  ")
+            continue
+        if "resting" in each:
+            page.line(("place", each["server"]), ": ", ("good", f"{count(len(each['resting']), 'tenant')} put to rest"))
+            for tenant, path in each["resting"].items():
+                page.text(f"{tenant} {path}", "  ")
+            continue
+        page.line(("place", each["server"]), ": ", ("good", f"{count(sum(each['rows'].values()), 'row')} erased"))
+        for table, rows in each["rows"].items():
+            page.text(f"{table} {rows}", "  ")
+        page.text(f"left {each['left']}", "  ")
+    if "from" in shown:
+        rows = sum(shown.get("rows", {}).values())
+        page.line(
+            ("place", shown["from"]), " → ", ("place", shown["to"]), *([f": {count(rows, 'row')}"] if rows else [])
+        )
+    if shown.get("kept"):
+        page.remark(f"what was there before is kept as {shown['kept']}")
+
+
+@command("db", show=_shown)
+def _db(call: Call) -> dict[str, Any]:
+    o = call.options
+    actions: dict[str, Callable[[Call, Config], dict[str, Any]]] = {
+        "upgrade": _upgrade,
+        "push": _push,
+        "pull": _pull,
+        "move-tenant": _move,
+        "erase": _erase,
+        "index": _index,
+        "rest": _rest,
+    }
+    if o.action not in actions:
+        raise InvalidInput(f"db does {', '.join(actions)}, not {o.action!r}; see: memorybook db --help")
+    for name, label in _LABELS.items():
+        if getattr(o, name) and name not in _TAKES[o.action]:
+            raise InvalidInput(f"db {o.action} takes no {label}")
+    if "tenant" in _TAKES[o.action] and not o.tenant:
+        raise InvalidInput(f"db {o.action} needs the name of a tenant: memorybook db {o.action} TENANT")
+    vars(o)["set"] = [*o.set, *([("storage.dsn", o.dsn)] if o.dsn else [])]
+    config = call.config()
+    if not config.storage.dsn:
+        raise InvalidInput("which PostgreSQL server is meant? give --dsn postgresql://…, or set storage.dsn")
+    return actions[o.action](call, config)
+
+
+def _upgrade(call: Call, config: Config) -> dict[str, Any]:
+    from memorybook.storage.postgres.postgres_admin import upgrade
+    from memorybook.storage.postgres.postgres_connection import dsns_of, shown
+    from memorybook.storage.postgres.postgres_schema import PARTITIONS
+
+    partitions = PARTITIONS if call.options.partitions is None else call.options.partitions
+    done = []
+    for dsn in dsns_of(config.storage.dsn):
+        before, now = upgrade(dsn, partitions=partitions)
+        done.append({"server": shown(dsn), "before": before, "version": now})
+    return {"servers": done}
+
+
+def _index(call: Call, config: Config) -> dict[str, Any]:
+    from memorybook.storage.postgres.postgres_connection import dsns_of, shown
+    from memorybook.storage.postgres.postgres_index import HNSW_FROM, build
+
+    made = []
+    for dsn in dsns_of(config.storage.dsn):
+        rows = build(dsn, least=HNSW_FROM if call.options.least is None else call.options.least)
+        made.append({"server": shown(dsn), "indexed": rows})
+    return {"servers": made}
+
+
+def _rest(call: Call, config: Config) -> dict[str, Any]:
+    from memorybook.storage.postgres.postgres_admin import DAYS, rest
+    from memorybook.storage.postgres.postgres_connection import dsns_of, shown
+
+    folder = config.storage.idle_folder
+    if not folder:
+        raise InvalidInput("where are books kept that nobody uses? set storage.idle_folder, for the servers as well")
+    days = DAYS if call.options.days is None else call.options.days
+    return {
+        "servers": [{"server": shown(dsn), "resting": rest(dsn, folder, days)} for dsn in dsns_of(config.storage.dsn)]
+    }
+
+
+def _push(call: Call, config: Config) -> dict[str, Any]:
+    with closing(_local(call, config)) as book, closing(_tenant(call, config)) as tenant:
+        return _copied(call, book, tenant)
+
+
+def _pull(call: Call, config: Config) -> dict[str, Any]:
+    with closing(_tenant(call, config)) as tenant, closing(_local(call, config)) as book:
+        return _copied(call, tenant, book)
+
+
+def _copied(call: Call, source: Storage, target: Storage) -> dict[str, Any]:
+    if not source.exists():
+        raise NotFound(f"there is no book at {source.root!r}")
+
+    def fill(folder: str) -> None:
+        source.copy(folder)
+
+    kept = target.restore(fill, identity="", replace=call.options.replace, now=datetime.now(UTC))
+    return {"from": source.root, "to": target.root, "kept": kept}
+
+
+def _tenant(call: Call, config: Config) -> Storage:
+    from memorybook.storage.stores import open_storage
+
+    return open_storage(config, call.options.tenant)
+
+
+def _local(call: Call, config: Config) -> Storage:
+    from memorybook.config.project import book_root
+    from memorybook.config.settings import StorageSettings
+    from memorybook.storage.stores import open_storage
+
+    o, files = call.options, config._replace(storage=StorageSettings())
+    if o.into and (o.book or o.project):
+        raise InvalidInput("--into names the folder: leave --book and --project out")
+    book = os.path.join(working_directory(), os.path.expanduser(o.into)) if o.into else o.book
+    return open_storage(files, book_root(files, cwd=working_directory(), book=book, project=o.project))
+
+
+def _move(call: Call, config: Config) -> dict[str, Any]:
+    from memorybook.storage.postgres.postgres_admin import move, waker
+
+    if not call.options.to:
+        raise InvalidInput("db move-tenant needs the other server: --to postgresql://…")
+    done = move(config.storage.dsn, call.options.tenant, call.options.to, wake=waker(config.storage.idle_folder))
+    return {"from": done.before, "to": done.now, "rows": dict(done.rows)}
+
+
+def _erase(call: Call, config: Config) -> dict[str, Any]:
+    from memorybook.storage.postgres.postgres_admin import erase, waker
+
+    tenant, storage = call.options.tenant, config.storage
+    call.confirm(f"Erase the book of {tenant!r} with its history, its conversations and its tokens, for good?")
+    erased = erase(storage.dsn, tenant, wake=waker(storage.idle_folder))
+    return {"tenant": tenant, "servers": [{**one._asdict(), "rows": dict(one.rows)} for one in erased]}

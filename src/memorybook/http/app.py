@@ -21,7 +21,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Message, Receive, Scope, Send
 
 from memorybook.errors import MemoryBookError
-from memorybook.http import admin_routes, routes
+from memorybook.http import routes
 from memorybook.http.access import PUBLIC, STATIC, Access, Logins, names_of, wants_page
 from memorybook.http.books import Books
 from memorybook.http.http_messages import Refusal, handle
@@ -119,8 +119,8 @@ def build_app(books: Books, logins: Logins) -> FastAPI:
         app.include_router(page_routes.router)
         app.mount(STATIC, StaticFiles(packages=[("memorybook.http.page", "static")]), name="static")
         app.state.page = page_routes.failed
-    app.include_router(admin_routes.router)
-    app.include_router(admin_routes.probes)
+    app.include_router(routes.admin)
+    app.include_router(routes.probes)
     app.state.mcp = McpApp(books)
     # only POST: the server sends nothing unasked, and an open stream would occupy a request slot
     app.router.routes.append(Route(PATH, endpoint=app.state.mcp, methods=["POST"]))

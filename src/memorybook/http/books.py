@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from memorybook.agent.session import Workspace
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound, Unavailable
-from memorybook.http.api_tokens import Caller, Tokens, no_tenant
+from memorybook.http.access import Caller, Tokens, no_tenant
 from memorybook.http.http_messages import Refusal, too_many_at_a_time
 from memorybook.http.server_state import FileState, MemoryState, ServerState
 from memorybook.memory import Memory

@@ -12,7 +12,7 @@ import pytest
 from books import files
 from memorybook.errors import InvalidInput
 from memorybook.exchange.importers import Page, opened
-from memorybook.exchange.importers.markdown_notes import front_matter
+from memorybook.exchange.importers.agent_memories import front_matter
 from memorybook.memory import Memory
 
 ANN = """---

@@ -6,7 +6,7 @@ import pytest
 
 from conformance.server_state import Open, ServerStateConformance
 from memorybook.config.settings import Config
-from memorybook.http.api_tokens import Tokens
+from memorybook.http.access import Tokens
 from memorybook.http.postgres_state import PostgresState
 
 

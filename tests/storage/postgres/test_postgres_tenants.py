@@ -20,7 +20,7 @@ from books import CONFIG
 from memorybook.cli import main
 from memorybook.config.settings import Config, StorageSettings
 from memorybook.errors import ConfigError, Conflict, NotFound, Unavailable
-from memorybook.http.api_tokens import Tokens
+from memorybook.http.access import Tokens
 from memorybook.http.postgres_state import PostgresState
 from memorybook.memory import Memory
 from memorybook.storage.postgres import postgres_admin

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybook.text.days import grammar
-from memorybook.text.days.grammar import phrases, ranges
-from memorybook.text.days.table import BOTH, CHINESE, ENGLISH
+from memorybook.text.days.grammar import BOTH, CHINESE, ENGLISH, phrases, ranges
 
 RULES = [*BOTH, *ENGLISH, *CHINESE]
 AROUND = "the last this next on in of to at 3 2023 5/3 7th 2023-05-03 a two ago and since".split()

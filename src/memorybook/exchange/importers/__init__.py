@@ -19,7 +19,16 @@ from pathlib import PurePath
 from typing import IO, Any, NamedTuple, cast
 
 from memorybook.errors import InvalidInput, NotFound
-from memorybook.exchange.importers.agent_memories import is_letta, is_zep, read_letta, read_zep
+from memorybook.exchange.importers.agent_memories import (
+    is_instructions,
+    is_letta,
+    is_template,
+    is_zep,
+    read_instructions,
+    read_letta,
+    read_obsidian,
+    read_zep,
+)
 from memorybook.exchange.importers.foreign_formats import (
     is_chatgpt,
     is_claude,
@@ -36,12 +45,6 @@ from memorybook.exchange.importers.foreign_formats import (
     read_history,
     read_markdown,
     read_mem0,
-)
-from memorybook.exchange.importers.markdown_notes import (
-    is_instructions,
-    is_template,
-    read_instructions,
-    read_obsidian,
 )
 from memorybook.exchange.importers.messengers import (
     by_day,

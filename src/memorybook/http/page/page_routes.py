@@ -22,12 +22,11 @@ from memorybook import locale
 from memorybook.cli.demo import demo_book
 from memorybook.errors import MemoryBookError, NotFound
 from memorybook.http.access import STREAM, wants_page
-from memorybook.http.admin_routes import root
 from memorybook.http.http_messages import Refusal
 from memorybook.http.page import actions
 from memorybook.http.page.rendering import HEADERS, Ask, ask_of, page
 from memorybook.http.page.views import care, conversations, entries, history, search
-from memorybook.http.routes import books_of, caller_of
+from memorybook.http.routes import books_of, caller_of, root
 from memorybook.http.server_state import ask
 from memorybook.memory import Memory
 

@@ -20,8 +20,7 @@ from memorybook.errors import ConfigError, Conflict, MissingDocument, Unavailabl
 from memorybook.formats.document import DocumentInfo
 from memorybook.storage import journal, safe_open, transcript_rows
 from memorybook.storage.columns import Surrogates
-from memorybook.storage.fileless import FilelessDocuments, FilelessStorage
-from memorybook.storage.fileless import fill as fill_stores
+from memorybook.storage.in_memory import FilelessDocuments, FilelessStorage, fill_stores
 from memorybook.storage.journal import SqliteJournal
 from memorybook.storage.postgres.postgres_connection import (
     CHANNEL,

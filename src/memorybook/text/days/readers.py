@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 from memorybook._light import Iterable, Iterator, NamedTuple, Sequence, cast, date, lazily
-from memorybook.text.days.grammar import When, every, may_name_days, phrases, plain, ranges, without_recurring
-from memorybook.text.days.table import ALONE, BESIDE, LED, SURE, WEEKEND
+from memorybook.text.days.grammar import (
+    ALONE,
+    BESIDE,
+    LED,
+    SURE,
+    WEEKEND,
+    When,
+    every,
+    may_name_days,
+    phrases,
+    plain,
+    ranges,
+    without_recurring,
+)
 
 FIRST, LAST = 1990, 2060
 """Years of which the days of the moon's calendar are known here."""
