@@ -156,15 +156,6 @@ def _kept(book: dict[str, Entry], one: Candidate, now: datetime) -> None:
 def entry_of(one: Candidate, id: str, day: date, created: datetime) -> Entry:
     """A candidate as a new entry."""
     return Entry(
-        id=id,
-        text=one.content,
-        category=one.category,
-        score=one.score,
-        scored=day,
-        last_activated=day,
-        created=created,
-        entities=one.entities,
-        group=one.group,
-        expires=one.expires,
-        trust=one.trust,
-    )
+        id=id, text=one.content, category=one.category, score=one.score, scored=day, last_activated=day,
+        created=created, entities=one.entities, group=one.group, expires=one.expires, trust=one.trust,
+    )  # fmt: skip

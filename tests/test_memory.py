@@ -70,14 +70,9 @@ def test_importance_sets_the_score(memory: Memory, importance: Importance | floa
 
 def test_an_entry_keeps_everything_it_was_given(memory: Memory) -> None:
     entry = memory.remember(
-        "Renew the certificate",
-        category="todo",
-        tags=["ops", "#tls", "ops"],
-        group="work/api",
-        expires="2026-03-01",
-        metadata={"ticket": 7, "who": "阿明"},
-        session="s1",
-    ).known.entry
+        "Renew the certificate", category="todo", tags=["ops", "#tls", "ops"], group="work/api", expires="2026-03-01",
+        metadata={"ticket": 7, "who": "阿明"}, session="s1",
+    ).known.entry  # fmt: skip
     with reopened(memory) as other:
         shown = other.get(entry.id).json()["entry"]
     assert shown["tags"] == ["ops", "tls"]

@@ -26,17 +26,10 @@ from serving import OWNER, serving
 Ask = Callable[..., dict[str, Any]]
 
 TOOLS = {
-    "get": "memory_get",
-    "search": "memory_search",
-    "recall_memory": "recall_memory",
-    "entries": "memory_list",
-    "remember": "memory_remember",
-    "update": "memory_update",
-    "pin": "memory_pin",
-    "why": "memory_why",
-    "forget": "memory_forget",
-    "revise": "memory_update",
-}
+    "get": "memory_get", "search": "memory_search", "recall_memory": "recall_memory", "entries": "memory_list",
+    "remember": "memory_remember", "update": "memory_update", "pin": "memory_pin", "why": "memory_why",
+    "forget": "memory_forget", "revise": "memory_update",
+}  # fmt: skip
 """The tool of a verb."""
 
 ASKED: list[tuple[str, dict[str, Any], dict[str, Any]]] = [

@@ -82,9 +82,5 @@ def test_the_five_figures_of_a_talk() -> None:
         row["figure"]: row["happened"] for row in truth.score(talk, told, {"Forget the colour.": [["It is blue."]]})
     }
     assert rows == {
-        "right": True,
-        "stale": True,
-        "invented": False,
-        "unknown but claimed": False,
-        "forgotten but told": True,
-    }
+        "right": True, "stale": True, "invented": False, "unknown but claimed": False, "forgotten but told": True,
+    }  # fmt: skip

@@ -13,19 +13,10 @@ def extracting(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     found = re.findall(r"^(t\d+) \d\d:\d\d user: (?:Remember: |记住：)(.+)$", shown, re.MULTILINE)
     candidates = [
         {
-            "content": text,
-            "category": "fact",
-            "importance": "high",
-            "tags": [],
-            "entities": [],
-            "group": None,
-            "turns": [turn],
-            "quote": text,
-            "reinforces": [],
-            "contradicts": [],
-            "expires_at": None,
+            "content": text, "category": "fact", "importance": "high", "tags": [], "entities": [], "group": None,
+            "turns": [turn], "quote": text, "reinforces": [], "contradicts": [], "expires_at": None,
         }
         for turn, text in found
-    ]
+    ]  # fmt: skip
     summary = " ".join(text for _, text in found)
     return {"summary": summary, "decisions": [], "open_questions": [], "candidates": candidates, "forget": []}

@@ -70,12 +70,9 @@ SAID = {
     "ru": ("Аренда вырастет в марте.", "Ключ лежит у соседки, а не дома.", "У сестры аллергия на орехи."),
 }
 ASKED = {
-    "en": "Which sport did he play yesterday?",
-    "zh": "航班几点起飞？",
-    "ja": "飛行機は何時に出ますか",
-    "ko": "비행기 몇 시에 출발해?",
-    "ru": "Во сколько вылетает самолёт?",
-}
+    "en": "Which sport did he play yesterday?", "zh": "航班几点起飞？", "ja": "飛行機は何時に出ますか",
+    "ko": "비행기 몇 시에 출발해?", "ru": "Во сколько вылетает самолёт?",
+}  # fmt: skip
 
 
 class Reader:
@@ -437,12 +434,9 @@ def test_items_lines_and_removals_are_finished_after_a_crash(book: Book, monkeyp
     monkeypatch.setattr(book.documents, "write", dying(1, book.documents.write, Crash()))
     with pytest.raises(Crash):
         apply(
-            book,
-            Remove(id="aaaaaa"),
-            Append(path="MEMORY.md", line="an item", section="TODO"),
-            Drop(path="notes.md", line="a"),
-            Drop(path="sessions/s.md"),
-        )
+            book, Remove(id="aaaaaa"), Append(path="MEMORY.md", line="an item", section="TODO"),
+            Drop(path="notes.md", line="a"), Drop(path="sessions/s.md"),
+        )  # fmt: skip
     monkeypatch.undo()
     again = reopened(book)
     assert again.entries() == []

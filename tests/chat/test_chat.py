@@ -363,24 +363,10 @@ def test_a_session_is_gone_on_from(talk: Talk, service: Service) -> None:
 
 def test_commands_are_the_command_lines_verbs(talk: Talk) -> None:
     shown = talk(
-        "/remember I don't like coffee.",
-        "/memory",
-        "/memory coffee",
-        "/undo",
-        "/memory",
-        "/undo",
-        "/review",
-        "/forget something that nobody said",
-        "/why nobody",
-        "/why",
-        "/pin --help",
-        "/compact",
-        "/status",
-        "/Hepl",
-        "/etc/hosts is a file, is it not?",
-        "/exit",
-        "never said",
-    )
+        "/remember I don't like coffee.", "/memory", "/memory coffee", "/undo", "/memory", "/undo", "/review",
+        "/forget something that nobody said", "/why nobody", "/why", "/pin --help", "/compact", "/status", "/Hepl",
+        "/etc/hosts is a file, is it not?", "/exit", "never said",
+    )  # fmt: skip
     assert re.search(r"created \w{6} fact 0.60  I don't like coffee\.", shown)
     assert "1. 1.00  MEMORY.md" in shown
     assert "undid remember" in shown
@@ -400,14 +386,9 @@ def test_commands_are_the_command_lines_verbs(talk: Talk) -> None:
 
 def test_the_recalls_are_commands(talk: Talk) -> None:
     shown = talk(
-        "We want to sail to Marstal in May.",
-        "/new",
-        "/sessions",
-        "/sessions last time",
-        "/recall",
-        "/recall Marstal",
+        "We want to sail to Marstal in May.", "/new", "/sessions", "/sessions last time", "/recall", "/recall Marstal",
         "/recall -n 1 Marstal",
-    )
+    )  # fmt: skip
     assert "New session started." in shown
     assert shown.count("We want to sail to Marstal in May") >= 6
 

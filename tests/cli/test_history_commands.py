@@ -62,13 +62,9 @@ def test_history_reads_like_a_diary(memory: Memory, run: Run) -> None:
     memory.pin(tea)
     pinned = newest(memory)
     memory.book.apply(
-        [],
-        actor="agent",
-        door="mcp",
-        kind="memorize",
-        discarded=[Discarded(text="maybe tea", reason="stands in no turn")],
-        usage={"calls": 1, "input_tokens": 812},
-    )
+        [], actor="agent", door="mcp", kind="memorize",
+        discarded=[Discarded(text="maybe tea", reason="stands in no turn")], usage={"calls": 1, "input_tokens": 812},
+    )  # fmt: skip
     undo(memory.context, pinned)
     out, _ = run("history")
     lines = out.splitlines()

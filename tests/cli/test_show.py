@@ -30,12 +30,8 @@ ENTRY = {
 
 def answer(*results: dict[str, Any], relevant: bool = True, **more: Any) -> dict[str, Any]:
     fixed = {
-        "results": list(results),
-        "has_relevant": relevant,
-        "threshold": 0.25,
-        "backend": "sqlite_fts",
-        "index": FRESH,
-    }
+        "results": list(results), "has_relevant": relevant, "threshold": 0.25, "backend": "sqlite_fts", "index": FRESH,
+    }  # fmt: skip
     return fixed | more
 
 

@@ -456,13 +456,9 @@ def test_yaml_without_its_library_names_the_install_command(
 
 def test_no_repr_shows_a_key_or_an_address(project: Path, home: Path) -> None:
     found = read(
-        project,
-        home,
-        llm__api_key="hidden-1",
-        embeddings__api_key="hidden-2",
-        transcripts__url="libsql://x?authToken=hidden-3",
-        llm__base_url="http://u:hidden-4@x",
-    )
+        project, home, llm__api_key="hidden-1", embeddings__api_key="hidden-2",
+        transcripts__url="libsql://x?authToken=hidden-3", llm__base_url="http://u:hidden-4@x",
+    )  # fmt: skip
     assert found.llm.api_key == "hidden-1"
     assert "hidden" not in repr(found)
     assert "api_key='***'" not in repr(found)

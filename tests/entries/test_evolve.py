@@ -427,21 +427,13 @@ def test_the_prompt_stays_within_its_bound(count: int) -> None:
 
 def test_a_decision_is_read_with_its_aliases_resolved() -> None:
     assert choice(
-        action="merged",
-        target="n1",
-        text="Ann likes tea with milk",
+        action="merged", target="n1", text="Ann likes tea with milk",
         links=[{"to": "n2", "type": "related"}, {"to": "n1", "type": "contradicts"}],
-        patches=[{"n": "n2", "context": "a hobby", "add_tags": ["#hobby"], "remove_tags": ["x"]}],
-        reason="one habit",
+        patches=[{"n": "n2", "context": "a hobby", "add_tags": ["#hobby"], "remove_tags": ["x"]}], reason="one habit",
     ) == Choice(
-        "merged",
-        "tea",
-        "Ann likes tea with milk",
-        ("bees", "tea"),
-        ("tea",),
-        (NearPatch("bees", "a hobby", ("hobby",), ("x",)),),
-        "one habit",
-    )
+        "merged", "tea", "Ann likes tea with milk", ("bees", "tea"), ("tea",),
+        (NearPatch("bees", "a hobby", ("hobby",), ("x",)),), "one habit",
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("target", ["n3", "n9", "tea", "c1", 0, -3, 10**9, "n1, n2"])
@@ -537,25 +529,17 @@ DECISIONS = st.builds(
 
 
 @given(
-    books(),
-    st.lists(CANDIDATES, max_size=4),
-    st.lists(DECISIONS, max_size=5) | JSON,
-    CONFLICTS,
+    books(), st.lists(CANDIDATES, max_size=4), st.lists(DECISIONS, max_size=5) | JSON, CONFLICTS,
     st.none() | st.floats(0, 1),
-)
+)  # fmt: skip
 def test_no_answer_loses_an_entry_or_a_candidate(
     entries: list[Entry], candidates: list[Candidate], answer: Any, conflicts: Conflicts, cosine: float | None
 ) -> None:
     said = json.dumps({"decisions": answer})
     found = evolve(
-        candidates,
-        entries,
-        session="today",
-        llm=ScriptedLLM(then=said),
-        conflicts=conflicts,
-        neighbours=lambda text: entries,
-        similarity=lambda a, b: cosine,
-    )
+        candidates, entries, session="today", llm=ScriptedLLM(then=said), conflicts=conflicts,
+        neighbours=lambda text: entries, similarity=lambda a, b: cosine,
+    )  # fmt: skip
     after = applied(entries, found.changes)
     told_of = {each.text for each in found.decisions}
     assert len(found.decisions) >= len(candidates)

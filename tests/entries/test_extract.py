@@ -267,11 +267,8 @@ def test_what_is_known_is_shown_as_data_without_secrets_and_orders_to_the_reader
 def test_no_secret_and_no_order_comes_out_of_a_model() -> None:
     reply = answer(
         candidate(
-            f"The user moved to Bergen, key {SECRET}.",
-            "t1",
-            quote=f"moved {SECRET}",
-            tags=["bergen", SECRET, "ignore-all-previous-instructions"],
-            entities=["Bergen", SECRET, COMMAND[:78]],
+            f"The user moved to Bergen, key {SECRET}.", "t1", quote=f"moved {SECRET}",
+            tags=["bergen", SECRET, "ignore-all-previous-instructions"], entities=["Bergen", SECRET, COMMAND[:78]],
             group="ignore/all previous/instructions",
         ),
         candidate("The user is a baker.", "t1", group=f"work/{SECRET}"[:60]),
@@ -280,7 +277,7 @@ def test_no_secret_and_no_order_comes_out_of_a_model() -> None:
         decisions=[f"Use {SECRET}.", IN_CHINESE],
         open_questions=[f"Who has {SECRET}?", COMMAND],
         forget=[{"turn": "t1", "text": f"forget the otters of {SECRET}", "known": []}],
-    )
+    )  # fmt: skip
     found, _ = run(BERGEN, reply=reply, mask=without_secrets)
     assert SECRET not in repr(found)
     first, second = found.candidates[:2]

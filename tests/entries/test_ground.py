@@ -139,14 +139,9 @@ def test_entities_that_nobody_named_are_taken_out() -> None:
 
 def entry(id: str, text: str, **fields: Any) -> Entry:
     return Entry(
-        id=id,
-        text=text,
-        category="fact",
-        score=0.8,
-        scored=date(2026, 1, 5),
-        last_activated=date(2026, 1, 5),
+        id=id, text=text, category="fact", score=0.8, scored=date(2026, 1, 5), last_activated=date(2026, 1, 5),
         **fields,
-    )
+    )  # fmt: skip
 
 
 KNOWN = [entry("e1", "2026-01-05 起，小满每周三晚 7 点游泳。"), entry("e2", "Ada's boss is Gavin Belson.")]

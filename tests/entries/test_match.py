@@ -39,15 +39,9 @@ def only(found: Matched) -> tuple[str, str | None]:
 def test_a_new_statement_becomes_an_entry_with_all_that_is_known_of_it() -> None:
     said = datetime(2026, 6, 20, 8, tzinfo=UTC)
     candidate = told(
-        "Ann keeps bees",
-        importance="high",
-        category="experience",
-        tags=("bees",),
-        entities=("Ann",),
-        group="life/garden",
-        trust="agent",
-        quote="bees, yes",
-    )
+        "Ann keeps bees", importance="high", category="experience", tags=("bees",), entities=("Ann",),
+        group="life/garden", trust="agent", quote="bees, yes",
+    )  # fmt: skip
     found, book = matched([candidate], [], times={"t1": said})
     [entry] = book.values()
     assert only(found) == ("created", entry.id)
@@ -404,17 +398,11 @@ TEXTS = st.lists(WORDS, min_size=1, max_size=5).map(" ".join)
 IDS = st.sampled_from(["e0", "e1", "e2", "e3", "zz"])
 TRUSTS: st.SearchStrategy[Trust] = st.sampled_from(["suspect", "import", "tool", "agent", "user"])
 CANDIDATES = st.builds(
-    told,
-    TEXTS,
-    turn=st.sampled_from(["t1", "t2"]),
-    trust=TRUSTS,
-    importance=st.sampled_from(["high", "medium", "low"]),
-    category=st.sampled_from(["fact", "todo", "preference"]),
-    reinforces=st.lists(IDS, max_size=2).map(tuple),
-    contradicts=st.lists(IDS, max_size=2).map(tuple),
-    expires=st.none() | st.dates(date(2026, 6, 1), date(2026, 7, 31)),
-    group=st.none() | st.just("work/api"),
-)
+    told, TEXTS, turn=st.sampled_from(["t1", "t2"]), trust=TRUSTS,
+    importance=st.sampled_from(["high", "medium", "low"]), category=st.sampled_from(["fact", "todo", "preference"]),
+    reinforces=st.lists(IDS, max_size=2).map(tuple), contradicts=st.lists(IDS, max_size=2).map(tuple),
+    expires=st.none() | st.dates(date(2026, 6, 1), date(2026, 7, 31)), group=st.none() | st.just("work/api"),
+)  # fmt: skip
 
 
 @st.composite
@@ -422,18 +410,12 @@ def books(draw: st.DrawFn) -> list[Entry]:
     texts = draw(st.lists(TEXTS, max_size=4, unique_by=str.lower))
     return [
         known(
-            f"e{place}",
-            text,
-            score=draw(st.floats(0, 1)),
-            pinned=draw(st.booleans()),
-            archived=draw(st.booleans()),
-            trust=draw(st.none() | TRUSTS),
-            created=draw(st.none() | st.just(NOW)),
-            superseded_by=draw(st.sampled_from([None, None, "gone"])),
-            category=draw(st.sampled_from(["fact", "todo"])),
+            f"e{place}", text, score=draw(st.floats(0, 1)), pinned=draw(st.booleans()), archived=draw(st.booleans()),
+            trust=draw(st.none() | TRUSTS), created=draw(st.none() | st.just(NOW)),
+            superseded_by=draw(st.sampled_from([None, None, "gone"])), category=draw(st.sampled_from(["fact", "todo"])),
         )
         for place, text in enumerate(texts)
-    ]
+    ]  # fmt: skip
 
 
 CONFLICTS: st.SearchStrategy[Conflicts] = st.sampled_from(["newest", "highest_trust", "ask", "keep_both"])

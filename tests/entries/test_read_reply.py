@@ -34,18 +34,10 @@ ALIASES = Aliases(
 )
 
 GOOD: dict[str, Any] = {
-    "content": "The user moved to Bergen in March 2026.",
-    "category": "fact",
-    "importance": "high",
-    "tags": ["#home", "move"],
-    "entities": ["Bergen"],
-    "group": "life/home",
-    "turns": ["t1"],
-    "quote": "I moved to Bergen",
-    "reinforces": [],
-    "contradicts": ["m1"],
-    "expires_at": None,
-}
+    "content": "The user moved to Bergen in March 2026.", "category": "fact", "importance": "high",
+    "tags": ["#home", "move"], "entities": ["Bergen"], "group": "life/home", "turns": ["t1"],
+    "quote": "I moved to Bergen", "reinforces": [], "contradicts": ["m1"], "expires_at": None,
+}  # fmt: skip
 
 
 def reading(*candidates: Any, **fields: Any) -> Reading:
@@ -62,21 +54,15 @@ def test_a_whole_answer_is_read() -> None:
     assert found == Reading(
         candidates=(
             Candidate(
-                content="The user moved to Bergen in March 2026.",
-                category="fact",
-                importance="high",
-                tags=("home", "move"),
-                entities=("Bergen",),
-                group="life/home",
-                turn_ids=("u1",),
-                quote="I moved to Bergen",
-                contradicts=("e1",),
+                content="The user moved to Bergen in March 2026.", category="fact", importance="high",
+                tags=("home", "move"), entities=("Bergen",), group="life/home", turn_ids=("u1",),
+                quote="I moved to Bergen", contradicts=("e1",),
             ),
         ),
         summary="They talked.",
         decisions=("Use Go.",),
         open_questions=("When?",),
-    )
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(

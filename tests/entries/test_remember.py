@@ -272,12 +272,9 @@ def test_a_flush_of_messages_is_masked_and_counted(memory: Memory) -> None:
 
 def test_a_flush_of_messages_asks_the_model_where_there_is_one(tmp_path: Path) -> None:
     one = {
-        "content": "The user moved to Bergen.",
-        "category": "fact",
-        "importance": "medium",
-        "turns": ["t1"],
+        "content": "The user moved to Bergen.", "category": "fact", "importance": "medium", "turns": ["t1"],
         "quote": "I moved to Bergen",
-    }
+    }  # fmt: skip
     model = ScriptedLLM([{"candidates": [one]}, LLMFailed("down")])
     said = [{"role": "user", "content": "So, I moved to Bergen in the end, and my desk is oak."}]
     with memorybook.open(str(tmp_path / "asked"), llm=model) as memory:

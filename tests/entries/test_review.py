@@ -113,12 +113,9 @@ def test_changes_that_name_the_same_entries_wait_together(reopen: Reopen) -> Non
     assert kinds == [("repeat", 1), ("replace", 2), ("change", 2), ("forget", 1)]
     accept(memory.context, submitted.proposals[1:3])
     assert texts(memory) == {
-        "works at Acme": "superseded",
-        "works at Globex": "active",
-        "likes tea": "active",
-        "a heron": "superseded",
+        "works at Acme": "superseded", "works at Globex": "active", "likes tea": "active", "a heron": "superseded",
         "a heron and a crane": "active",
-    }
+    }  # fmt: skip
 
 
 def test_what_should_always_be_asked_waits_without_the_setting(memory: Memory) -> None:
@@ -177,11 +174,8 @@ def test_what_was_said_again_since_is_stale_and_withdrawn(memory: Memory, change
     assert waiting.stale == f"entry {id} was changed since"
     done = accept(memory.context, ["p1"])
     assert done.json() == {
-        "accepted": [],
-        "rejected": [],
-        "stale": [{"id": "p1", "reason": f"entry {id} was changed since"}],
-        "anew": [],
-    }
+        "accepted": [], "rejected": [], "stale": [{"id": "p1", "reason": f"entry {id} was changed since"}], "anew": [],
+    }  # fmt: skip
     assert texts(memory) == {"tea at noon": "active"}
     assert [each.proposal.state for each in review(memory.context, state="withdrawn").proposals] == ["withdrawn"]
 

@@ -39,12 +39,9 @@ RESULT = "The root cause was an expired token in the fixture."
 LESSON = f"{GOAL}: {RESULT}"
 MEMORY = {
     "content": "The login test of the billing service fails when the token in the fixture has expired.",
-    "category": "experience",
-    "importance": "high",
-    "tags": ["tests"],
-    "entities": [],
+    "category": "experience", "importance": "high", "tags": ["tests"], "entities": [],
     "quote": "an expired token in the fixture",
-}
+}  # fmt: skip
 
 Open = Callable[..., Memory]
 
@@ -166,13 +163,9 @@ def test_secrets_are_masked_before_anybody_sees_them(opened: Open) -> None:
     key = "sk-proj-T3BlbkFJq8Zr5Yw2Lx9Vn4Kd7Hs1Gm6Pb0QcXe"
     pem = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n-----END PRIVATE KEY-----"
     stored = store_if_worthwhile(
-        memory.context,
-        f"{GOAL} with {key}",
-        f"{RESULT} {key}",
-        ["export A=1", *pem.splitlines()],
-        {"key": key},
+        memory.context, f"{GOAL} with {key}", f"{RESULT} {key}", ["export A=1", *pem.splitlines()], {"key": key},
         error=f"AuthError: {key}",
-    )
+    )  # fmt: skip
     assert stored.redacted >= 5
     shown = str(llm.requests[0].messages) + str(files(memory.root)) + str(stored.json())
     assert key not in shown
@@ -330,12 +323,9 @@ TASK = Task(
 )
 LEARNT = {
     "content": "The login test of the billing service fails with 401 when the fixture's token has expired.",
-    "category": "experience",
-    "importance": "high",
-    "tags": ["tests"],
-    "entities": ["billing service"],
+    "category": "experience", "importance": "high", "tags": ["tests"], "entities": ["billing service"],
     "quote": "The fixture's token had expired",
-}
+}  # fmt: skip
 
 
 def judged(task: Task, *script: Any, threshold: float = 0.5, **options: Any) -> tuple[Verdict, ScriptedLLM]:

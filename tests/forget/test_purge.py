@@ -210,16 +210,9 @@ def test_a_session_that_lost_a_line_is_not_captured_anew(memory: Memory, tmp_pat
     purge(memory.context, uncle.id)
     assert memory.import_file(chat(tmp_path, *said)).json() | {"skipped": []} == {
         **dict.fromkeys(["new_turns", "entries", "strengthened", "notes", "redacted", "pending_vectors"], 0),
-        "sessions": 1,
-        "turns": 2,
-        "skipped": [],
-        "warnings": [],
-        "summaries": [],
-        "known": 0,
-        "files": 1,
-        "formats": ["chat"],
-        "dry_run": False,
-    }
+        "sessions": 1, "turns": 2, "skipped": [], "warnings": [], "summaries": [], "known": 0, "files": 1,
+        "formats": ["chat"], "dry_run": False,
+    }  # fmt: skip
 
 
 def test_exactly_one_thing_is_meant(memory: Memory) -> None:

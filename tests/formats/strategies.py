@@ -40,30 +40,13 @@ def maybe(strategy: st.SearchStrategy[str]) -> st.SearchStrategy[str | None]:
 
 
 ENTRIES = st.builds(
-    Entry,
-    id=IDS,
-    text=STATEMENTS,
-    category=st.sampled_from(CATEGORIES),
-    score=st.floats(0, 1),
-    scored=DAYS,
-    last_activated=DAYS,
-    hits=st.integers(0, 10**20),
-    archived=st.booleans(),
-    created=st.none() | MOMENTS,
-    session=maybe(TEXTS),
-    source=maybe(TEXTS),
-    tags=WORDS,
-    entities=WORDS,
-    links=WORDS,
-    group=maybe(TEXTS),
-    expires=st.none() | DAYS,
-    pinned=st.booleans(),
-    trust=st.none() | st.sampled_from(TRUST_ORDER),
-    superseded_by=maybe(TEXTS),
-    contradicts=WORDS,
-    metadata=METADATA,
+    Entry, id=IDS, text=STATEMENTS, category=st.sampled_from(CATEGORIES), score=st.floats(0, 1), scored=DAYS,
+    last_activated=DAYS, hits=st.integers(0, 10**20), archived=st.booleans(), created=st.none() | MOMENTS,
+    session=maybe(TEXTS), source=maybe(TEXTS), tags=WORDS, entities=WORDS, links=WORDS, group=maybe(TEXTS),
+    expires=st.none() | DAYS, pinned=st.booleans(), trust=st.none() | st.sampled_from(TRUST_ORDER),
+    superseded_by=maybe(TEXTS), contradicts=WORDS, metadata=METADATA,
     unknown=st.lists(st.tuples(KEYS, VALUES), max_size=3).map(tuple),
-)
+)  # fmt: skip
 
 DOCUMENTS = st.one_of(
     TEXTS,

@@ -17,15 +17,10 @@ from memorybook.model import Add, Append, Archive, Change, Drop, Put, Reinforce,
 FIELDS = st.fixed_dictionaries(
     {},
     optional={
-        "text": TEXTS,
-        "tags": WORDS,
-        "expires": st.none() | st.dates(),
-        "last_activated": st.dates(),
-        "score": st.floats(0, 1),
-        "pinned": st.booleans(),
-        "metadata": METADATA,
+        "text": TEXTS, "tags": WORDS, "expires": st.none() | st.dates(), "last_activated": st.dates(),
+        "score": st.floats(0, 1), "pinned": st.booleans(), "metadata": METADATA,
     },
-)
+)  # fmt: skip
 CHANGES: st.SearchStrategy[Change] = st.one_of(
     st.builds(Add, entry=ENTRIES, reason=TEXTS),
     st.builds(Update, id=IDS, fields=FIELDS, reason=TEXTS),

@@ -36,18 +36,12 @@ def exported(draw: st.DrawFn) -> Exported:
     ids = draw(st.lists(TEXTS.filter(bool), unique=True, max_size=5))
     turns = tuple(
         Turn(
-            id=id,
-            session=uuid,
-            text=draw(TEXTS),
-            role=draw(st.sampled_from(ROLES)),
-            speaker=draw(TEXTS),
-            time=draw(TIMES),
-            position=place,
-            tool_calls=tuple(draw(st.lists(OBJECTS, max_size=2))),
+            id=id, session=uuid, text=draw(TEXTS), role=draw(st.sampled_from(ROLES)), speaker=draw(TEXTS),
+            time=draw(TIMES), position=place, tool_calls=tuple(draw(st.lists(OBJECTS, max_size=2))),
             metadata=draw(OBJECTS),
         )
         for place, id in enumerate(ids)
-    )
+    )  # fmt: skip
     texts = ("name", "title", "summary", "path", "source", "channel", "chat_id")
     fields: dict[str, Any] = {name: draw(TEXTS) for name in texts}
     fields |= {name: draw(TIMES) for name in ("created", "updated", "ended")}

@@ -41,16 +41,10 @@ def test_a_memory_is_kept_in_one_era_and_found_changed_and_forgotten_in_the_othe
     id = structured(kept)["entry"]["id"]
     person = Person("yes")
     found, opened, changed, forgotten, agreed = calls(
-        one,
-        driven_in,
-        OWNER,
-        ("memory_search", {"query": query}),
-        ("memory_get", {"target": id}),
-        ("memory_update", {"id": id, "text": f"{text}!"}),
-        ("memory_forget", {"target": id}),
-        ("memory_forget", {"target": id, "yes": True}),
-        person=person,
-    )
+        one, driven_in, OWNER, ("memory_search", {"query": query}), ("memory_get", {"target": id}),
+        ("memory_update", {"id": id, "text": f"{text}!"}), ("memory_forget", {"target": id}),
+        ("memory_forget", {"target": id, "yes": True}), person=person,
+    )  # fmt: skip
     assert structured(found)["results"][0]["id"] == id
     assert structured(opened)["entry"]["text"] == text
     assert structured(changed)["entry"]["text"] == f"{text}!"

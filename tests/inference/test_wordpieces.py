@@ -111,12 +111,8 @@ def test_a_damaged_cache_is_made_anew(tmp_path: Path, damage: bytes) -> None:
 def test_another_tokenizer_file_gets_another_cache(tmp_path: Path) -> None:
     other = tmp_path / "tokenizer.json"
     vocabulary = {f"<{number}>": number for number in range(259)} | {
-        "▁": 259,
-        "h": 260,
-        "i": 261,
-        "hi": 262,
-        "▁hi": 263,
-    }
+        "▁": 259, "h": 260, "i": 261, "hi": 262, "▁hi": 263,
+    }  # fmt: skip
     other.write_text(json.dumps({"model": {"vocab": vocabulary}}), encoding="utf-8")
     static.load_pieces(str(TOKENIZER), str(tmp_path / "cache"))
     found = static.load_pieces(str(other), str(tmp_path / "cache"))

@@ -164,12 +164,8 @@ def test_a_search_brings_a_model_what_it_can_use_and_says_whose_word_it_is(
 
 def test_conversations_are_recalled(host: Host, memory: Memory, tmp_path: Path) -> None:
     said = {
-        "id": "t1",
-        "session": "tea",
-        "speaker": "Ann",
-        "content": "I prefer green tea.",
-        "timestamp": 1_771_800_000,
-    }
+        "id": "t1", "session": "tea", "speaker": "Ann", "content": "I prefer green tea.", "timestamp": 1_771_800_000,
+    }  # fmt: skip
     talk = tmp_path / "talk.jsonl"
     talk.write_text(json.dumps(said) + "\n", encoding="utf-8")
     memory.import_file(str(talk))

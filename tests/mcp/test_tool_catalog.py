@@ -126,15 +126,9 @@ def answered(memory: Memory) -> list[Call]:
 def contradicted(memory: Memory, id: str) -> str:
     """The id of an entry that takes the other's place, and rests on what was said."""
     entry = Entry(
-        id="n1",
-        text="Ann drinks black tea.",
-        category="fact",
-        score=0.6,
-        scored=date(2026, 2, 24),
-        last_activated=date(2026, 2, 24),
-        source="turn:t1",
-        contradicts=(id,),
-    )
+        id="n1", text="Ann drinks black tea.", category="fact", score=0.6, scored=date(2026, 2, 24),
+        last_activated=date(2026, 2, 24), source="turn:t1", contradicts=(id,),
+    )  # fmt: skip
     left = Discarded(text="Ann drinks a lot.", reason="no statement", quote="a lot")
     changes: list[Change] = [Add(entry=entry, reason="said"), Supersede(id=id, by="n1")]
     memory.book.apply(changes, actor="agent", door="python", kind="memorize", discarded=[left])

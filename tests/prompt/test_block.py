@@ -93,13 +93,10 @@ def test_recalled_text_cannot_close_its_markers_or_begin_a_line() -> None:
 def test_entries_end_with_their_id_documents_and_summaries_with_their_place() -> None:
     lines = told(
         made(
-            hit("an entry", "entry", entry="a1b2c3"),
-            hit("a page", "document", path="docs/page.md"),
-            hit("a summary", "summary", path="sessions/s.md"),
-            hit("a note"),
-            said("a turn", "Ann"),
+            hit("an entry", "entry", entry="a1b2c3"), hit("a page", "document", path="docs/page.md"),
+            hit("a summary", "summary", path="sessions/s.md"), hit("a note"), said("a turn", "Ann"),
         ).text
-    )
+    )  # fmt: skip
     assert sorted(line.removeprefix("- [2026-01-01] ") for line in lines) == [
         "Ann: a turn", "a note", "a page (docs/page.md#L3-L3)", "a summary (sessions/s.md#L3-L3)", "an entry (a1b2c3)",
     ]  # fmt: skip
@@ -271,16 +268,12 @@ def test_what_the_hits_leave_goes_to_facts_and_written_lines() -> None:
 
 HITS = st.lists(
     st.builds(
-        hit,
-        TEXT,
-        st.sampled_from(["turn", "note", "entry", "document", "summary"]),
-        date=st.sampled_from([None, "2026-01-01", "2026-02-01"]),
-        entry=st.sampled_from([None, "a1", "b2"]),
-        speaker=st.sampled_from(["", "user", "Ann", "assistant"]),
-        position=st.integers(-1, 3),
+        hit, TEXT, st.sampled_from(["turn", "note", "entry", "document", "summary"]),
+        date=st.sampled_from([None, "2026-01-01", "2026-02-01"]), entry=st.sampled_from([None, "a1", "b2"]),
+        speaker=st.sampled_from(["", "user", "Ann", "assistant"]), position=st.integers(-1, 3),
     ),
     max_size=10,
-)
+)  # fmt: skip
 
 
 @given(HITS, st.lists(TEXT, max_size=5), st.lists(TEXT, max_size=5), st.integers(1, 400), st.sampled_from(["en", "zh"]))

@@ -69,12 +69,9 @@ def test_many_written_lines_leave_room_for_entries_and_talk(memory: Memory, say:
 
 def test_chinese_lines_near_the_question_are_told_and_the_rest_is_named(memory: Memory) -> None:
     write(
-        memory,
-        "## 备忘",
-        *(f"- 第{n}号船的绳索和帆需要检查。" for n in range(80)),
-        "## 端口",
+        memory, "## 备忘", *(f"- 第{n}号船的绳索和帆需要检查。" for n in range(80)), "## 端口",
         "- 港口接口监听8443端口。",
-    )
+    )  # fmt: skip
     text = memory.recall("港口接口监听哪个端口？", max_tokens=500).text
     assert text.count("- 港口接口监听8443端口。") == 1
     assert "- 更多内容见 MEMORY.md: 备忘 (80), 端口 (1)" in text

@@ -65,10 +65,7 @@ def test_of_many_imported_decisions_the_newest_are_told_with_their_days(
     said = "我们决定：港口接口的版本{}上线。" if chinese else "We decided to ship version {} of the harbour API."
     turns = [
         {
-            "id": f"m{day}",
-            "role": "user",
-            "session": f"s{day}",
-            "content": said.format(day),
+            "id": f"m{day}", "role": "user", "session": f"s{day}", "content": said.format(day),
             "timestamp": f"2026-01-{day:02}T10:00:00Z",
         }
         for day in range(1, 31)
@@ -105,12 +102,9 @@ def test_the_latest_turns_are_those_of_people_however_many_sessions_they_stand_i
 ) -> None:
     for day in range(1, 15):
         say(
-            f"s{day}",
-            f"user: I rowed {day} miles.",
-            f"user: 我划了{day}圈。",
-            *(20 - 2) * ["assistant: Fine."],
+            f"s{day}", f"user: I rowed {day} miles.", f"user: 我划了{day}圈。", *(20 - 2) * ["assistant: Fine."],
             day=day,
-        )
+        )  # fmt: skip
     asked: list[int | None] = []
     sessions = type(memory.book.transcripts).sessions
 

@@ -222,12 +222,9 @@ def test_linked_entries_keep_within_the_budget_and_cite_their_ids(memory: Memory
 def test_a_talk_takes_two_calls_at_most(opened: Opened) -> None:
     said = "We moved harbour-api to port 9443 on the new host."
     candidate = {
-        "content": "harbour-api runs on port 9443 on the new host.",
-        "category": "fact",
-        "importance": "high",
-        "turns": ["t1"],
-        "quote": said,
-    }
+        "content": "harbour-api runs on port 9443 on the new host.", "category": "fact", "importance": "high",
+        "turns": ["t1"], "quote": said,
+    }  # fmt: skip
     found = {"summary": "Port.", "decisions": [], "open_questions": [], "candidates": [candidate], "forget": []}
     llm = ScriptedLLM([found, decided(action="updated", target="n1", text=candidate["content"])])
     memory = opened(llm)

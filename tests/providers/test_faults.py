@@ -65,14 +65,9 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def good(handler: Handler, body: dict[str, Any]) -> None:
     """What each provider asks for, filled in."""
     found = {
-        "history_entry": "[2026-02-23 09:09] They spoke of the harbour.",
-        "memory_update": "- The user likes tea.",
-        "summary": "The harbour.",
-        "decisions": [],
-        "open_questions": [],
-        "candidates": [],
-        "forget": [],
-    }
+        "history_entry": "[2026-02-23 09:09] They spoke of the harbour.", "memory_update": "- The user likes tea.",
+        "summary": "The harbour.", "decisions": [], "open_questions": [], "candidates": [], "forget": [],
+    }  # fmt: skip
     llm_server.fill(found)(handler, body)
 
 

@@ -28,18 +28,10 @@ WEIGHTS = Weights(words=0.6, vector=0.4, speaker=1.0, answer=0.5, neighbour=0.3,
 
 def turn(text: str, position: int, *, speaker: str = "Ann", role: str = "", session: str = "s") -> Passage:
     return Passage(
-        path=f"sessions/{session}.md",
-        start_line=0,
-        end_line=0,
-        text=text,
-        source="turn",
-        session=session,
-        turn=f"t{position}",
-        speaker=speaker,
-        role=role,
-        position=position,
+        path=f"sessions/{session}.md", start_line=0, end_line=0, text=text, source="turn", session=session,
+        turn=f"t{position}", speaker=speaker, role=role, position=position,
         asks=2 if only_asks(text) else int(is_question(text)),
-    )
+    )  # fmt: skip
 
 
 def note(text: str, path: str = "daily/2026-01-01.md") -> Passage:

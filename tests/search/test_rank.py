@@ -16,19 +16,9 @@ HYBRID = weights_for("static/x")
 
 def turn(text: str, position: int, *, speaker: str = "Ann", role: str = "", date: str | None = None) -> Passage:
     return Passage(
-        path="sessions/s.md",
-        start_line=0,
-        end_line=0,
-        text=text,
-        source="turn",
-        session="s",
-        turn=f"t{position}",
-        speaker=speaker,
-        role=role,
-        position=position,
-        date=date,
-        asks=2 if only_asks(text) else int(is_question(text)),
-    )
+        path="sessions/s.md", start_line=0, end_line=0, text=text, source="turn", session="s", turn=f"t{position}",
+        speaker=speaker, role=role, position=position, date=date, asks=2 if only_asks(text) else int(is_question(text)),
+    )  # fmt: skip
 
 
 def found(

@@ -32,14 +32,9 @@ def told(*turns: FoundTurn, **more: Any) -> Told:
 
 def made(*sessions: Told, max_tokens: int = 2000, language: str = "en", in_order: bool = False) -> str:
     return block(
-        sessions,
-        frozenset(),
-        day=day,
-        language=language,
-        max_tokens=max_tokens,
-        suspect=lambda text: "ignore" in text,
+        sessions, frozenset(), day=day, language=language, max_tokens=max_tokens, suspect=lambda text: "ignore" in text,
         in_order=in_order,
-    ).text
+    ).text  # fmt: skip
 
 
 TEXT = st.text(st.sampled_from("ab 好。\n<!-->.:#"), max_size=60)
@@ -47,16 +42,11 @@ DAYS = st.sampled_from([None, DAY])
 SAID = st.builds(turn, TEXT, TEXT, st.floats(0, 2), DAYS, st.text("ab1", min_size=1))
 TOLD = st.tuples(
     st.builds(
-        FoundSession,
-        st.just("s"),
-        title=TEXT,
-        started=DAYS,
-        turns=st.integers(0, 99),
-        open=st.booleans(),
+        FoundSession, st.just("s"), title=TEXT, started=DAYS, turns=st.integers(0, 99), open=st.booleans(),
         summary=TEXT,
     ),
     st.lists(SAID),
-)
+)  # fmt: skip
 
 
 @given(st.lists(TOLD, max_size=4), st.integers(1, 300), st.booleans(), st.sampled_from(["en", "zh"]))

@@ -53,14 +53,11 @@ BEGUN = {name: datetime(2026, 2, day, 9, tzinfo=UTC) for name, day in zip(TALKS,
 def say(memory: Memory, name: str, begun: datetime, *texts: str, ended: bool = True) -> None:
     turns = [
         Turn(
-            id=f"{name}-{n}",
-            session=f"uuid-{name}",
-            text=text,
-            role="assistant" if n % 2 else "user",
+            id=f"{name}-{n}", session=f"uuid-{name}", text=text, role="assistant" if n % 2 else "user",
             time=begun + timedelta(minutes=n),
         )
         for n, text in enumerate(texts)
-    ]
+    ]  # fmt: skip
     end = turns[-1].time if ended else None
     memory.book.transcripts.append(Session(uuid=f"uuid-{name}", name=name, source="agent", ended=end), turns)
 

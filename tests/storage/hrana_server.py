@@ -151,14 +151,10 @@ class Handler(BaseHTTPRequestHandler):
             names = []
         rows = [[plain(value) for value in row] for row in cursor]
         return {
-            "cols": [{"name": name, "decltype": None} for name in names],
-            "rows": rows,
-            "affected_row_count": connection.total_changes() - before,
-            "last_insert_rowid": None,
-            "rows_read": 0,
-            "rows_written": 0,
-            "query_duration_ms": 0,
-        }
+            "cols": [{"name": name, "decltype": None} for name in names], "rows": rows,
+            "affected_row_count": connection.total_changes() - before, "last_insert_rowid": None, "rows_read": 0,
+            "rows_written": 0, "query_duration_ms": 0,
+        }  # fmt: skip
 
     def answer(self, status: int, *lines: dict[str, Any]) -> None:
         """Send JSON."""

@@ -83,18 +83,10 @@ def make_traps(root: Path, outside: Path) -> dict[str, str]:
         file.truncate(safe_open.MAX_BYTES + 1)
     (root / "plain.md").write_text("plain")
     return {
-        "leaf.md": "link",
-        "folder/a.md": "link",
-        "dangling.md": "link",
-        "loop.md": "link",
-        "zero.md": "link",
-        "proc.md": "link",
-        "hard.md": "hard links",
-        "fifo.md": "regular|plain",
-        "directory.md": "regular|plain",
-        "sparse.md": "bytes",
-        "plain.md/a.md": "link",
-    }
+        "leaf.md": "link", "folder/a.md": "link", "dangling.md": "link", "loop.md": "link", "zero.md": "link",
+        "proc.md": "link", "hard.md": "hard links", "fifo.md": "regular|plain", "directory.md": "regular|plain",
+        "sparse.md": "bytes", "plain.md/a.md": "link",
+    }  # fmt: skip
 
 
 def test_what_is_no_plain_file_is_refused_without_blocking_and_never_touched(
@@ -292,15 +284,9 @@ def written_with(mask: int, book: DirectoryDocuments, root: Path) -> dict[str, i
 
 
 PRIVATE = {
-    ".": 0o700,
-    ".memorybook": 0o700,
-    ".memorybook/lock": 0o600,
-    "daily": 0o700,
-    "daily/a.md": 0o600,
-    "b.md": 0o600,
-    "MEMORY.md.bak": 0o600,
-    ".gitignore": 0o600,
-}
+    ".": 0o700, ".memorybook": 0o700, ".memorybook/lock": 0o600, "daily": 0o700, "daily/a.md": 0o600, "b.md": 0o600,
+    "MEMORY.md.bak": 0o600, ".gitignore": 0o600,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("mask", [0o022, 0o002, 0o000, 0o077])
@@ -502,12 +488,9 @@ class FailingDisk:
 
 
 FAULTS = {
-    "create": (None, "new\n"),
-    "rewrite": ("old\n", "new\n"),
-    "append": ("old\n", "old\nnew\n"),
-    "append to new": (None, "new\n"),
-    "merge": ("old\nhuman\n", "old\nhuman\nagent\n"),
-}
+    "create": (None, "new\n"), "rewrite": ("old\n", "new\n"), "append": ("old\n", "old\nnew\n"),
+    "append to new": (None, "new\n"), "merge": ("old\nhuman\n", "old\nhuman\nagent\n"),
+}  # fmt: skip
 """What is done while the disk fails: the text before and after."""
 
 

@@ -153,13 +153,9 @@ def test_a_persons_editor_and_two_agents_lose_nothing_of_each_other(
     tmp_path: Path, save: Callable[[Path, str, Callable[[], None]], None]
 ) -> None:
     assert play(tmp_path / "book", save, edits=12, agents=12) == {
-        "agents' lines": 24,
-        "agents' lines lost": 0,
-        "person's lines lost": 0,
-        "old lines lost": 0,
-        "removed lines back": 0,
-        "lines twice": 0,
-    }
+        "agents' lines": 24, "agents' lines lost": 0, "person's lines lost": 0, "old lines lost": 0,
+        "removed lines back": 0, "lines twice": 0,
+    }  # fmt: skip
 
 
 def test_readers_see_whole_documents_while_writers_write(tmp_path: Path) -> None:

@@ -69,38 +69,17 @@ def test_memory_gives_its_entries_and_what_a_person_wrote_in_the_order_of_the_li
 def test_an_entry_brings_all_that_ranking_needs() -> None:
     entry = split("MEMORY.md", MEMORY, 0.0).passages[2]
     assert entry == Passage(
-        "MEMORY.md",
-        15,
-        17,
-        "The user likes terse code.",
-        "entry",
-        heading="work/api > style, Go",
-        date="2026-01-03",
-        entry="a1b2c3",
-        category="preference",
-        score=0.918734,
-        scored="2026-02-20",
-        activated="2026-02-20",
-        state="active",
-        trust="user",
-        session="5f2c",
-        turn="S1-3",
-        time="09:12:00",
-        pinned=True,
-        verified="2026-02-20",
-    )
+        "MEMORY.md", 15, 17, "The user likes terse code.", "entry", heading="work/api > style, Go", date="2026-01-03",
+        entry="a1b2c3", category="preference", score=0.918734, scored="2026-02-20", activated="2026-02-20",
+        state="active", trust="user", session="5f2c", turn="S1-3", time="09:12:00", pinned=True, verified="2026-02-20",
+    )  # fmt: skip
 
 
 def test_an_archive_is_read_like_memory() -> None:
     entry = Entry(
-        id="k1",
-        text="Old.",
-        category="fact",
-        score=0.1,
-        scored=date(2026, 2, 1),
-        last_activated=date(2026, 1, 1),
+        id="k1", text="Old.", category="fact", score=0.1, scored=date(2026, 2, 1), last_activated=date(2026, 1, 1),
         archived=True,
-    )
+    )  # fmt: skip
     document = memory_md.render_archive("archive/2026-02.md", (entry,), now=datetime(2026, 2, 1, tzinfo=UTC))
     found = [passage for passage in split("archive/2026-02.md", document, 0.0).passages if passage.source == "entry"]
     assert [(passage.entry, passage.text, passage.state) for passage in found] == [("k1", "Old.", "archived")]
@@ -163,15 +142,10 @@ def test_prose_on_both_sides_of_a_note_is_not_one_passage() -> None:
 
 
 SUMMARY = SessionSummary(
-    session="5f2c0a3e",
-    title="Where the index lives",
-    summary="We talked about the index.\n\nIt is derived.",
-    started=datetime(2026, 2, 24, 10, tzinfo=UTC),
-    turns=18,
-    decisions=("The index is derived.", "Nobody edits it."),
-    open_questions=("Who rebuilds it?",),
-    turn_ids=("D1:1", "D1:2", "D1:3"),
-)
+    session="5f2c0a3e", title="Where the index lives", summary="We talked about the index.\n\nIt is derived.",
+    started=datetime(2026, 2, 24, 10, tzinfo=UTC), turns=18, decisions=("The index is derived.", "Nobody edits it."),
+    open_questions=("Who rebuilds it?",), turn_ids=("D1:1", "D1:2", "D1:3"),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -305,18 +279,9 @@ TURN = Turn(id="t1", session="u1", text="I like tea", role="user", speaker="Bob"
 def test_a_turn_is_found_under_the_summary_of_its_session() -> None:
     turn = turn_passage(SESSION, TURN)
     assert turn == Passage(
-        "sessions/s.md",
-        0,
-        0,
-        "I like tea",
-        "turn",
-        date="2026-05-01",
-        session="u1",
-        turn="t1",
-        speaker="Bob",
-        role="user",
-        position=3,
-    )
+        "sessions/s.md", 0, 0, "I like tea", "turn", date="2026-05-01", session="u1", turn="t1", speaker="Bob",
+        role="user", position=3,
+    )  # fmt: skip
 
 
 def test_the_day_of_a_turn_is_its_own_and_it_may_have_none() -> None:

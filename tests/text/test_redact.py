@@ -284,13 +284,10 @@ def test_a_certificate_is_public() -> None:
 
 
 DER = {
-    "RSA ": "308204a30201000282010100",
-    "": "308204bd020100300d06092a864886f70d0101010500048204a7308204a3020100",
-    "EC ": "30770201010420",
-    "ENCRYPTED ": "308204fe3028060a2a864886f70d010c0103301a0414",
-    "PKCS12 ": "308204fe020103308204",
-    "OPENSSH ": b"openssh-key-v1\0\0\0\0\4none".hex(),
-}
+    "RSA ": "308204a30201000282010100", "": "308204bd020100300d06092a864886f70d0101010500048204a7308204a3020100",
+    "EC ": "30770201010420", "ENCRYPTED ": "308204fe3028060a2a864886f70d010c0103301a0414",
+    "PKCS12 ": "308204fe020103308204", "OPENSSH ": b"openssh-key-v1\0\0\0\0\4none".hex(),
+}  # fmt: skip
 
 
 def body_of(kind: str) -> list[str]:
@@ -378,13 +375,9 @@ def test_a_private_key_goes_in_base64_too(written: str) -> None:
 
 
 MEDIA = {
-    "png": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
-    "jpeg": b"\xff\xd8\xff\xe0\0\x10JFIF\0",
-    "gif": b"GIF89a",
-    "webp": b"RIFF\x10\x20\0\0WEBPVP8 ",
-    "pdf": b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n",
-    "zip": b"PK\3\4\x14\0\0\0",
-}
+    "png": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "jpeg": b"\xff\xd8\xff\xe0\0\x10JFIF\0", "gif": b"GIF89a",
+    "webp": b"RIFF\x10\x20\0\0WEBPVP8 ", "pdf": b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", "zip": b"PK\3\4\x14\0\0\0",
+}  # fmt: skip
 TRAPS = ["pin", "pw", "key", "cio", "sk", "PAT", "AKIA", "auth", "token", "pass", "code", "secret", "dapi", "MII"]
 
 
@@ -465,13 +458,9 @@ def test_a_pattern_that_cannot_be_used_is_an_error_that_names_it(pattern: str) -
 def test_json_is_masked_at_any_depth_and_by_the_name_of_its_field() -> None:
     value = password()
     before: dict[str, Any] = {
-        "db_password": "opensesame",
-        "token_count": "12345678",
-        "password": "see vault",
-        "apiKey": "<your key>",
-        "list": [{"say": f"my password is {value}"}, 1, None, True, (value[:2],)],
-        "sk-" + MAKERS["hex32"](): 2.5,
-    }
+        "db_password": "opensesame", "token_count": "12345678", "password": "see vault", "apiKey": "<your key>",
+        "list": [{"say": f"my password is {value}"}, 1, None, True, (value[:2],)], "sk-" + MAKERS["hex32"](): 2.5,
+    }  # fmt: skip
     after, masked = redact_json(before)
     assert after["db_password"] == "[REDACTED:secret]"
     assert after["token_count"] == "12345678"

@@ -193,19 +193,13 @@ def test_facts_of_zep_hold_from_their_time_until_they_ceased_to(memory: Memory, 
 
 def test_messages_of_zep_name_who_speaks_and_stay_in_their_threads() -> None:
     kendra = {
-        "uuid": "m-1",
-        "role": "Kendra",
-        "role_type": "user",
-        "content": "我讨厌跑步。",
+        "uuid": "m-1", "role": "Kendra", "role_type": "user", "content": "我讨厌跑步。",
         "created_at": "2025-03-01T10:00:00Z",
-    }
+    }  # fmt: skip
     reply = {
-        "uuid": "m-2",
-        "role": "shop",
-        "role_type": "assistant",
-        "content": "好的。",
+        "uuid": "m-2", "role": "shop", "role_type": "assistant", "content": "好的。",
         "created_at": "2025-03-01T10:00:01Z",
-    }
+    }  # fmt: skip
     current = [
         {"uuid": "m-3", "role": "user", "name": "Kendra", "content": "Hello", "created_at": "2025-04-01T10:00:00Z"}
     ]

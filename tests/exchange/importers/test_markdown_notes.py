@@ -42,18 +42,12 @@ LIST FROM #people
 ```
 """
 VAULT = {
-    ".obsidian/app.json": "{}",
-    ".trash/Old.md": "- deleted",
-    "Templates/Daily.md": "- {{date}}",
-    "90 模板/日记.md": "- 今天",
-    "People/Ann.md": ANN,
-    "People/ann.png": "PNG",
-    "Boards/Plan.canvas": "{}",
+    ".obsidian/app.json": "{}", ".trash/Old.md": "- deleted", "Templates/Daily.md": "- {{date}}",
+    "90 模板/日记.md": "- 今天", "People/Ann.md": ANN, "People/ann.png": "PNG", "Boards/Plan.canvas": "{}",
     "Daily/2026-02-20.md": "---\ntags: log\n---\n- Fixed the harbour page\n## 14:30\n- 部署了[[计费|计费服务]]\n",
-    "日记/2026年2月21日.md": "搬进了新办公室。",
-    "Drawing.md": "---\nexcalidraw-plugin: parsed\n---\n- points",
+    "日记/2026年2月21日.md": "搬进了新办公室。", "Drawing.md": "---\nexcalidraw-plugin: parsed\n---\n- points",
     "Empty.md": "# Empty\n",
-}
+}  # fmt: skip
 RULES = """# Harbour
 
 @docs/style.md
@@ -166,13 +160,10 @@ def test_instructions_of_a_project_are_entries_and_no_words_of_the_user(
     )
     entries = {one.entry.text: one.entry for one in memory.entries().entries}
     assert {text: entry.category for text, entry in entries.items()} == {
-        "Heron is a web shop for boats. Ask @ann before touching payments.": "workflow",
-        "`npm run build`": "workflow",
-        "`npm test`": "workflow",
-        "Use tabs.": "workflow",
-        "提交信息用中文写。": "workflow",
+        "Heron is a web shop for boats. Ask @ann before touching payments.": "workflow", "`npm run build`": "workflow",
+        "`npm test`": "workflow", "Use tabs.": "workflow", "提交信息用中文写。": "workflow",
         "We use PostgreSQL.": "decision",
-    }
+    }  # fmt: skip
     tabs = entries["Use tabs."]
     assert (tabs.trust, tabs.source, tabs.metadata) == ("import", f"import:{name}", {"instructions": name})
     assert memory.import_file(str(tmp_path / name)).entries == 0
