@@ -9,11 +9,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from memorybook.errors import MissingDocument
+from memorybook.errors import Conflict, MissingDocument
+from memorybook.storage import target
 from memorybook.storage.directory import DirectoryDocuments
 
 WRITER = """
@@ -188,3 +191,89 @@ def test_a_child_that_was_forked_under_the_lock_does_not_hold_it(tmp_path: Path)
     assert os.waitpid(child, 0)[1] == 0
     os.close(ready)
     os.close(go)
+
+
+# --- killed at any call of the system ------------------------------------------------------------------
+
+
+class Killed(BaseException):
+    """Ends a writer where it stands."""
+
+
+class Killer:
+    """Raises `Killed` before the call of the system that comes after `left` others; never while that is 0."""
+
+    def __init__(self, patched: pytest.MonkeyPatch) -> None:
+        self.left = 0
+        for name in ("rename", "pwrite", "open", "write", "unlink", "fchmod", "chmod"):
+            patched.setattr(os, name, self._counted(getattr(os, name)))
+        patched.setattr(target, "_rename", self._counted(target._rename, after=True))
+        patched.setattr("memorybook.storage.safe_open.sync", lambda descriptor: None)
+        for name in ("_QUIET", "_QUIET_CUT", "_PATIENCE", "_PATIENCE_CUT"):
+            patched.setattr(target, name, 0.0)
+
+    def _counted(self, real: Callable[..., Any], *, after: bool = False) -> Callable[..., Any]:
+        def call(*given: Any, **named: Any) -> Any:
+            self._count()
+            done = real(*given, **named)
+            if after:
+                self._count()
+            return done
+
+        return call
+
+    def _count(self) -> None:
+        if self.left:
+            self.left -= 1
+            if not self.left:
+                raise Killed
+
+
+HAND, AGENT = "- the person typed line number {} by hand\n", "- an agent wrote down fact number {}, which is to stay\n"
+
+
+def write_killed(root: Path, line: str, killer: Killer, left: int) -> bool:
+    """Add a line as an agent does; whether it was told that it is stored."""
+    book = DirectoryDocuments(str(root))
+    killer.left = left
+    try:
+        for _ in range(5):
+            with suppress(Conflict):
+                found = book.read("MEMORY.md")
+                text = found.text.replace("## Active\n", f"## Active\n{line}", 1)
+                book.write("MEMORY.md", text, expect=found.revision)
+                return True
+    except Killed:
+        return False
+    finally:
+        killer.left = 0
+    return False
+
+
+def test_what_was_stored_stays_wherever_a_writer_is_killed_and_whatever_an_editor_had_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killer = Killer(monkeypatch)
+    for seed in range(250):
+        chance, root = random.Random(seed), tmp_path / str(seed)
+        file, stored, typed = root / "MEMORY.md", list[str](), list[str]()
+        head = "# Agent Memory\n\n## Preferences\n\n## Active\nthe last line of the whole document\n"
+        DirectoryDocuments(str(root)).write("MEMORY.md", head, expect=None)
+        loaded = head
+        for number in range(chance.randint(5, 40)):
+            what = chance.random()
+            if what < 0.25:
+                loaded = file.read_text()
+            elif what < 0.5:
+                typed.append(HAND.format(number))
+                loaded = loaded.replace("## Preferences\n", f"## Preferences\n{typed[-1]}", 1)
+                if chance.random() < 0.5:
+                    save_by_rename(file, loaded, lambda: None)
+                else:
+                    file.write_text(loaded)
+            elif write_killed(root, AGENT.format(number), killer, chance.choice([0, chance.randint(1, 60)])):
+                stored.append(AGENT.format(number))
+        book = DirectoryDocuments(str(root))
+        book.reconcile("MEMORY.md")
+        text = book.read("MEMORY.md").text
+        assert [line for line in (*stored, *typed) if text.count(line) != 1] == [], seed

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybook.errors import Conflict, UnsafePath
-from memorybook.storage import safe_open
 from memorybook.storage import target as module
 from memorybook.storage.directory import DirectoryDocuments
 from memorybook.storage.target import Version, Versions, base_of, parse_record
@@ -325,55 +324,6 @@ def test_a_save_that_a_killed_writer_put_aside_is_merged(book: DirectoryDocument
     DirectoryDocuments(str(root)).append("b.md", "another document of the folder")
     assert book.read("a.md").text == "base of it\nperson\nagent\n"
     assert sorted(os.listdir(root)) == [".memorybook", "a.md", "b.md"]
-
-
-class Killed(BaseException):
-    """Ends a writer where it stands."""
-
-
-@pytest.mark.parametrize("at", ["exchange", "put aside", "first version", "second version"])
-def test_an_editor_that_loaded_a_save_whose_merge_was_killed_takes_nothing_away(
-    book: DirectoryDocuments, root: Path, monkeypatch: pytest.MonkeyPatch, at: str
-) -> None:
-    file = root / "MEMORY.md"
-    before = "# Notes of the person, which they typed\nthe end of the notes of the person\n"
-    revision = book.write("MEMORY.md", before, expect=None)
-    written = before + "".join(f"- an agent wrote down fact number {number}\n" for number in range(3))
-    book.write("MEMORY.md", written, expect=revision)
-    loaded = before.replace("the end", "- the person's first line of the day\nthe end")
-    file.write_text(loaded)  # stale, and loaded by the editor again before it is merged
-    left = 2 if at == "second version" else 1
-
-    def killed(real: Callable[..., object]) -> Callable[..., object]:
-        def call(*given: object, **named: object) -> object:
-            nonlocal left
-            left -= 1
-            if left == 0 and at != "exchange":
-                raise Killed
-            done = real(*given, **named)
-            if left == 0:
-                raise Killed
-            return done
-
-        return call
-
-    with monkeypatch.context() as patch:
-        if at == "exchange":
-            patch.setattr(module, "replace", killed(module.replace))
-        elif at == "put aside":
-            patch.setattr("memorybook.storage.target.discard", killed(safe_open.discard))
-        else:
-            patch.setattr(Versions, "add", killed(Versions.add))
-        with pytest.raises(Killed):
-            book.reconcile("MEMORY.md")
-    again = DirectoryDocuments(str(root))
-    again.append("other.md", "a later process works on the book")
-    again.reconcile("MEMORY.md")
-    file.write_text(loaded.replace("the end", "- the person's second line of the day\nthe end"))
-    assert again.reconcile("MEMORY.md")
-    lines = again.read("MEMORY.md").text.splitlines()
-    assert len([line for line in lines if "an agent wrote" in line]) == 3
-    assert len([line for line in lines if "the person's" in line]) == 2
 
 
 def test_what_a_killed_writer_had_not_put_in_place_is_discarded(book: DirectoryDocuments, root: Path) -> None:

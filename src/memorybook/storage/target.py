@@ -131,23 +131,30 @@ class Versions:
             os.pwrite(descriptor, " ".join(record).ljust(_RECORD_BYTES - 1).encode() + b"\n", 0)
         self._record = record
 
-    def add(self, data: bytes, stamp: str, *, stood: bool = True) -> None:
-        """Keep a version; one that `stood` is the newest from now on, left with `stamp`."""
+    def add(self, data: bytes, stamp: str, saves: Sequence[bytes] = ()) -> None:
+        """Keep a version as the newest, left with `stamp`, and the `saves` merged into it.
+
+        They count once the record names the version, all at once: of an editor that loaded such a save one knows what
+        it has not seen, and a writer that is killed before leaves nothing.
+        """
         names = self._names()
-        number = 1 + max((int(name[:8]) for name in names), default=0)
-        name = f"{number:08d}{'v' if stood else 's'}{len(data):x}-{digest(data)}"
-        self._write(name, data)
-        if stood:
-            self.leave(self.record()._replace(stamp=stamp or _NONE, latest=name))
+        for name in set(self._names(begun=True)).difference(names):
+            os.unlink(name, dir_fd=self.folder)
+        last = max((int(name[:8]) for name in names), default=0)
+        for number, text in enumerate((*saves, data), last + 1):
+            kind = "v" if number > last + len(saves) else "s"
+            names.append(f"{number:08d}{kind}{len(text):x}-{digest(text)}")
+            self._write(names[-1], text)
+        self.leave(self.record()._replace(stamp=stamp or _NONE, latest=names[-1]))
         total = 0
-        for position, kept in enumerate(sorted([*names, name], reverse=True)):
+        for position, kept in enumerate(sorted(names, reverse=True)):
             total += os.stat(kept, dir_fd=self.folder, follow_symlinks=False).st_size
             if position >= KEPT or (position > 1 and total > KEPT_BYTES):
                 os.unlink(kept, dir_fd=self.folder)
 
     def restart(self, data: bytes, stamp: str) -> None:
         """Let `data`, left with `stamp`, be the only version: what comes now was not made from older ones."""
-        for name in self._names():
+        for name in self._names(begun=True):
             os.unlink(name, dir_fd=self.folder)
         self.add(data, stamp)
 
@@ -180,8 +187,11 @@ class Versions:
         """Return all versions that are sound, newest first."""
         return [version for name in sorted(self._names(), reverse=True) if (version := self._read(name))]
 
-    def _names(self) -> list[str]:
-        return [name for name in os.listdir(self.folder) if re.fullmatch(r"[0-9]{8}[vs][0-9a-f]+-[0-9a-f]{32}", name)]
+    def _names(self, *, begun: bool = False) -> list[str]:
+        """Return the files of versions; with `begun` also those that the record does not reach."""
+        names = [name for name in os.listdir(self.folder) if re.fullmatch(r"[0-9]{8}[vs][0-9a-f]+-[0-9a-f]{32}", name)]
+        latest = self.record().latest[:8]
+        return names if begun or latest == _NONE else [name for name in names if name[:8] <= latest]
 
     def _write(self, name: str, data: bytes, how: int = os.O_CREAT | os.O_TRUNC) -> None:
         flags = os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC | how
@@ -332,7 +342,9 @@ class Target:
         current = self.load()
         if current is None and record.stamp == GONE:
             return None, False
-        stale: list[bytes] = []
+        history: list[Version] = []
+        saves: list[bytes] = []
+        newest: bytes | None = None
         if current is None or stamp(current.status) != record.stamp:
             history = self.versions.load()
             newest = newest_of(history)
@@ -344,74 +356,65 @@ class Target:
                 self.versions.leave(record._replace(stamp=GONE))
                 return None, False
             if digest(current.data) == record.new:
-                merged = current.data
                 self._finish(history, newest, current)
-            else:
-                merged = self._with_save(history, newest, current)
-            if merged != current.data:
-                stale.append(current.data)
-        else:
-            merged = current.data
-        if late := self._late_save(record, current.data):  # before any rewrite puts another file aside
-            base = base_of(self.versions.load(), late)  # somebody saved into a file that was no longer the document
+                history, newest = [], current.data
+        merged = current.data
+        if history and newest is not None and current.data != newest:
+            merged = self._with_save(history, newest, current.data)
+            saves.append(current.data)
+        if late := self._late_save(record, current.data, history):  # before any rewrite puts another file aside
+            base = base_of(history or self.versions.load(), late)  # of a file that was the document until then
             if base is not None and not base.restored:
                 merged = self._merge(base.data, merged, late)
-            stale.append(late)
+            saves.append(late)
         if merged != current.data:
-            self.replace(current, merged, stale)
+            self.replace(current, merged, saves)
             return None, True
+        if saves:
+            self.versions.add(current.data, stamp(current.status), saves[-1:] if late else ())
+        elif history:
+            self.versions.leave(self.versions.record()._replace(stamp=stamp(current.status)))
         if late:
             discard(self.versions.folder, DISPLACED)
         return current, False
 
-    def _with_save(self, history: list[Version], newest: bytes, current: Loaded) -> bytes:
-        """Return the text with what somebody else saved; the save itself, kept as the newest version, if not stale."""
-        if current.data == newest:
-            self.versions.leave(self.versions.record()._replace(stamp=stamp(current.status)))
-            return newest
-        base = base_of(history, current.data)
-        merged = current.data if base is None else self._merge(base.data, newest, current.data)
-        if base is None or base.newest or base.restored or merged == current.data:
-            self._notice(newest, current.data)
-            self.versions.add(current.data, stamp(current.status))
-            return current.data
+    def _with_save(self, history: list[Version], newest: bytes, saved: bytes) -> bytes:
+        """Return the newest text with what somebody else saved; the save itself, if it is not stale."""
+        base = base_of(history, saved)
+        stands = base is None or base.newest or base.restored
+        merged = saved if base is None or stands else self._merge(base.data, newest, saved)
+        if merged == saved:
+            self._notice(newest, saved)
         return merged
 
     def _finish(self, history: list[Version], newest: bytes, current: Loaded) -> None:
-        """Keep the versions of a write whose writer was killed before it left its stamp."""
+        """Keep the version of a write whose writer was killed before it did."""
         found, record = self._displaced(), self.versions.record()
-        saved = found is not None and digest(found.data) == record.old
-        if found is not None and saved and all(version.data != found.data for version in history):
-            self._keep(current.data, stamp(current.status), [found.data])
+        if found is not None and digest(found.data) == record.old and all(one.data != found.data for one in history):
+            self.versions.add(current.data, stamp(current.status), [found.data])
         elif current.data != newest:
-            self._keep(current.data, stamp(current.status))
+            self.versions.add(current.data, stamp(current.status))
         else:
             self.versions.leave(record._replace(stamp=stamp(current.status)))
-
-    def _keep(self, data: bytes, left: str, saves: Sequence[bytes] = ()) -> None:
-        """Keep what is in place as the newest version, and the saves merged into it.
-
-        An editor that loaded such a save must not take away what others wrote before it: the stamp, which says that all
-        are kept, comes last.
-        """
-        self.versions.add(data, "" if saves else left)
-        for save in saves:
-            self.versions.add(save, "", stood=False)
-        if saves:
-            self.versions.leave(self.versions.record()._replace(stamp=left or _NONE))
 
     def _notice(self, newest: bytes, now: bytes) -> None:
         """Keep what another program took away from the document of entries."""
         if self.path == HOT and is_loss(newest, now):
             self.versions.keep_lost(newest, now)
 
-    def _late_save(self, record: Record, newest: bytes) -> bytes | None:
-        """Return what was saved into the file that the last write put aside, moved to `DISPLACED`; b"" if emptied."""
+    def _late_save(self, record: Record, newest: bytes, history: list[Version]) -> bytes | None:
+        """Return what was saved into the file that the last write put aside, moved to `DISPLACED`; b"" if emptied.
+
+        `history` are the versions, if the document is not as the last writer left it: that may have been killed, and
+        what it put aside a save that it was about to merge.
+        """
         found = self._displaced()
         seen = "" if found is None else digest(found.data)
         if seen == record.new:  # a killed writer got no further
             discard(self.versions.folder, DISPLACED)
-        if found is None or seen in (record.old, record.new):
+        if found is None or seen == record.new:
+            return None
+        if seen == record.old and (not history or any(found.data == one.data for one in history)):
             return None
         found = _quiet(self._displaced, newest)
         return None if found is None else found.data
@@ -448,7 +451,8 @@ class Target:
             self.replace(current, data)
         except Conflict:
             with contextlib.suppress(OSError):  # it was in place for a moment, and an editor may have loaded it
-                self.versions.add(data, "", stood=False)
+                if (newest := self.versions.newest()) is not None:
+                    self.versions.add(newest, self.versions.record().stamp, [data])
             raise
 
     def replace(self, current: Loaded | None, data: bytes, saves: Sequence[bytes] = ()) -> None:
@@ -475,7 +479,7 @@ class Target:
         except OSError:
             discard(self.folder, spare(self.name))
         with contextlib.suppress(OSError):
-            self._keep(data, left, saves)
+            versions.add(data, left, saves)
 
     def append(self, line: bytes) -> str:
         """Append a line (with its newline), all or nothing; returns the stamp that is left. Raises OSError."""
