@@ -53,7 +53,7 @@ def test_the_client_talks_to_a_real_server(tmp_path: Path) -> None:
         pytest.skip("needs node 20.3 or later, and npm")
     at = tmp_path / "client"
     shutil.copytree(CLIENT, at, ignore=shutil.ignore_patterns("node_modules", "dist", "build"))
-    install = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=0"]
+    install = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=0", "--prefer-offline"]
     try:
         installed = subprocess.run(install, cwd=at, capture_output=True, text=True, timeout=180)
     except subprocess.TimeoutExpired:

@@ -164,18 +164,18 @@ def test_a_persons_editor_and_two_agents_lose_nothing_of_each_other(
 def test_readers_see_whole_documents_while_writers_write(tmp_path: Path) -> None:
     root = tmp_path / "book"
     book = DirectoryDocuments(str(root))
-    writer = start(root, "a", 60)
     seen = 0
-    while writer.poll() is None:
-        try:
-            text = book.read("MEMORY.md").text
-        except MissingDocument:
-            continue
-        _, total, *lines = text.split("\n")
-        assert total == f"<!-- Total entries: {len(lines) - 1} -->"
-        seen += 1
-    assert len(acknowledged(writer)) == 120
-    assert seen > 20
+    while seen <= 20:  # a machine that has much else to do gives a reader few turns while one writer is at work
+        writer = start(root, "a", 60)
+        while writer.poll() is None:
+            try:
+                text = book.read("MEMORY.md").text
+            except MissingDocument:
+                continue
+            _, total, *lines = text.split("\n")
+            assert total == f"<!-- Total entries: {len(lines) - 1} -->"
+            seen += 1
+        assert len(acknowledged(writer)) == 120
 
 
 def test_a_child_that_was_forked_under_the_lock_does_not_hold_it(tmp_path: Path) -> None:
