@@ -13,8 +13,8 @@ from typing import Any
 import memorybook
 from benchmarks import books
 from benchmarks.scenario_books import ORDER, Distractor, Row, Taken, Talk, files
-from memorybook.agent.compose import compose
-from memorybook.hooks.session_context import context
+from memorybook.agent.turn_context import compose
+from memorybook.hooks.event import context
 from memorybook.providers import open_provider
 from memorybook.search.types import place_of
 from memorybook.sessions.user_commands import Obeyed

@@ -185,9 +185,7 @@ class Memory:
         if unknown and not answer.hits:
             raise unknown
         if any(hit.passage.state == "superseded" for hit in answer.hits):
-            from memorybook.book.current import renewed
-
-            answer = renewed(self.book, asked, answer, limit=limit)
+            answer = self.book.renewed(asked, answer, limit=limit)
         if self.context.layers and not session:  # a session is of one book
             from memorybook.search.search import read_along
 
@@ -570,9 +568,9 @@ class Memory:
             NotFound: Neither the book nor its journal has such a thing.
             InvalidInput: Not exactly one of the five was given.
         """
-        from memorybook.forget import purge
+        from memorybook.forget import forget
 
-        return purge.purge(
+        return forget.purge(
             self._on,
             target,
             query=query,
@@ -755,10 +753,10 @@ class Memory:
         context = self._on_there
         kinds = tidy.kinds_of(context, apply)
         if not dry_run:  # try again what failed before
-            from memorybook.forget import purge
+            from memorybook.forget import forget
             from memorybook.sessions import memorize
 
-            purge.finish(context)
+            forget.finish(context)
             memorize.retry_parked(context)
         return tidy.tidy(context, dry_run=dry_run, apply=kinds)
 

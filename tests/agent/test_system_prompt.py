@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memorybook.agent.compose import FILES, MOST, system_prompt
+from memorybook.agent.turn_context import FILES, MOST, system_prompt
 from memorybook.memory import Memory
 
 

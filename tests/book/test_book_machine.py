@@ -22,7 +22,7 @@ from memorybook.book import transaction
 from memorybook.config.settings import Config, StorageSettings
 from memorybook.entries.history import undo
 from memorybook.errors import Conflict
-from memorybook.forget.purge import purge
+from memorybook.forget.forget import purge
 from memorybook.formats import memory_md
 from memorybook.model import Archive, Reinforce, Remove, Supersede, Update
 from memorybook.storage import target

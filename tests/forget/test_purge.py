@@ -15,8 +15,7 @@ from books import Reopen, files
 from entries.test_operations import chat, last
 from memorybook.entries.history import history, undo, why
 from memorybook.errors import Conflict, InvalidInput, NotFound
-from memorybook.forget.forget import forget
-from memorybook.forget.purge import finish, purge
+from memorybook.forget.forget import finish, forget, purge
 from memorybook.memory import Memory
 from memorybook.model import Discarded, Update
 
@@ -239,7 +238,7 @@ reader.close()
 def test_a_reader_in_another_process_is_named_and_overwritten_after(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memorybook.forget.purge.PAUSE", 0.01)
+    monkeypatch.setattr("memorybook.forget.forget.PAUSE", 0.01)
     id = memory.remember(SECRET["en"]).known.entry.id
     journal = str(Path(memory.root, ".memorybook", "journal.sqlite"))
     reader = subprocess.Popen(

@@ -15,7 +15,7 @@ from forget.test_purge import holding
 from memorybook.entries.match import Proposed
 from memorybook.entries.review import accept, propose
 from memorybook.errors import LLMFailed
-from memorybook.forget.purge import purge
+from memorybook.forget.forget import purge
 from memorybook.formats import session_md
 from memorybook.memory import Memory
 from memorybook.model import Remove

@@ -10,7 +10,7 @@ import pytest
 import memorybook
 from memorybook.config.settings import Config
 from memorybook.errors import Conflict, Unavailable
-from memorybook.frameworks.file_tree import VersionedFiles
+from memorybook.frameworks.memory_tool import VersionedFiles
 from memorybook.memory import Memory
 
 

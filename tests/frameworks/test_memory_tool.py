@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 import memorybook
 from memorybook.config.settings import Config
 from memorybook.errors import Conflict, InvalidInput, MemoryBookError, NotFound, Unavailable, UnsafePath
-from memorybook.frameworks.file_tree import FileTree, document_of, name_of
-from memorybook.frameworks.memory_tool import Editor
+from memorybook.frameworks.memory_tool import Editor, FileTree, document_of, name_of
 from memorybook.memory import Memory
 
 

@@ -20,13 +20,12 @@ from hosted import SESSION
 from memorybook.cli import main
 from memorybook.config.settings import Config
 from memorybook.context import Context
-from memorybook.hooks import event, session_context
+from memorybook.hooks import event
 from memorybook.memory import Memory
 from memorybook.prompt.block import WORDING
 from memorybook.prompt.recall import candidates
 from memorybook.search.types import Answer
 from memorybook.sessions import event_queue
-from memorybook.storage import session_start_cache
 from memorybook.text.tokens import count_tokens
 
 Tell = Callable[..., str]
@@ -152,7 +151,7 @@ def test_settings_are_found_readable_once_the_packages_are_found_that_read_them(
     (tmp_path / "project" / "memorybook.yaml").write_text("max_results: 3\n")
     with monkeypatch.context() as patched:
         patched.setitem(sys.modules, "yaml", None)
-        patched.setattr("memorybook.hooks.session_context.find_dependencies", lambda: sys.modules.pop("yaml"))
+        patched.setattr("memorybook.hooks.event.find_dependencies", lambda: sys.modules.pop("yaml"))
         tell("Stop", transcript_path="/t.jsonl")
     assert len(kept(book)) == 1
 
@@ -373,7 +372,7 @@ def test_what_was_prepared_for_a_session_is_told_while_nothing_it_is_made_of_cha
 ) -> None:
     first = filled("SessionStart", source="startup")
     with monkeypatch.context() as patched:
-        patched.setattr(session_context, "_opened", None)
+        patched.setattr(event, "_opened", None)
         assert filled("SessionStart", source="clear") == first
     memory.remember("The quay is painted teal.", importance="high")
     assert "teal" in filled("SessionStart", source="startup")
@@ -381,11 +380,8 @@ def test_what_was_prepared_for_a_session_is_told_while_nothing_it_is_made_of_cha
     assert not [path for path in Path(memory.root).rglob("*") if path.is_file() and b"teal" in path.read_bytes()]
     memory.process_session_end([{"role": "user", "content": "We chose to buy a red tugboat for the harbour."}], "s")
     assert "tugboat" in filled("SessionStart", source="startup")
-    assert (
-        session_start_cache.state(memory.root, Config(transcripts=Config().transcripts._replace(url="libsql://x")))
-        == ""
-    )
-    assert session_start_cache.load(memory.root, "") is None
+    assert event.cache_key(memory.root, Config(transcripts=Config().transcripts._replace(url="libsql://x"))) == ""
+    assert event.cached(memory.root, "") is None
     monkeypatch.setenv("MEMORYBOOK_LANGUAGE", "zh")
     assert "历史记忆" in json.loads(filled("SessionStart", source="startup"))["hookSpecificOutput"]["additionalContext"]
 
@@ -394,18 +390,14 @@ def test_a_page_that_is_never_cut_is_told_in_part(memory: Memory, tell: Tell, mo
     for number in range(60):
         memory.remember(f"The harbour crane number {number} {'lifts many heavy containers ' * 20}.", importance="high")
     monkeypatch.setenv("MEMORYBOOK_PROVIDER", "flat")
-    assert count_tokens(told(tell("SessionStart"))) <= session_context.MOST_TOKENS
+    assert count_tokens(told(tell("SessionStart"))) <= event.MOST_TOKENS
 
 
 def test_a_block_never_exceeds_its_tokens(memory: Memory, tell: Tell) -> None:
     for number in range(30):
         memory.remember(f"The harbour crane number {number} {'lifts many heavy containers ' * 20}.", importance="high")
-    assert 500 < count_tokens(told(tell("SessionStart"))) <= session_context.MOST_TOKENS
-    assert (
-        500
-        < count_tokens(told(tell("UserPromptSubmit", prompt="harbour crane containers")))
-        <= session_context.OF_A_PROMPT
-    )
+    assert 500 < count_tokens(told(tell("SessionStart"))) <= event.MOST_TOKENS
+    assert 500 < count_tokens(told(tell("UserPromptSubmit", prompt="harbour crane containers"))) <= event.OF_A_PROMPT
 
 
 def test_a_prompt_that_two_hooks_are_told_is_answered_once(
@@ -431,7 +423,7 @@ def test_a_pasted_log_is_not_searched_with(filled: Tell, monkeypatch: pytest.Mon
 
     monkeypatch.setattr("memorybook.prompt.recall.candidates", search)
     assert filled("UserPromptSubmit", prompt="why? " + "x" * 1_000_000) == ""
-    assert len(asked[0]) == session_context.LONGEST_QUERY
+    assert len(asked[0]) == event.LONGEST_QUERY
 
 
 def test_what_cannot_be_indexed_in_the_time_of_a_prompt_is_left_to_a_process_of_its_own(

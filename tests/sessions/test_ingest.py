@@ -13,7 +13,7 @@ import memorybook
 from hosted import ASIDE, SESSION, TALK, answered, called, typed, write
 from memorybook.config.settings import Config
 from memorybook.errors import BookLocked
-from memorybook.hooks import session_context
+from memorybook.hooks import event
 from memorybook.memory import Memory
 from memorybook.sessions import event_queue, ingest, memorize
 from memorybook.sessions.turns import ANSWERS
@@ -166,7 +166,7 @@ def test_what_a_tool_told_is_found_and_enters_no_prompt_by_itself(memory: Memory
     recollected = memory.recollect(f"do you remember {asked}")
     assert recollected is not None
     blocks = [
-        session_context.context("prompt", {"prompt": asked}, memory.config, memory.root),
+        event.context("prompt", {"prompt": asked}, memory.config, memory.root),
         memory.recall(asked).text,
         memory.retrieve_and_inject(asked, min_score=0.1).text,
         recollected.text,

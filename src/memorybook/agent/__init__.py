@@ -9,10 +9,10 @@
 
 from __future__ import annotations
 
-from memorybook.agent.compose import Composed, SystemPrompt, compose, system_prompt
 from memorybook.agent.conversation import Compacted, Event, Remembered
 from memorybook.agent.session import AgentSession, Workspace
 from memorybook.agent.toolset import AgentTool, Outcome, converse, tools_of
+from memorybook.agent.turn_context import Composed, SystemPrompt, compose, system_prompt
 
 __all__ = [
     "AgentSession", "AgentTool", "Compacted", "Composed", "Event", "Outcome", "Remembered", "SystemPrompt", "Workspace",

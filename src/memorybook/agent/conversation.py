@@ -18,7 +18,7 @@ from uuid import uuid4
 from memorybook import locale
 from memorybook.entries.read import Mask
 from memorybook.errors import Conflict, InvalidInput, MemoryBookError, NotFound
-from memorybook.forget.incoming import without_forgotten_turns
+from memorybook.forget.cutting import without_forgotten_turns
 from memorybook.model import Session
 from memorybook.providers import MemorizeInput
 from memorybook.providers.tiered import Tiered

@@ -25,7 +25,7 @@ from memorybook._light import (
 from memorybook.book import fade
 from memorybook.errors import Conflict, EmbedderFailed, InvalidInput, MissingDocument, Unavailable
 from memorybook.search.evidence import weights_for
-from memorybook.search.search import find
+from memorybook.search.search import find, renewed
 from memorybook.search.types import Answer, Hit, Passage, Query, SyncReport
 from memorybook.text.stop_words import COMMON, NOWHERE, script_of
 from memorybook.text.tokens import language_of, says_something
@@ -279,6 +279,11 @@ class Book:
         from memorybook.book.fade import told_of
 
         return told_of(hits, self._stale, self.now().date())
+
+    def renewed(self, asked: Query, answer: Answer, *, limit: int) -> Answer:
+        """Return the answer with what is true now before what it replaced, see `search.renewed`."""
+        answer = renewed(self.entry_passages, asked, answer, limit=limit)
+        return answer._replace(hits=self.told_of(answer.hits))
 
     def candidates(self, query: Query) -> tuple[SyncReport, Candidates]:
         """Return what the index finds for a query, unranked, once it is up to date with what is on disk now."""

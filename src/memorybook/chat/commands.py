@@ -14,7 +14,6 @@ from unicodedata import normalize
 
 from memorybook import locale
 from memorybook.agent.toolset import operations_in
-from memorybook.book.current import renewed
 from memorybook.cli import show
 from memorybook.cli.call import Call, write
 from memorybook.cli.show import Page
@@ -259,7 +258,7 @@ class CommandHandlers:
             return
         query, limit = Query(rest), memory.config.max_results
         found = memory.book.search(query, limit=limit, keep=lambda one: one.source != "turn")
-        answer = renewed(memory.book, query, found, limit=limit).json()
+        answer = memory.book.renewed(query, found, limit=limit).json()
         self._screen.draw("search", {**answer, "results": worth_showing(answer) or answer["results"], "cut": 0})
 
     def _forget(self, rest: str) -> None:

@@ -105,7 +105,7 @@ def _import(call: Call) -> dict[str, Any] | None:
         with call.progress("Importing") as progress:
             brought = memory.import_file(*call.options.paths, **call.arguments("paths"), progress=progress)
         if brought.pending_vectors:
-            from memorybook.hooks.session_context import catch_up_aside
+            from memorybook.hooks.event import catch_up_aside
 
             catch_up_aside(memory.root)
         return brought.json()

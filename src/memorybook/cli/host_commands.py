@@ -168,8 +168,7 @@ def _hook(call: Call) -> dict[str, Any] | None:
 
 def _ingest(call: Call) -> dict[str, Any] | None:
     """Take everything in, and have ready what the next session is told when it begins, and what its prompts find."""
-    from memorybook.hooks.event import settle
-    from memorybook.hooks.session_context import beginning
+    from memorybook.hooks.event import beginning, settle
 
     def take_in(memory: Memory) -> dict[str, Any]:
         done = memory.ingest().json()

@@ -29,7 +29,7 @@ from memorybook.exchange.peer_folders import (
     session_key,
     source_of,
 )
-from memorybook.forget.incoming import texts_without_forgotten
+from memorybook.forget.cutting import texts_without_forgotten
 from memorybook.forget.tombstones import FORGOTTEN, filter_summary, not_forgotten, without_forgotten, without_label
 from memorybook.formats import memory_md, session_md
 from memorybook.formats.entry_block import made_ids

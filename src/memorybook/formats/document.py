@@ -20,6 +20,10 @@ IGNORED = b"*.md.bak\n"
 """What git is told not to take of a book, where nobody told it anything."""
 
 
+PREPARED = "beginning"
+"""File of the machine folder in which hooks keep the block for the start of a session."""
+
+
 def gitignore_of(root: str) -> bytes | None:
     """Return what git was told to leave out of a book's folder; None if nobody told it anything."""
     try:

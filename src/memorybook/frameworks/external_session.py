@@ -16,7 +16,7 @@ from uuid import NAMESPACE_URL, uuid4, uuid5
 from memorybook.entries.read import Mask
 from memorybook.entries.same import words
 from memorybook.errors import InvalidInput, NotFound, Unavailable
-from memorybook.forget.incoming import without_forgotten_turns
+from memorybook.forget.cutting import without_forgotten_turns
 from memorybook.forget.tombstones import turn_key
 from memorybook.formats.messages_json import TOOL_TEXT_LIMIT, clean, cut
 from memorybook.frameworks import empty_if_missing

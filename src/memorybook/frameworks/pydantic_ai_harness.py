@@ -9,7 +9,7 @@ from typing import Any
 from memorybook.agent.toolset import AgentTool, tools_of
 from memorybook.errors import Conflict, InvalidInput, MemoryBookError, MissingExtra
 from memorybook.frameworks import empty_if_missing
-from memorybook.frameworks.file_tree import VersionedFiles
+from memorybook.frameworks.memory_tool import VersionedFiles
 from memorybook.memory import Memory
 
 try:

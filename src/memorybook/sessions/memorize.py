@@ -28,8 +28,8 @@ from memorybook.entries.same import by_words
 from memorybook.entries.tidy import after_session
 from memorybook.errors import BudgetSpent, ConfigError, Conflict, InvalidInput, LLMFailed, NotFound, Unavailable
 from memorybook.exchange import export
+from memorybook.forget.cutting import without_forgotten_turns
 from memorybook.forget.forget_requests import Orders, asked_to_remember, last_statement, resolve_all, without_requested
-from memorybook.forget.incoming import without_forgotten_turns
 from memorybook.forget.order_text import asked_to_forget
 from memorybook.forget.tombstones import (
     FORGOTTEN,

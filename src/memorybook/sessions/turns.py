@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook.entries.read import Mask
 from memorybook.errors import InvalidInput, NotFound
-from memorybook.forget.incoming import without_forgotten_turns
+from memorybook.forget.cutting import without_forgotten_turns
 from memorybook.forget.tombstones import FORGOTTEN, turn_key
 from memorybook.formats.messages_json import read_messages
 from memorybook.model import Session, Turn

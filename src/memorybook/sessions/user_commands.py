@@ -17,9 +17,9 @@ from memorybook.entries.review import Submitted, propose, propose_or_apply_each
 from memorybook.entries.rules import by_rules
 from memorybook.errors import ConfigError, InvalidInput, LLMFailed, MemoryBookError, Unavailable
 from memorybook.exchange.export import renew
+from memorybook.forget.cutting import without_forgotten_turns
 from memorybook.forget.forget import replaced_by
 from memorybook.forget.forget_requests import last_statement
-from memorybook.forget.incoming import without_forgotten_turns
 from memorybook.forget.order_text import ASKED, is_unresolved, leaves_out
 from memorybook.forget.tombstones import FORGOTTEN, ORDER, as_journaled, discard_unquoted, not_forgotten
 from memorybook.model import Discarded, Note, Turn

@@ -8,6 +8,7 @@ from memorybook._light import TYPE_CHECKING, Callable, Iterator, contextmanager,
 from memorybook.config.project import tenant_key
 from memorybook.config.settings import machine_paths
 from memorybook.errors import ConfigError, Unavailable
+from memorybook.formats.document import PREPARED
 from memorybook.storage.directory import STATE, DirectoryDocuments
 from memorybook.storage.journal import SqliteJournal
 from memorybook.storage.safe_open import check_system, claimed
@@ -149,9 +150,8 @@ class FileStorage:
 
     def drop_prepared(self) -> None:
         """Discard the block that hooks keep for the start of a session."""
-        from memorybook.storage import session_start_cache
-
-        session_start_cache.drop(self.root)
+        with suppress(OSError):
+            os.unlink(os.path.join(self.root, STATE, PREPARED))
 
     def leftovers(self, holds: Callable[[bytes], object], overlap: int) -> tuple[list[str], int]:
         """Return the files of the folder that hold it, those of the index only if no others do, and how many there are.
