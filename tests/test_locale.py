@@ -109,19 +109,15 @@ PIECED_TOGETHER = {
     ("told", "said"),
     [
         ("~ sessions/a.md, rewritten (summary of the session)", "~ sessions/a.md，已改写（会话摘要）"),
-        (
-            "+ a1b2c3: I row (daily). (undone: said: I row (daily). turn:t1)",
-            "+ a1b2c3: I row (daily).（撤销：说过：I row (daily). turn:t1）",
-        ),
+        ("+ a1b2c3: I row (daily). (undone: said: I row (daily). turn:t1)",
+         "+ a1b2c3: I row (daily).（撤销：说过：I row (daily). turn:t1）"),
         ("~ a1b2c3: hits 1 → 2, text 'a' → 'b' (updated)", "~ a1b2c3: 次数 1 → 2, 文字 'a' → 'b'（修改）"),
         ("~ a1b2c3: pinned no → yes", "~ a1b2c3: 固定 否 → 是"),
         ("+ a1b2c3: We said: row (well).", "+ a1b2c3: We said: row (well)."),
-        (
-            "searched by words alone, the embedder 'm' cannot be used: the embedding service at 'h' did not answer "
-            "within 3 seconds; check that it runs, or raise embeddings.timeout; tried again in 9 s",
-            "仅按词语检索，嵌入模型 'm' 无法使用：嵌入服务（h）在 3 秒内没有回答；"
-            "请检查它是否在运行，或调大 embeddings.timeout；9 秒后重试",
-        ),
+        ("searched by words alone, the embedder 'm' cannot be used: the embedding service at 'h' did not answer "
+         "within 3 seconds; check that it runs, or raise embeddings.timeout; tried again in 9 s",
+         "仅按词语检索，嵌入模型 'm' 无法使用：嵌入服务（h）在 3 秒内没有回答；"
+         "请检查它是否在运行，或调大 embeddings.timeout；9 秒后重试"),
         ("  turn:t2: (it tries to instruct whoever reads it)", "  turn:t2：（它试图指挥读者）"),
         ("- 1 turn of session s1", "- 会话 s1 的 1 条消息"),
         ("no entry 'a1' in this book: search to find its id", "记忆库里没有条目 'a1'：检索会列出编号"),

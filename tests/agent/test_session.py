@@ -518,20 +518,13 @@ def test_what_tools_showed_is_not_found_as_a_turn(place: Place) -> None:
 @pytest.mark.parametrize(
     ("known", "asked", "reply", "fresh"),
     [
-        (
-            "The warehouse of Kiel uses Kafka for its events.",
-            "Which tools do we have there?",
-            "I remember: the warehouse of Kiel uses Kafka for its events. Zinc-free paint from Marlow fits the boat.",
-            "Zinc-free paint from Marlow fits the boat.",
-        ),
-        (
-            "基尔仓库用 Kafka 处理所有事件。",
-            "那里用的是什么工具？",
-            "我记得：基尔仓库用 Kafka 处理所有事件。红船可以刷马洛牌的无锌油漆。",
-            "红船可以刷马洛牌的无锌油漆。",
-        ),
+        ("The warehouse of Kiel uses Kafka for its events.", "Which tools do we have there?",
+         "I remember: the warehouse of Kiel uses Kafka for its events. Zinc-free paint from Marlow fits the boat.",
+         "Zinc-free paint from Marlow fits the boat."),
+        ("基尔仓库用 Kafka 处理所有事件。", "那里用的是什么工具？",
+         "我记得：基尔仓库用 Kafka 处理所有事件。红船可以刷马洛牌的无锌油漆。", "红船可以刷马洛牌的无锌油漆。"),
     ],
-)
+)  # fmt: skip
 def test_no_summary_has_from_a_reply_what_recall_gave(
     place: Place, known: str, asked: str, reply: str, fresh: str
 ) -> None:
@@ -917,16 +910,11 @@ def test_an_order_that_is_not_carried_out_is_named_with_the_reason(place: Place,
         (("Keep answers short.",), "My tooth hurts.", "Please don't keep that.", "forgot: My tooth hurts."),
         (("The user's store is in Kiel.",), "My tooth hurts.", "Please don't store this.", "forgot: My tooth hurts."),
         (("My tooth hurts.",), "My tooth hurts.", "Don't remember what I just said.", "forgot: My tooth hurts."),
-        (
-            ("The user is leaving their job.",),
-            "Hello.",
-            "Don't write down that I'm leaving my job.",
-            "not remembered",
-        ),
+        (("The user is leaving their job.",), "Hello.", "Don't write down that I'm leaving my job.", "not remembered"),
         (("Mira rows.",), "", "Remember that I am allergic to nuts. Don't keep that.", "forgot: "),
         (("Mira rows.",), "", "Forget what I just said.", "nothing was forgotten: say what to forget"),
     ],
-)
+)  # fmt: skip
 def test_an_order_not_to_keep_what_is_said_takes_out_the_words_and_nothing_known_before(
     place: Place, known: tuple[str, ...], told: str, order: str, answer: str
 ) -> None:

@@ -88,15 +88,11 @@ def test_a_statement_is_kept_and_answers_what_is_asked_later(
 @pytest.mark.parametrize(
     ("known", "asked", "others", "nothing"),
     [
-        (
-            "My daughter is called Rain.",
-            "Which day is the meeting?",
-            ["Which day is the dinner?", "is the meeting on a Friday?"],
-            "says nothing about it",
-        ),
+        ("My daughter is called Rain.", "Which day is the meeting?",
+         ["Which day is the dinner?", "is the meeting on a Friday?"], "says nothing about it"),
         ("我女儿叫小雨。", "会议是星期几", ["请问会议是星期几？", "会议在哪里开"], "记忆库里还没有相关内容"),
     ],
-)
+)  # fmt: skip
 def test_what_was_asked_before_is_no_answer(
     talk: Talk, known: str, asked: str, others: list[str], nothing: str
 ) -> None:
@@ -190,17 +186,11 @@ def test_a_long_talk_is_compacted(talk: Talk, service: Service, monkeypatch: pyt
 @pytest.mark.parametrize(
     ("said", "failed", "waits", "asked", "begun"),
     [
-        (
-            "I prefer green tea in the morning, always.",
-            "failed: the language model at",
-            "not remembered yet, the session waits",
-            "What did we talk about last time?",
-            "New session started. (the previous session waits to be remembered: the language model at",
-        ),
-        (
-            "我们决定早上喝绿茶，不再喝咖啡。", "失败：语言模型", "暂未记住，会话在排队", "我们上次聊了什么？",
-            "已开始新会话。（上一次会话等待记忆：语言模型",
-        ),
+        ("I prefer green tea in the morning, always.", "failed: the language model at",
+         "not remembered yet, the session waits", "What did we talk about last time?",
+         "New session started. (the previous session waits to be remembered: the language model at"),
+        ("我们决定早上喝绿茶，不再喝咖啡。", "失败：语言模型", "暂未记住，会话在排队", "我们上次聊了什么？",
+         "已开始新会话。（上一次会话等待记忆：语言模型"),
     ],
 )  # fmt: skip
 def test_a_model_that_fails_ends_the_session_all_the_same(

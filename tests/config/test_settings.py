@@ -47,38 +47,22 @@ def user_file(home: Path, text: str) -> None:
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        (
-            "memorybook.yaml",
-            "memory:\n  enabled: true\n  auto_session: false\n  export_on_exit: true\n  auto_export: true\n"
-            "vector:\n  enabled: true\n  max_search_results: 9\n  similarity_threshold: 0.7\n",
-        ),
-        (
-            "memorybook.yml",
-            "memory.auto_session: false\nmemory.export_on_exit: true\nmemory.auto_export: true\n"
-            "vector.max_search_results: 9\nvector.similarity_threshold: 0.7\n",
-        ),
-        (
-            "memorybook.json",
-            '{"memory": {"auto_session": false, /* 退出时 */ "export_on_exit": true, "auto_export": true,},\n'
-            ' "vector": {"max_search_results": 9, "similarity_threshold": 0.7}} // end',
-        ),
-        (
-            "memorybook.toml",
-            "[memory]\nauto-session = false\nexport_on_exit = true\nauto_export = true\n"
-            "[vector]\nmax_search_results = 9\nsimilarity_threshold = 0.7\n",
-        ),
-        (
-            "config.json",
-            '{"memory": {"auto_session": false, "export_on_exit": true, "auto_export": true, // of ours\n'
-            '"vector": {"max_search_results": 9, "similarity_threshold": 0.7}}}',
-        ),
-        (
-            "memorybook.yaml",
-            "transcripts:\n  auto_session: false\n  export_on_exit: true\n  auto_export: true\n"
-            "recall:\n  max_search_results: 9\n  similarity_threshold: 0.7\n",
-        ),
+        ("memorybook.yaml",
+         "memory:\n  enabled: true\n  auto_session: false\n  export_on_exit: true\n  auto_export: true\n"
+         "vector:\n  enabled: true\n  max_search_results: 9\n  similarity_threshold: 0.7\n"),
+        ("memorybook.yml", "memory.auto_session: false\nmemory.export_on_exit: true\nmemory.auto_export: true\n"
+         "vector.max_search_results: 9\nvector.similarity_threshold: 0.7\n"),
+        ("memorybook.json",
+         '{"memory": {"auto_session": false, /* 退出时 */ "export_on_exit": true, "auto_export": true,},\n'
+         ' "vector": {"max_search_results": 9, "similarity_threshold": 0.7}} // end'),
+        ("memorybook.toml", "[memory]\nauto-session = false\nexport_on_exit = true\nauto_export = true\n"
+         "[vector]\nmax_search_results = 9\nsimilarity_threshold = 0.7\n"),
+        ("config.json", '{"memory": {"auto_session": false, "export_on_exit": true, "auto_export": true, // of ours\n'
+         '"vector": {"max_search_results": 9, "similarity_threshold": 0.7}}}'),
+        ("memorybook.yaml", "transcripts:\n  auto_session: false\n  export_on_exit: true\n  auto_export: true\n"
+         "recall:\n  max_search_results: 9\n  similarity_threshold: 0.7\n"),
     ],
-)
+)  # fmt: skip
 def test_sections_are_read_under_the_names_that_people_know_them_by(
     project: Path, home: Path, name: str, text: str
 ) -> None:

@@ -123,14 +123,10 @@ def test_a_prompt_tells_what_was_held_true_before_and_not_what_never_was(memory:
 # --- what is true now comes first ------------------------------------------------------------------
 
 BOOKS = [
-    (
-        "The user lives in Berlin.",
-        "The user moved to Hamburg.",
-        "The user's flat in Rome is let.",
-        "Who lives in Berlin?",
-    ),
+    ("The user lives in Berlin.", "The user moved to Hamburg.", "The user's flat in Rome is let.",
+     "Who lives in Berlin?"),
     ("用户住在北京。", "用户搬到上海了。", "用户在罗马的公寓出租了。", "谁住在北京？"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("before", "now", "later", "question"), BOOKS)

@@ -159,27 +159,16 @@ def test_only_the_beginning_of_a_long_text_is_looked_at() -> None:
         ("The meeting is at 3pm on Friday.", "The meeting is at 4pm on Friday, not 3pm.", ""),
         ("用户对花生过敏。", "用户对虾过敏，不是花生。", ""),
         ("The user's sister's name is Lena.", "The user's sister's name is Lina, not Lena.", ""),
-        (
-            "The user goes to Shanghai next Tuesday. (2026-11-24)",
-            "The user goes to Shanghai on Thursday, not Tuesday. (2026-11-26)",
-            "",
-        ),
-        (
-            "We decided to ship on Friday. (2026-11-27)",
-            "We decided to ship on Monday instead of Friday. (2026-11-23)",
-            "",
-        ),
+        ("The user goes to Shanghai next Tuesday. (2026-11-24)",
+         "The user goes to Shanghai on Thursday, not Tuesday. (2026-11-26)", ""),
+        ("We decided to ship on Friday. (2026-11-27)", "We decided to ship on Monday instead of Friday. (2026-11-23)",
+         ""),
         ("The gate code is 4711.", "The gate code is 4712.", "No, the gate code is 4712."),
-        (
-            "The flour order goes out every Tuesday before noon.",
-            "The flour order goes out every Wednesday before noon, not Tuesday.",
-            "Correction: remember that the flour order goes out every Wednesday before noon, not Tuesday.",
-        ),
-        (
-            "The keys were with Ines before the move.",
-            "The keys were with Bela before the move.",
-            "Correction: the keys were with Bela before the move.",
-        ),
+        ("The flour order goes out every Tuesday before noon.",
+         "The flour order goes out every Wednesday before noon, not Tuesday.",
+         "Correction: remember that the flour order goes out every Wednesday before noon, not Tuesday."),
+        ("The keys were with Ines before the move.", "The keys were with Bela before the move.",
+         "Correction: the keys were with Bela before the move."),
         ("面粉每周二中午前下单。", "面粉每周三中午前下单，不是周二。", "更正：面粉每周三中午前下单，不是周二。"),
         ("搬家之前钥匙在3楼。", "搬家之前钥匙在5楼。", "更正：搬家之前钥匙在5楼。"),
         ("门禁密码是4711。", "门禁密码是4712。", "更正：门禁密码是4712。"),
@@ -188,7 +177,7 @@ def test_only_the_beginning_of_a_long_text_is_looked_at() -> None:
         ("用户不吃香菜。", "用户现在可以吃香菜了。", ""),
         ("The user doesn't eat coriander.", "The user can eat coriander now.", ""),
     ],
-)
+)  # fmt: skip
 def test_a_correction_replaces_what_it_corrects(old: str, new: str, quote: str) -> None:
     assert replaces(told(new, quote=quote), known("a", old)) == "corrects it"
 

@@ -41,12 +41,8 @@ def only(text: str, *, speaker: str = "", role: Role = "user") -> Candidate:
     ("text", "category", "importance", "content"),
     [
         ("I prefer tabs over spaces.", "preference", "medium", "The user prefers tabs over spaces."),
-        (
-            "I really hate long meetings and calls",
-            "preference",
-            "medium",
-            "The user really hates long meetings and calls.",
-        ),
+        ("I really hate long meetings and calls", "preference", "medium",
+         "The user really hates long meetings and calls."),
         ("I'd rather use Vim than Emacs", "preference", "medium", "The user would rather use Vim than Emacs."),
         ("My favourite editor is Helix.", "preference", "medium", "The user's favourite editor is Helix."),
         ("Please never use emojis in answers.", "preference", "high", "Please never use emojis in answers."),
@@ -54,12 +50,8 @@ def only(text: str, *, speaker: str = "", role: Role = "user") -> Candidate:
         ("Remember that I prefer dark mode.", "preference", "high", "The user prefers dark mode."),
         ("Please note that the API allows 10 calls a second.", "fact", "high", "The API allows 10 calls a second."),
         ("Keep in mind: the staging database is read-only", "fact", "high", "The staging database is read-only."),
-        (
-            "Don't forget to bump the version before each release",
-            "workflow",
-            "high",
-            "Bump the version before each release.",
-        ),
+        ("Don't forget to bump the version before each release", "workflow", "high",
+         "Bump the version before each release."),
         ("We decided to drop Kafka.", "decision", "high", "We decided to drop Kafka."),
         ("Let's go with Postgres for the index.", "decision", "high", "Let's go with Postgres for the index."),
         ("My name is Ann, I live in Oslo.", "fact", "high", "The user's name is Ann, they live in Oslo."),
@@ -96,7 +88,7 @@ def only(text: str, *, speaker: str = "", role: Role = "user") -> Candidate:
         ("每周一上午我们开周会", "workflow", "medium", "每周一上午我们开周会。"),
         ("原因是连接池默认只有 4 个连接", "experience", "medium", "原因是连接池默认只有 4 个连接。"),
     ],
-)
+)  # fmt: skip
 def test_a_cue_says_what_a_sentence_is(text: str, category: str, importance: str, content: str | None) -> None:
     candidate = only(text)
     assert (candidate.category, candidate.importance) == (category, importance)
@@ -190,20 +182,16 @@ def test_hashtags_and_names_are_kept() -> None:
 @pytest.mark.parametrize(
     ("text", "contents"),
     [
-        (
-            "My budget is 1200 euros and I'm allergic to shellfish.",
-            ["The user's budget is 1200 euros.", "The user is allergic to shellfish."],
-        ),
+        ("My budget is 1200 euros and I'm allergic to shellfish.",
+         ["The user's budget is 1200 euros.", "The user is allergic to shellfish."]),
         ("记住我的预算是1200欧元，我对虾过敏。", ["用户的预算是1200欧元。", "用户对虾过敏。"]),
         ("My name is Ann and I live in Oslo.", ["The user's name is Ann.", "The user lives in Oslo."]),
         ("I moved to Porto and I love it.", ["The user moved to Porto and they love it."]),
-        (
-            "I prefer tabs because my editor is old and my boss is strict.",
-            ["The user prefers tabs because their editor is old and their boss is strict."],
-        ),
+        ("I prefer tabs because my editor is old and my boss is strict.",
+         ["The user prefers tabs because their editor is old and their boss is strict."]),
         ("因为我的胃不好，我不喝酒。", ["因为用户的胃不好，用户不喝酒。"]),
     ],
-)
+)  # fmt: skip
 def test_facts_of_one_sentence_are_each_known_where_none_hangs_on_another(text: str, contents: list[str]) -> None:
     found = found_in(text).candidates
     assert [one.content for one in found] == contents
@@ -681,28 +669,17 @@ def test_a_correction_that_names_both_values_changes_the_statement_and_its_day(
 @pytest.mark.parametrize(
     ("said", "correction", "entries"),
     [
-        (
-            ("The lens was made in 1868.", "The ticket is 6 pounds, children free."),
-            "oops, the plaque says 1863, I misread it",
-            ["The lens was made in 1863.", "The ticket is 6 pounds, children free."],
-        ),
-        (
-            ("灯塔的镜片是1868年造的。", "门票是6块，小孩免费。"),
-            "不对，是1863",
-            ["灯塔的镜片是1863年造的。", "门票是6块，小孩免费。"],
-        ),
-        (
-            ("The code of the gate is 4312.", "The rent is 850 euros."),
-            "Sorry, 860.",
-            ["The code of the gate is 4312.", "The rent is 860 euros."],
-        ),
-        (
-            ("The code of the gate is 4312.", "The rent is 1850 euros."),
-            "Sorry, 1860.",
-            ["The code of the gate is 4312.", "The rent is 1860 euros."],
-        ),
+        (("The lens was made in 1868.", "The ticket is 6 pounds, children free."),
+         "oops, the plaque says 1863, I misread it",
+         ["The lens was made in 1863.", "The ticket is 6 pounds, children free."]),
+        (("灯塔的镜片是1868年造的。", "门票是6块，小孩免费。"), "不对，是1863",
+         ["灯塔的镜片是1863年造的。", "门票是6块，小孩免费。"]),
+        (("The code of the gate is 4312.", "The rent is 850 euros."), "Sorry, 860.",
+         ["The code of the gate is 4312.", "The rent is 860 euros."]),
+        (("The code of the gate is 4312.", "The rent is 1850 euros."), "Sorry, 1860.",
+         ["The code of the gate is 4312.", "The rent is 1860 euros."]),
     ],
-)
+)  # fmt: skip
 def test_a_year_or_a_code_is_corrected_where_one_stands_and_not_in_the_last_statement(
     said: tuple[str, ...], correction: str, entries: list[str]
 ) -> None:

@@ -532,30 +532,19 @@ def test_what_is_no_lesson_is_left(result: str) -> None:
 @pytest.mark.parametrize(
     ("goal", "result", "category", "content"),
     [
-        (
-            "Fix the checkout test",
-            "## Summary\n- **Root cause**: the clock mock leaked\n- **Fix**: reset it in `afterEach`\n\nAll pass now.",
-            "experience",
-            "Fix the checkout test: Root cause: the clock mock leaked; Fix: reset it in `afterEach`",
-        ),
+        ("Fix the checkout test",
+         "## Summary\n- **Root cause**: the clock mock leaked\n- **Fix**: reset it in `afterEach`\n\nAll pass now.",
+         "experience", "Fix the checkout test: Root cause: the clock mock leaked; Fix: reset it in `afterEach`"),
         ("Set up CI", "Decision: uv instead of pip, it is faster.", "decision", None),
         ("Release", "Note for next time: the changelog comes first.", "workflow", None),
-        (
-            "排查回调丢失",
-            "### 结论\n1. 原因：Nginx 超时设成了 5 秒\n2. 解决：改成 30 秒\n\n已验证。",
-            "experience",
-            "排查回调丢失：原因：Nginx 超时设成了 5 秒；解决：改成 30 秒",
-        ),
-        (
-            "修登录",
-            "根因是令牌过期。解决办法是每次刷新。",
-            "experience",
-            "修登录：根因是令牌过期。解决办法是每次刷新。",
-        ),
+        ("排查回调丢失", "### 结论\n1. 原因：Nginx 超时设成了 5 秒\n2. 解决：改成 30 秒\n\n已验证。", "experience",
+         "排查回调丢失：原因：Nginx 超时设成了 5 秒；解决：改成 30 秒"),
+        ("修登录", "根因是令牌过期。解决办法是每次刷新。", "experience",
+         "修登录：根因是令牌过期。解决办法是每次刷新。"),
         ("选库", "决定：用 Postgres 而不用 MySQL。", "decision", None),
         ("发布", "流程：先打标签，然后推镜像。", "workflow", None),
     ],
-)
+)  # fmt: skip
 def test_labels_of_results_are_read(goal: str, result: str, category: str, content: str | None) -> None:
     colon = ": " if goal.isascii() else "："
     assert lessons(Task(goal, result)) == [(category, content or f"{goal}{colon}{result}")]

@@ -47,33 +47,21 @@ def test_a_turn_of_which_nothing_telling_is_left_is_gone(memory: Memory, texts: 
 
 
 GONE = [
-    (
-        ("collector listens on 7341", "ok", "scratch that, i swapped two digits. 7314", "ok", "Lint is green on main."),
-        ("Forget the port the collector is on.", ("7314", "7341"), "Lint is green on main."),
-    ),
-    (
-        ("We've got a new boy coming.", "ok", "He's called Danylo, joins 9C.", "ok", "and Danylo went to 9A.", "ok"),
-        ("Remove the new boy's details.", ("Danylo",), ""),
-    ),
-    (
-        ("Hello", "Your budget for the trip?", "2400 all in, both of us"),
-        ("Forget what I said about the budget.", ("2400",), "Hello"),
-    ),
+    (("collector listens on 7341", "ok", "scratch that, i swapped two digits. 7314", "ok", "Lint is green on main."),
+     ("Forget the port the collector is on.", ("7314", "7341"), "Lint is green on main.")),
+    (("We've got a new boy coming.", "ok", "He's called Danylo, joins 9C.", "ok", "and Danylo went to 9A.", "ok"),
+     ("Remove the new boy's details.", ("Danylo",), "")),
+    (("Hello", "Your budget for the trip?", "2400 all in, both of us"),
+     ("Forget what I said about the budget.", ("2400",), "Hello")),
     (("你好呀", "薪资到底线了吗？", "一万四千五，过了"), ("把我的工资忘了", ("一万四千五",), "你好呀")),
-    (
-        ("Mel: My car broke down near Bath.", "ok", "My car is a green Corolla."),
-        ("Forget everything about my car.", ("Corolla",), "near Bath"),
-    ),
-    (
-        ("Tobi: I've got asthma, so sub me often.", "Tobi: Practice moved.", "Ann: The doctor says I may play again."),
-        ("Tobi asks us to drop anything on his health.", ("asthma",), "The doctor says"),
-    ),
-    (
-        ("Ann: I worry about my health.", "Bob: Shall we play on Friday?"),
-        ("Bob asks us to drop anything on his health.", (), "I worry about my health."),
-    ),
+    (("Mel: My car broke down near Bath.", "ok", "My car is a green Corolla."),
+     ("Forget everything about my car.", ("Corolla",), "near Bath")),
+    (("Tobi: I've got asthma, so sub me often.", "Tobi: Practice moved.", "Ann: The doctor says I may play again."),
+     ("Tobi asks us to drop anything on his health.", ("asthma",), "The doctor says")),
+    (("Ann: I worry about my health.", "Bob: Shall we play on Friday?"),
+     ("Bob asks us to drop anything on his health.", (), "I worry about my health.")),
     (("蒋不二: 我演爹，台词抄了一半了",), ("蒋不二受伤的事他不想提，别留", (), "台词")),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("texts", "wanted"), GONE)
@@ -92,19 +80,15 @@ TWO = [
     ("My dentist is Dr Wong and my doctor is Dr Lee.", "Forget my dentist.", "Wong", "My doctor is Dr Lee."),
     ("My dentist is in Kiel, my doctor is in Bonn.", "Forget my dentist.", "Kiel", "My doctor is in Bonn."),
     ("My dentist is Bo. My lawyer is Cy.", "Forget about my dentist.", "Bo", "My lawyer is Cy."),
-    (
-        "My landlord lives in Bonn, my brother lives in Kiel.",
-        "Forget my landlord.",
-        "Bonn",
-        "My brother lives in Kiel.",
-    ),
+    ("My landlord lives in Bonn, my brother lives in Kiel.", "Forget my landlord.", "Bonn",
+     "My brother lives in Kiel."),
     ("I have a cat named Tiger and my wife has a parrot.", "Forget my cat.", "Tiger", "My wife has a parrot."),
     ("我的牙医是王大夫，我的医生是李大夫。", "把我的牙医忘了", "王大夫", "我的医生是李大夫。"),
     ("我的牙医在城东，我的医生在城西。", "忘掉我的牙医", "城东", "我的医生在城西。"),
     ("我的房东姓马。我的律师姓牛。", "把我的房东忘了", "姓马", "我的律师姓牛。"),
     ("我的猫叫小虎，我的狗叫大黄。", "把我的猫忘了", "小虎", "我的狗叫大黄。"),
     ("我的教练是老周，我的会计是老吴。", "忘掉我的教练", "老周", "我的会计是老吴。"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "said", "gone", "kept"), TWO)
@@ -542,15 +526,11 @@ def test_what_is_not_to_be_kept_is_told_nowhere_until_it_is_undone(
 @pytest.mark.parametrize(
     ("before", "other", "asked", "gone"),
     [
-        (
-            "My bike got stolen last night, so I take the 36 bus now.",
-            "Remember that I like oolong tea.",
-            "Don't keep that about the bike being stolen, please.",
-            "stolen",
-        ),
+        ("My bike got stolen last night, so I take the 36 bus now.", "Remember that I like oolong tea.",
+         "Don't keep that about the bike being stolen, please.", "stolen"),
         ("我的自行车昨晚被偷了，现在坐36路。", "请记住：报告一律用中文写。", "别记自行车被偷的事。", "偷"),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("later", [False, True])
 def test_an_order_not_to_keep_what_it_names_means_just_that_wherever_it_was_said(
     memory: Memory, before: str, other: str, asked: str, gone: str, later: bool
@@ -699,21 +679,12 @@ def test_what_waits_for_a_word_says_it_no_more(memory: Memory, said: str, waits:
 
 
 BESIDE = [
-    (
-        (
-            "Caleb here. So Yusuf and I picked Lisbon.",
-            "Yusuf doesn't care for windows.",
-            "We stay two nights at Inés's.",
-        ),
-        "Caleb and Yusuf picked Lisbon and stay two nights with Inés.",
-        ("Please wipe where we're staying.", "Inés", "Yusuf doesn't care for windows."),
-    ),
-    (
-        ("我和云生选了大理。", "云生不挑座位。", "我们在小叶家住两晚。"),
-        "用户和云生选了大理，在小叶家住两晚。",
-        ("小叶家住两晚的事别留", "小叶", "云生不挑座位。"),
-    ),
-]
+    (( "Caleb here. So Yusuf and I picked Lisbon.", "Yusuf doesn't care for windows.", "We stay two nights at Inés's.",
+     ), "Caleb and Yusuf picked Lisbon and stay two nights with Inés.",
+     ("Please wipe where we're staying.", "Inés", "Yusuf doesn't care for windows.")),
+    (("我和云生选了大理。", "云生不挑座位。", "我们在小叶家住两晚。"), "用户和云生选了大理，在小叶家住两晚。",
+     ("小叶家住两晚的事别留", "小叶", "云生不挑座位。")),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("texts", "made", "wanted"), BESIDE)

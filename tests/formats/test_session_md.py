@@ -106,20 +106,16 @@ def test_a_page_without_front_matter_has_a_title_and_a_summary() -> None:
 @pytest.mark.parametrize(
     ("session", "path"),
     [
-        (
-            Session(uuid=UUID, name="S1", created=datetime(2026, 2, 24, 23, tzinfo=UTC)),
-            "sessions/2026-02-24-s1-12abcd.md",
-        ),
-        (
-            Session(uuid=UUID, name="Ann 2026-02-24", created=datetime(2026, 2, 24, 23, tzinfo=UTC)),
-            "sessions/2026-02-24-ann-12abcd.md",
-        ),
+        (Session(uuid=UUID, name="S1", created=datetime(2026, 2, 24, 23, tzinfo=UTC)),
+         "sessions/2026-02-24-s1-12abcd.md"),
+        (Session(uuid=UUID, name="Ann 2026-02-24", created=datetime(2026, 2, 24, 23, tzinfo=UTC)),
+         "sessions/2026-02-24-ann-12abcd.md"),
         (Session(uuid=UUID), "sessions/undated-12abcd.md"),
         (Session(uuid=UUID, name="../Ünï code/周会: A*B?\x00"), "sessions/undated-ünï-code-周会-a-b-12abcd.md"),
         (Session(uuid=UUID, name="．．/"), "sessions/undated-12abcd.md"),
         (Session(uuid=UUID, name="长" * 300), f"sessions/undated-{'长' * 40}-12abcd.md"),
     ],
-)
+)  # fmt: skip
 def test_a_summary_has_a_safe_path(session: Session, path: str) -> None:
     assert summary_path(session) == path
 
@@ -133,18 +129,14 @@ def test_sessions_with_other_ids_have_paths_of_their_own() -> None:
     ("summary", "heading"),
     [
         (SUMMARY, "## Decisions\n"),
-        (
-            SessionSummary(session="s", title="索引放在哪里", summary="用 SQLite。", decisions=("使用 SQLite",)),
-            "## 决定\n",
-        ),
+        (SessionSummary(session="s", title="索引放在哪里", summary="用 SQLite。", decisions=("使用 SQLite",)),
+         "## 决定\n"),
         (SessionSummary(session="s", title="", summary="", decisions=("周五部署到生产环境",)), "## 决定\n"),
-        (
-            SessionSummary(session="s", title="", summary="", decisions=("See 北京 office plans on Friday",)),
-            "## Decisions\n",
-        ),
+        (SessionSummary(session="s", title="", summary="", decisions=("See 北京 office plans on Friday",)),
+         "## Decisions\n"),
         (SessionSummary(session="s", title="", summary="", turn_ids=("D1:1",)), "## Turns\n"),
     ],
-)
+)  # fmt: skip
 def test_headings_are_in_the_language_of_what_is_said(summary: SessionSummary, heading: str) -> None:
     page = render(summary, language="auto")
     assert heading in page

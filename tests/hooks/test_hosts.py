@@ -110,11 +110,7 @@ def test_what_a_person_added_to_our_entry_stays(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "why"),
     [
-        (
-            "vscode",
-            '{"servers": {"memorybook": {"args": [ /* so */ ]}}}',
-            "comments of what changes",
-        ),
+        ("vscode", '{"servers": {"memorybook": {"args": [ /* so */ ]}}}', "comments of what changes"),
         ("openclaw", "{mcp: {}}", "line 1 is not JSON, with or without comments"),
         ("vscode", '{"servers": []}', "'servers' is no object"),
         ("openclaw", '{"mcp": 1}', "'mcp' is no object"),
@@ -131,7 +127,7 @@ def test_what_a_person_added_to_our_entry_stays(tmp_path: Path) -> None:
         ("codex", 'mcp_servers.memorybook.command = "x"', "cannot be a table of its own there"),
         ("codex", "mcp_servers = 1", "cannot be a table of its own there"),
     ],
-)
+)  # fmt: skip
 def test_what_would_lose_something_is_refused_and_left(name: str, text: str, why: str, tmp_path: Path) -> None:
     path = tmp_path / "settings"
     path.write_text(text, encoding="utf-8")
@@ -276,27 +272,18 @@ def test_a_save_at_the_same_moment_is_not_lost(tmp_path: Path, monkeypatch: pyte
 @pytest.mark.parametrize(
     ("platform", "env", "files"),
     [
-        (
-            "linux",
-            {"HOME": "/h"},
-            ".claude.json .config/Claude/claude_desktop_config.json .codex/config.toml .cursor/mcp.json "
-            ".config/Code/User/mcp.json .gemini/settings.json .openclaw/openclaw.json",
-        ),
-        (
-            "darwin",
-            {"HOME": "/h", "CODEX_HOME": "/h/c", "CLAUDE_CONFIG_DIR": "/h/d", "OPENCLAW_STATE_DIR": "/h/o"},
-            "d/.claude.json Library/Application\u00a0Support/Claude/claude_desktop_config.json c/config.toml "
-            ".cursor/mcp.json Library/Application\u00a0Support/Code/User/mcp.json .gemini/settings.json "
-            "o/openclaw.json",
-        ),
-        (
-            "win32",
-            {"USERPROFILE": "/h", "APPDATA": "/h/A", "OPENCLAW_CONFIG_PATH": "/h/claw.json"},
-            ".claude.json A/Claude/claude_desktop_config.json .codex/config.toml .cursor/mcp.json "
-            "A/Code/User/mcp.json .gemini/settings.json claw.json",
-        ),
+        ("linux", {"HOME": "/h"},
+         ".claude.json .config/Claude/claude_desktop_config.json .codex/config.toml .cursor/mcp.json "
+         ".config/Code/User/mcp.json .gemini/settings.json .openclaw/openclaw.json"),
+        ("darwin", {"HOME": "/h", "CODEX_HOME": "/h/c", "CLAUDE_CONFIG_DIR": "/h/d", "OPENCLAW_STATE_DIR": "/h/o"},
+         "d/.claude.json Library/Application\u00a0Support/Claude/claude_desktop_config.json c/config.toml "
+         ".cursor/mcp.json Library/Application\u00a0Support/Code/User/mcp.json .gemini/settings.json "
+         "o/openclaw.json"),
+        ("win32", {"USERPROFILE": "/h", "APPDATA": "/h/A", "OPENCLAW_CONFIG_PATH": "/h/claw.json"},
+         ".claude.json A/Claude/claude_desktop_config.json .codex/config.toml .cursor/mcp.json "
+         "A/Code/User/mcp.json .gemini/settings.json claw.json"),
     ],
-)
+)  # fmt: skip
 def test_each_host_has_its_file(platform: str, env: dict[str, str], files: str) -> None:
     at = places(env, platform)
     found = [file_of(name, "user", at=at, folder="/p") for name in HOSTS]

@@ -156,24 +156,16 @@ def test_within_its_budget_it_is_the_model_it_keeps() -> None:
 @pytest.mark.parametrize(
     ("budget", "message"),
     [
-        (
-            FREE._replace(calls_per_operation=2),
-            r"of 2 calls per operation 2 are used; raise llm\.budget\.calls_per_operation, now 2",
-        ),
-        (
-            FREE._replace(calls_per_day=12),
-            r"of 12 calls per day 12 are used; wait for tomorrow \(UTC\), or raise llm\.budget\.calls_per_day",
-        ),
-        (
-            FREE._replace(tokens_per_operation=3 * COST),
-            r"of \d\d tokens per operation \d+ are used and the next call takes about \d+; raise",
-        ),
-        (
-            FREE._replace(tokens_per_day=1000 + 3 * COST),
-            r"of 1,0\d\d tokens per day 1,0\d\d are used .*llm\.budget\.tokens_per_day",
-        ),
+        (FREE._replace(calls_per_operation=2),
+         r"of 2 calls per operation 2 are used; raise llm\.budget\.calls_per_operation, now 2"),
+        (FREE._replace(calls_per_day=12),
+         r"of 12 calls per day 12 are used; wait for tomorrow \(UTC\), or raise llm\.budget\.calls_per_day"),
+        (FREE._replace(tokens_per_operation=3 * COST),
+         r"of \d\d tokens per operation \d+ are used and the next call takes about \d+; raise"),
+        (FREE._replace(tokens_per_day=1000 + 3 * COST),
+         r"of 1,0\d\d tokens per day 1,0\d\d are used .*llm\.budget\.tokens_per_day"),
     ],
-)
+)  # fmt: skip
 def test_once_it_is_spent_the_model_is_not_asked(budget: Budget, message: str) -> None:
     llm = ScriptedLLM(then="ok")
     kept, recorded = metered(llm, budget, Usage(10, 0, 500, 500, 0.0))

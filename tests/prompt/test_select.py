@@ -230,19 +230,13 @@ def test_what_a_tool_told_and_what_is_suspect_is_never_told(memory: Memory, say:
 @pytest.mark.parametrize(
     ("question", "summary", "left"),
     [
-        (
-            "Which cache do we use?",
-            "User: I go to Shanghai on Thursday.\nUser: The cache is Redis.\nAssistant: I don't know your cache.\n"
-            "User: Which cache do we use",
-            "User: The cache is Redis.",
-        ),
-        (
-            "我的车牌号是多少",
-            "用户：我女儿叫小雨。\n用户：车牌号是沪A123。\n助手：我不知道你的车牌号。",
-            "用户：车牌号是沪A123。",
-        ),
+        ("Which cache do we use?",
+         "User: I go to Shanghai on Thursday.\nUser: The cache is Redis.\nAssistant: I don't know your cache.\n"
+         "User: Which cache do we use", "User: The cache is Redis."),
+        ("我的车牌号是多少", "用户：我女儿叫小雨。\n用户：车牌号是沪A123。\n助手：我不知道你的车牌号。",
+         "用户：车牌号是沪A123。"),
     ],
-)
+)  # fmt: skip
 def test_of_a_summary_the_lines_about_the_question_stay(question: str, summary: str, left: str) -> None:
     assert summary_of(summary, question) == [left]
 

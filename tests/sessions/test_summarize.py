@@ -223,21 +223,17 @@ def test_a_title_the_session_has_already_stays() -> None:
         ("Remember to buy milk", "Remember to buy milk"),
         ("记住：我下周二去上海。", "我下周二去上海"),
         ("记住我不吃香菜", "我不吃香菜"),
-        (
-            "We moved the whole service, and then the long night of the great rollback began",
-            "We moved the whole service",
-        ),
-        (
-            "Our settlement service of the textile company still runs on old machines",
-            "Our settlement service of the textile company still runs on…",
-        ),
+        ("We moved the whole service, and then the long night of the great rollback began",
+         "We moved the whole service"),
+        ("Our settlement service of the textile company still runs on old machines",
+         "Our settlement service of the textile company still runs on…"),
         ("x" * 100, "x" * 59 + "…"),
         (
             "可以，就把这个当成所有消费者的标准套路：先插记录表，撞唯一键直接确认，业务写在同一个事务里，文档随后再补到仓库里面去",
             None,
         ),
     ],
-)
+)  # fmt: skip
 def test_a_title_fits_into_sixty_characters(text: str, title: str | None) -> None:
     assert len(title_of(text)) <= TITLE_LENGTH
     if title is not None:
