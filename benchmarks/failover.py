@@ -41,7 +41,7 @@ from memorybook.config.settings import Config, StorageSettings
 from memorybook.errors import MemoryBookError
 from memorybook.http.access import Tokens
 from memorybook.http.postgres_state import PostgresState
-from memorybook.storage.postgres.postgres_admin import upgrade
+from memorybook.storage.postgres_admin import upgrade
 
 KINDS = ("note", "entry", "turn")
 PATIENCE = 120.0

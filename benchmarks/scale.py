@@ -39,8 +39,8 @@ from benchmarks import corpus, measure
 from benchmarks.books import finish
 from benchmarks.postgres_servers import Server, servers
 from memorybook.config.settings import Config, StorageSettings
-from memorybook.storage.postgres.postgres_admin import upgrade
-from memorybook.storage.postgres.postgres_index import HNSW_FROM, build
+from memorybook.storage.postgres_admin import upgrade
+from memorybook.storage.postgres_index import HNSW_FROM, build
 
 if TYPE_CHECKING:
     from multiprocessing.synchronize import Barrier

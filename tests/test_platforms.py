@@ -123,7 +123,7 @@ def commands(system: str, folder: Path, *lines: list[str]) -> list[tuple[int, st
 def test_on_windows_what_needs_no_book_in_files_can_be_imported(tmp_path: Path) -> None:
     modules = (
         "aio agent.session client exchange.export http.app http.uvicorn_server mcp.server storage.in_memory "
-        "storage.postgres.postgres_storage tools"
+        "storage.postgres_storage tools"
     )
     run(WINDOWS, "".join(f"import memorybook.{module}\n" for module in modules.split()), tmp_path)
 

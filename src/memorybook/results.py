@@ -576,7 +576,7 @@ class Imported(NamedTuple):
 # --- JSON by annotations -----------------------------------------------------------------------------
 
 _MODULES = (
-    "results formats.document search.types model text.days.readers sessions.detect sessions.recall_block "
+    "results formats.document search.types model text.days sessions.detect sessions.recall_block "
     "formats.llm_messages entries.documents prompt.inject entries.review entries.remember entries.store_task "
     "entries.tidy entries.match exchange.export protocols"
 )

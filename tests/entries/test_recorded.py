@@ -18,7 +18,7 @@ from memorybook.entries.ground import ground
 from memorybook.entries.read_reply import Candidate
 from memorybook.model import Entry
 from memorybook.testing import ScriptedLLM
-from memorybook.text.days.readers import named
+from memorybook.text.days import named
 from memorybook.text.tokens import figures
 from recorded import DATA, NAMES, RecordedLLM, Replayed, entry_of, needs_recordings, recorded, replay, zone_of
 

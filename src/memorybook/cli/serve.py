@@ -192,9 +192,9 @@ def _db(call: Call) -> dict[str, Any]:
 
 
 def _upgrade(call: Call, config: Config) -> dict[str, Any]:
-    from memorybook.storage.postgres.postgres_admin import upgrade
-    from memorybook.storage.postgres.postgres_connection import dsns_of, shown
-    from memorybook.storage.postgres.postgres_schema import PARTITIONS
+    from memorybook.storage.postgres_admin import upgrade
+    from memorybook.storage.postgres_connection import dsns_of, shown
+    from memorybook.storage.postgres_schema import PARTITIONS
 
     partitions = PARTITIONS if call.options.partitions is None else call.options.partitions
     done = []
@@ -205,8 +205,8 @@ def _upgrade(call: Call, config: Config) -> dict[str, Any]:
 
 
 def _index(call: Call, config: Config) -> dict[str, Any]:
-    from memorybook.storage.postgres.postgres_connection import dsns_of, shown
-    from memorybook.storage.postgres.postgres_index import HNSW_FROM, build
+    from memorybook.storage.postgres_connection import dsns_of, shown
+    from memorybook.storage.postgres_index import HNSW_FROM, build
 
     made = []
     for dsn in dsns_of(config.storage.dsn):
@@ -216,8 +216,8 @@ def _index(call: Call, config: Config) -> dict[str, Any]:
 
 
 def _rest(call: Call, config: Config) -> dict[str, Any]:
-    from memorybook.storage.postgres.postgres_admin import DAYS, rest
-    from memorybook.storage.postgres.postgres_connection import dsns_of, shown
+    from memorybook.storage.postgres_admin import DAYS, rest
+    from memorybook.storage.postgres_connection import dsns_of, shown
 
     folder = config.storage.idle_folder
     if not folder:
@@ -268,7 +268,7 @@ def _local(call: Call, config: Config) -> Storage:
 
 
 def _move(call: Call, config: Config) -> dict[str, Any]:
-    from memorybook.storage.postgres.postgres_admin import move, waker
+    from memorybook.storage.postgres_admin import move, waker
 
     if not call.options.to:
         raise InvalidInput("db move-tenant needs the other server: --to postgresql://…")
@@ -277,7 +277,7 @@ def _move(call: Call, config: Config) -> dict[str, Any]:
 
 
 def _erase(call: Call, config: Config) -> dict[str, Any]:
-    from memorybook.storage.postgres.postgres_admin import erase, waker
+    from memorybook.storage.postgres_admin import erase, waker
 
     tenant, storage = call.options.tenant, config.storage
     call.confirm(f"Erase the book of {tenant!r} with its history, its conversations and its tokens, for good?")

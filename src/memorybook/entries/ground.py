@@ -32,7 +32,7 @@ from memorybook.entries.replaces import replaces
 from memorybook.entries.same import Said, Unit, forms, is_said, names_in, squeezed, units, weekdays
 from memorybook.model import TRUST_ORDER, Entry, Trust, Turn
 from memorybook.sessions.dialogue import is_worded
-from memorybook.text.days.readers import Named, Span, among, meant, named
+from memorybook.text.days import Named, Span, among, meant, named
 from memorybook.text.screen import screen
 from memorybook.text.sentences import compiled, prose, sentences
 from memorybook.text.tokens import WORDS, Figure, figures, han_number, is_chinese, is_stop_word, normalise, query_words

@@ -28,8 +28,8 @@ from memorybook.entries.same import (
     words,
 )
 from memorybook.model import Entry
-from memorybook.text.days.grammar import every, phrases
-from memorybook.text.days.readers import named
+from memorybook.text.day_phrases import every, phrases
+from memorybook.text.days import named
 from memorybook.text.sentences import compiled
 from memorybook.text.tokens import (
     correction,

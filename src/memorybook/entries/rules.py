@@ -49,7 +49,7 @@ from memorybook.entries.replaces import (
 from memorybook.forget.order_patterns import PRIVATE
 from memorybook.forget.order_text import ASKED, asked_to_forget, leaves_out, order_topic, resolve_reference, split_order
 from memorybook.model import Session, Trust, Turn
-from memorybook.text.days.readers import due
+from memorybook.text.days import due
 from memorybook.text.screen import screen
 from memorybook.text.sentences import (
     MAX_LENGTH,

@@ -17,7 +17,7 @@ from unicodedata import normalize
 
 from memorybook.entries.read_reply import Candidate
 from memorybook.model import TRUST_ORDER, Entry, Trust
-from memorybook.text.days.readers import named
+from memorybook.text.days import named
 from memorybook.text.sentences import compiled
 from memorybook.text.tokens import correction, figures, is_chinese, is_telling, query_words, tokens
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from memorybook.http.server_state import PARTS, Due, Register
-from memorybook.storage.postgres.postgres_connection import Tenant
+from memorybook.storage.postgres_connection import Tenant
 
 _NOW = "extract(epoch FROM clock_timestamp())::float8"
 _PAGE = 1_000

@@ -9,7 +9,7 @@ from operator import add
 
 from memorybook._light import AbstractSet, Callable, Iterable, Mapping, Memo, NamedTuple, Sequence, date
 from memorybook.search.types import Candidate, Candidates, Passage
-from memorybook.text.days.grammar import may_name_days
+from memorybook.text.day_phrases import may_name_days
 from memorybook.text.stop_words import script_of
 from memorybook.text.tokens import is_stop_word, is_telling, tokens
 
@@ -467,7 +467,7 @@ def dated(question: str, pool: Pool, weights: Weights, today: date | None) -> Co
     """Add a bonus for what is dated within, or soon after, the days that the question names."""
     if not may_name_days(question):
         return [0.0] * len(pool.items)
-    from memorybook.text.days.readers import closeness, spans
+    from memorybook.text.days import closeness, spans
 
     days = [_ordinal[p.date] for p in pool.passages]
     years = {date.fromordinal(day).year for day in days if day is not None}

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from unicodedata import normalize
 
 from memorybook._light import lazily
-from memorybook.text.days.readers import days_of, without_days
+from memorybook.text.days import days_of, without_days
 from memorybook.text.tokens import number
 
 if TYPE_CHECKING:
     import re
 
-    from memorybook.text.days.readers import Span
+    from memorybook.text.days import Span
 
     Scene = Literal["history", "topic", "session", "within"]
     Language = Literal["en", "zh"]

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from memorybook.search.types import Hit
     from memorybook.sessions.detect import Recall
     from memorybook.sessions.session_list import Days
-    from memorybook.text.days.readers import Span
+    from memorybook.text.days import Span
 
 
 LOOKED_AT = 100

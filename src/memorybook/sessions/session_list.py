@@ -21,15 +21,15 @@ from memorybook.sessions.dialogue import asks_of_talks
 from memorybook.sessions.recall_block import FoundSession, FoundTurn
 from memorybook.sessions.summarize import summarize
 from memorybook.sessions.turns import GOING_ON
-from memorybook.text.days import readers
-from memorybook.text.days.readers import days_of, spans_in
+from memorybook.text import days as day_readers
+from memorybook.text.days import days_of, spans_in
 from memorybook.text.splitting import utc_day
 from memorybook.text.tokens import number
 
 if TYPE_CHECKING:
     from memorybook.context import Context
     from memorybook.search.types import Passage
-    from memorybook.text.days.readers import Span
+    from memorybook.text.days import Span
 
 
 SUMMARIZED = 400
@@ -420,7 +420,7 @@ def days_in(context: Context, question: str) -> tuple[Span, ...]:
 
 def without_days(context: Context, question: str) -> str:
     """Return the question without the words that `days_in` reads."""
-    return readers.without_days(question, _today(context))
+    return day_readers.without_days(question, _today(context))
 
 
 def _iso(span: Span) -> tuple[str, str]:

@@ -38,8 +38,8 @@ def open_storage(config: Config, root: str) -> Storage:
             kind = "postgresql" if where.dsn else where.kind
             raise ConfigError(f'{name} keeps a part of the book elsewhere than storage.kind "{kind}": leave one out')
     if where.dsn:
-        from memorybook.storage.postgres.postgres_admin import waker
-        from memorybook.storage.postgres.postgres_storage import PostgresStorage
+        from memorybook.storage.postgres_admin import waker
+        from memorybook.storage.postgres_storage import PostgresStorage
 
         return PostgresStorage(
             where.dsn, root, pool=where.pool, wake=waker(where.idle_folder), standby_reads=where.standby_reads
@@ -74,7 +74,7 @@ def for_people(config: Config, root: str) -> str:
     """Return where a book or a workspace is, for those who may know."""
     if not config.storage.dsn:
         return root
-    from memorybook.storage.postgres.postgres_connection import dsns_of, shown
+    from memorybook.storage.postgres_connection import dsns_of, shown
 
     known = ", ".join(map(shown, dsns_of(config.storage.dsn)))
     return f"{known}#{root}" if root else known
@@ -87,7 +87,7 @@ def placeless(config: Config, *places: str) -> Callable[[str], str]:
         return paths
     import re
 
-    from memorybook.storage.postgres.postgres_connection import dsns_of, shown
+    from memorybook.storage.postgres_connection import dsns_of, shown
 
     known = "|".join(re.escape(shown(dsn)) for dsn in dsns_of(config.storage.dsn))
     # what its driver says names hosts and users, up to the end of the text in JSON or of the element in HTML

@@ -28,7 +28,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def dsn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of the server, with memorybook's tables."""
-    from memorybook.storage.postgres.postgres_admin import upgrade
+    from memorybook.storage.postgres_admin import upgrade
 
     if given := os.environ.get("MEMORYBOOK_TEST_DSN"):
         upgrade(given)

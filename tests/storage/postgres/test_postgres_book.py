@@ -23,9 +23,9 @@ from memorybook.config.settings import Config, StorageSettings
 from memorybook.errors import BookLocked, ConfigError, Unavailable
 from memorybook.memory import Memory
 from memorybook.model import Operation
-from memorybook.storage.postgres.postgres_connection import PostgresConnection, Tenant, shown
-from memorybook.storage.postgres.postgres_schema import adapted, restored, translated
-from memorybook.storage.postgres.postgres_storage import PostgresStorage
+from memorybook.storage.postgres_connection import PostgresConnection, Tenant, shown
+from memorybook.storage.postgres_schema import adapted, restored, translated
+from memorybook.storage.postgres_storage import PostgresStorage
 from memorybook.storage.sqlite import immediate
 from memorybook.storage.stores import open_storage
 from memorybook.testing import HashEmbedder
@@ -157,7 +157,7 @@ def test_a_database_that_is_busy_leaves_the_rest_of_a_transaction_whole(
 
 
 def test_a_writer_does_not_wait_for_ever(storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memorybook.storage.postgres.postgres_connection._PATIENCE", 0.2)
+    monkeypatch.setattr("memorybook.storage.postgres_connection._PATIENCE", 0.2)
     said: list[str] = []
 
     def write() -> None:

@@ -16,8 +16,8 @@ from memorybook.config.settings import Config
 from memorybook.errors import Unavailable
 from memorybook.model import Session, Turn
 from memorybook.search.types import Query
-from memorybook.storage.postgres import postgres_admin, postgres_index
-from memorybook.storage.postgres.postgres_storage import PostgresStorage
+from memorybook.storage import postgres_admin, postgres_index
+from memorybook.storage.postgres_storage import PostgresStorage
 from memorybook.storage.stores import open_storage
 from memorybook.testing import HashEmbedder
 

@@ -18,8 +18,8 @@ import pytest
 
 from memorybook.errors import Unavailable
 from memorybook.http.page.page_routes import VIEWS
-from memorybook.storage.postgres.postgres_connection import Tenant, pool_of, shown
-from memorybook.storage.postgres.postgres_schema import TABLES
+from memorybook.storage.postgres_connection import Tenant, pool_of, shown
+from memorybook.storage.postgres_schema import TABLES
 from memorybook.storage.stores import placeless
 from serving import TLS, Served, books_at, serving
 

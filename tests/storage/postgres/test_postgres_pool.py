@@ -11,9 +11,9 @@ from conformance.storage import NOW
 from memorybook.config.settings import Config
 from memorybook.model import Session, Turn
 from memorybook.search.types import Query
-from memorybook.storage.postgres import postgres_index
-from memorybook.storage.postgres.postgres_pool import LEAST
-from memorybook.storage.postgres.postgres_storage import PostgresStorage
+from memorybook.storage import postgres_index
+from memorybook.storage.postgres_pool import LEAST
+from memorybook.storage.postgres_storage import PostgresStorage
 from memorybook.testing import HashEmbedder
 
 THREADS = 3 * LEAST
@@ -65,7 +65,7 @@ def test_books_that_bring_in_turns_do_not_wait_for_each_other(config: Config, te
 
 FORKING = """
 import os, sys
-from memorybook.storage.postgres.postgres_storage import PostgresStorage
+from memorybook.storage.postgres_storage import PostgresStorage
 
 storage = PostgresStorage(sys.argv[1], sys.argv[2])
 storage.documents.prepare()

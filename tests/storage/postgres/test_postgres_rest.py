@@ -18,8 +18,8 @@ from books import CONFIG
 from memorybook.cli import main
 from memorybook.config.settings import Config
 from memorybook.errors import Unavailable
-from memorybook.storage.postgres.postgres_admin import erase, rest, waker
-from memorybook.storage.postgres.postgres_schema import TABLES
+from memorybook.storage.postgres_admin import erase, rest, waker
+from memorybook.storage.postgres_schema import TABLES
 
 
 @pytest.fixture
@@ -156,7 +156,7 @@ def test_the_command_puts_books_to_rest(
 KILLED = """
 import os, signal, sys, psycopg, memorybook
 from memorybook.config.settings import Config, StorageSettings
-from memorybook.storage.postgres.postgres_admin import rest, waker
+from memorybook.storage.postgres_admin import rest, waker
 what, dsn, tenant, idle, left = sys.argv[1:]
 left = [int(left)]
 def counted(real):

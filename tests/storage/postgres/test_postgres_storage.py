@@ -24,8 +24,8 @@ from memorybook.config.settings import Config
 from memorybook.errors import Unavailable
 from memorybook.model import Session, Turn
 from memorybook.protocols import Storage
-from memorybook.storage.postgres.postgres_connection import take_role
-from memorybook.storage.postgres.postgres_storage import PostgresStorage
+from memorybook.storage.postgres_connection import take_role
+from memorybook.storage.postgres_storage import PostgresStorage
 from memorybook.storage.sqlite import immediate
 from memorybook.storage.stores import open_storage
 from memorybook.testing import HashEmbedder

@@ -23,10 +23,10 @@ from memorybook.errors import ConfigError, Conflict, NotFound, Unavailable
 from memorybook.http.access import Tokens
 from memorybook.http.postgres_state import PostgresState
 from memorybook.memory import Memory
-from memorybook.storage.postgres import postgres_admin
-from memorybook.storage.postgres.postgres_admin import erase, move, upgrade
-from memorybook.storage.postgres.postgres_connection import Tenant, by_rank, dsns_of, without_password
-from memorybook.storage.postgres.postgres_schema import TABLES
+from memorybook.storage import postgres_admin
+from memorybook.storage.postgres_admin import erase, move, upgrade
+from memorybook.storage.postgres_connection import Tenant, by_rank, dsns_of, without_password
+from memorybook.storage.postgres_schema import TABLES
 from memorybook.storage.stores import open_storage
 
 Run = Callable[..., int]

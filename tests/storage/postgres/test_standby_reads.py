@@ -13,8 +13,8 @@ from benchmarks.postgres_servers import Server, dsn_of, servers
 from books import CONFIG
 from memorybook.config.settings import Config, StorageSettings
 from memorybook.memory import Memory
-from memorybook.storage.postgres import postgres_connection
-from memorybook.storage.postgres.postgres_admin import upgrade
+from memorybook.storage import postgres_connection
+from memorybook.storage.postgres_admin import upgrade
 from memorybook.storage.sqlite import Row
 
 ASKED = "FROM terms WHERE term IN"

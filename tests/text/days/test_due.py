@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.text.days.readers import due
+from memorybook.text.days import due
 from tables import table
 
 

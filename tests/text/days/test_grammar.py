@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.text.days import grammar
-from memorybook.text.days.grammar import BOTH, CHINESE, ENGLISH, phrases, ranges
+from memorybook.text import day_phrases
+from memorybook.text.day_phrases import BOTH, CHINESE, ENGLISH, phrases, ranges
 
 RULES = [*BOTH, *ENGLISH, *CHINESE]
 AROUND = "the last this next on in of to at 3 2023 5/3 7th 2023-05-03 a two ago and since".split()
@@ -44,4 +44,4 @@ def test_phrases_stand_one_after_the_other(text: str) -> None:
 )  # fmt: skip
 def test_both_languages_say_the_same(text: str, said: dict[str, object]) -> None:
     [one] = phrases(text)
-    assert {name: getattr(one, name) for name in grammar._says(one)} == said
+    assert {name: getattr(one, name) for name in day_phrases._says(one)} == said

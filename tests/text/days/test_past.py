@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.text.days.grammar import may_name_days
-from memorybook.text.days.readers import LATER, closeness, spans
+from memorybook.text.day_phrases import may_name_days
+from memorybook.text.days import LATER, closeness, spans
 from tables import table
 
 TODAY = date(2023, 5, 12)  # a Friday

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.text.days.readers import Named, among, meant, named
+from memorybook.text.days import Named, among, meant, named
 from tables import table
 
 SAID = date(2026, 3, 25)  # a Wednesday

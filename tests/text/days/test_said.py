@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.text.days.grammar import may_name_days
-from memorybook.text.days.readers import days_of, without_days
+from memorybook.text.day_phrases import may_name_days
+from memorybook.text.days import days_of, without_days
 from tables import table
 
 TODAY = date(2023, 5, 12)  # a Friday

@@ -20,10 +20,9 @@ from typing import NamedTuple
 import psycopg
 
 from memorybook.errors import BookLocked, Conflict, NotFound, Unavailable
-from memorybook.storage import archive
+from memorybook.storage import archive, postgres_index
 from memorybook.storage.output_file import put_in_place
-from memorybook.storage.postgres import postgres_index
-from memorybook.storage.postgres.postgres_connection import (
+from memorybook.storage.postgres_connection import (
     LOCKS,
     Raw,
     Tenant,
@@ -37,8 +36,8 @@ from memorybook.storage.postgres.postgres_connection import (
     version_of,
     without_password,
 )
-from memorybook.storage.postgres.postgres_schema import ARRIVING, LEFT, MIGRATIONS, PARTITIONS, RESTING, ROLE, TABLES
-from memorybook.storage.postgres.postgres_storage import PostgresStorage
+from memorybook.storage.postgres_schema import ARRIVING, LEFT, MIGRATIONS, PARTITIONS, RESTING, ROLE, TABLES
+from memorybook.storage.postgres_storage import PostgresStorage
 
 _FIRST = f"""
 DO $$ BEGIN

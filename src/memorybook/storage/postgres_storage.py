@@ -22,7 +22,7 @@ from memorybook.storage import journal, safe_open, transcript_rows
 from memorybook.storage.columns import Surrogates
 from memorybook.storage.in_memory import FilelessDocuments, FilelessStorage, fill_stores
 from memorybook.storage.journal import SqliteJournal
-from memorybook.storage.postgres.postgres_connection import (
+from memorybook.storage.postgres_connection import (
     CHANNEL,
     LOCKS,
     PostgresStore,
@@ -32,7 +32,7 @@ from memorybook.storage.postgres.postgres_connection import (
     connect,
     failures,
 )
-from memorybook.storage.postgres.postgres_schema import DERIVED, TABLES, adapted, restored
+from memorybook.storage.postgres_schema import DERIVED, TABLES, adapted, restored
 from memorybook.storage.sqlite import Connection, Row
 from memorybook.storage.transcripts import SqliteTranscripts
 
@@ -206,7 +206,7 @@ class PostgresStorage(FilelessStorage):
 
     def open_index(self, embedder: Embedder | None) -> Index:
         """Return the index in the tenant's tables."""
-        from memorybook.storage.postgres.postgres_index import PostgresIndex
+        from memorybook.storage.postgres_index import PostgresIndex
 
         return PostgresIndex(self._tenant, embedder, standby_reads=self._standby_reads)
 

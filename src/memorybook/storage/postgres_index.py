@@ -32,7 +32,7 @@ from memorybook.storage.index import vector_files, vectors
 from memorybook.storage.index.index_sync import Table, bring_up_to_date
 from memorybook.storage.index.sqlite_index import Overview, SqliteIndex, _Rows
 from memorybook.storage.index.vector_files import Scanning
-from memorybook.storage.postgres.postgres_connection import (
+from memorybook.storage.postgres_connection import (
     STANDING,
     PostgresConnection,
     Raw,

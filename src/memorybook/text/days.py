@@ -1,9 +1,9 @@
-"""The readers of days: past ones that a question asks about, any that a text may mean, and the day something is due."""
+"""Days that texts name: past ones that a question asks about, any that may be meant, and the day something is due."""
 
 from __future__ import annotations
 
 from memorybook._light import Iterable, Iterator, NamedTuple, Sequence, cast, date, lazily
-from memorybook.text.days.grammar import (
+from memorybook.text.day_phrases import (
     ALONE,
     BESIDE,
     LED,

@@ -27,7 +27,7 @@ import apsw
 
 from memorybook.errors import BookLocked, ConfigError, Damaged, MissingExtra, Unavailable
 from memorybook.storage.index.index_schema import NOTED
-from memorybook.storage.postgres.postgres_schema import (
+from memorybook.storage.postgres_schema import (
     ARRIVING,
     LEFT,
     MIGRATIONS,
@@ -47,8 +47,8 @@ try:
     from psycopg.pq import TransactionStatus
     from psycopg_pool import PoolTimeout
 
-    from memorybook.storage.postgres.postgres_pool import Pool
-    from memorybook.storage.postgres.postgres_pool import Raw as Raw
+    from memorybook.storage.postgres_pool import Pool
+    from memorybook.storage.postgres_pool import Raw as Raw
 except ImportError:
     raise MissingExtra("storage.dsn needs the package psycopg: pip install 'memorybook[postgres]'") from None
 
