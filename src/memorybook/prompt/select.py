@@ -273,7 +273,7 @@ def current(hits: Sequence[Hit], entries: Mapping[str, Entry], wording: Wording)
     """Return the hits with superseded entries replaced by their successors, "(previously: …)" added.
 
     Entries that may only seem superseded stay as they are and are shown below their successor, with their day. If the
-    successor is gone, an entry is marked as no longer so. Nothing is added for entries that were merged, or that were
+    successor is gone, any of them is marked as no longer so. Nothing is added for entries that were merged, or that were
     wrong when they were said.
     """
     best: dict[str, tuple[Hit, str]] = {}
@@ -284,7 +284,7 @@ def current(hits: Sequence[Hit], entries: Mapping[str, Entry], wording: Wording)
             order.append(hit)
             continue
         now = latest(entry, entries, plain=True)
-        if now.superseded_by and not _is_doubtful(now):
+        if now.superseded_by and now.superseded_by not in entries:
             order.append(hit._replace(snippet=wording.outdated.format(hit.snippet)))
             continue
         known, before = best.get(now.id, (hit, ""))
