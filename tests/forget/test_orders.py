@@ -61,6 +61,13 @@ GONE = [
     (("Ann: I worry about my health.", "Bob: Shall we play on Friday?"),
      ("Bob asks us to drop anything on his health.", (), "I worry about my health.")),
     (("蒋不二: 我演爹，台词抄了一半了",), ("蒋不二受伤的事他不想提，别留", (), "台词")),
+    (("Rent is 890 euros, due on the 3rd.", "ok", "Lint is green."), ("Don't remember my rent.", ("890",), "Lint")),
+    (("My manager is Lieve.", "ok", "Lint is green."),
+     ("I'd rather you didn't remember who my manager is.", ("Lieve",), "Lint")),
+    (("房租每月4200，5号交。", "好的", "测试都过了。"), ("别记我的房租了。", ("4200",), "测试都过了")),
+    (("我们组决定方案用犀牛建模。", "好的", "测试都过了。"), ("别再记犀牛建模的事。", ("犀牛",), "测试都过了")),
+    (("我在学游泳，每周三晚上七点上课，教练叫阿凯。", "好的", "游泳课下周起改到周四。", "好的", "测试都过了。"),
+     ("游泳课的事忘掉吧。", ("游泳", "阿凯", "周四"), "测试都过了")),
 ]  # fmt: skip
 
 
@@ -152,6 +159,24 @@ def test_what_was_true_before_is_told_as_no_longer_so(
     lines = [line for line in memory.recall(question).text.splitlines() if before in line]
     assert lines
     assert all(mark in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "question", "before"),
+    [
+        ("I am learning the cello, lessons every Wednesday.", "Cello lessons move to Thursday.", "cello", "Wednesday"),
+        ("我在学游泳，每周三晚上七点上课。", "游泳课下周起改到周四。", "游泳", "周三"),
+    ],
+)
+def test_so_is_what_only_may_have_been_replaced(memory: Memory, old: str, new: str, question: str, before: str) -> None:
+    for day, text in enumerate((old, new), 1):
+        said = {"role": "user", "content": text, "timestamp": f"2026-02-0{day}T10:00:00Z"}
+        memory.process_session_end([said], session_id=f"s{day}")
+    (later,) = (one.entry for one in memory.entries() if before not in one.entry.text)
+    memory.forget(later.id)
+    lines = [line for line in memory.recall(question).text.splitlines() if before in line]
+    assert lines
+    assert all("no longer so" in line or "不是这样" in line for line in lines)
 
 
 def test_a_receipt_names_what_was_true_before(memory: Memory) -> None:

@@ -51,8 +51,6 @@ from memorybook.text.sentences import content_size, is_question
 from memorybook.text.tokens import USER_WORDS, says_something, tokens
 
 if TYPE_CHECKING:
-    from datetime import date
-
     from memorybook.context import Context
     from memorybook.model import Entry, Turn
 
@@ -258,10 +256,15 @@ class Finder:
         least = max(NEAR_BEST * best, TOPIC * total)
         sentences = [parts for found, parts in said if found >= least and not _only_asks(parts, wanted)]
         hits = [one for parts in sentences for one in _matching_clauses(parts, topic)]
+        apart = {
+            word for word in wanted if word.isascii() or len(word) == 1
+        }  # 游泳课 is also what 学游泳 … 上课 is about
+        chosen = {entry.id for found, entry in entries if found >= least}
+        chosen |= {e.id for _, e in entries if e.superseded_by in chosen and apart <= _split_label(e.text)[0]}
         asking = [parts for found, parts in said if found >= least and _only_asks(parts, wanted)]
         hits += [one for parts in asking for one in self._answers(parts)]
         meant_all = self._all(
-            [_reduced_entry(entry, _split_by_topic(entry.text, topic)) for found, entry in entries if found >= least],
+            [_reduced_entry(entry, _split_by_topic(entry.text, topic)) for _, entry in entries if entry.id in chosen],
             [_reduced_line(line, _split_by_topic(line[2], topic)) for found, line in lines if found >= least],
             [*hits, *(one for turn in of_whom for one in turn)],
             going_on=True,
@@ -784,15 +787,10 @@ def _pages(context: Context) -> Iterator[tuple[str, str]]:
 def written_lines(context: Context) -> Iterator[Line]:
     """Yield every note, and every line that a person wrote into MEMORY.md or a daily document."""
     book = context.book
-    for line in book.memory().prose.splitlines():
-        yield from _line_of("MEMORY.md", line, None)
-    for path in sorted(info.path for info in book.documents.list() if info.path.startswith("daily/")):
-        for line in book.documents.read(path).text.split("\n"):
-            yield from _line_of(path, line.removesuffix("\r"), session_md.day_of(path))
-
-
-def _line_of(path: str, line: str, day: date | None) -> Iterator[Line]:
-    note = session_md.parse_line(line, day=day) if path != "MEMORY.md" else None
-    plain = note.text if note is not None else re.sub(r"^\s*(?:[-*+>]\s+(?:\[[ x]\]\s+)?)*", "", line).strip()
-    if plain and plain in line and not plain.startswith(("#", "<!--", "---", "```", "|")):
-        yield path, line, plain
+    daily = sorted(info.path for info in book.documents.list() if info.path.startswith("daily/"))
+    texts = [("MEMORY.md", book.memory().prose), *((path, book.documents.read(path).text) for path in daily)]
+    for path, line in ((path, raw.removesuffix("\r")) for path, text in texts for raw in text.split("\n")):
+        note = session_md.parse_line(line, day=session_md.day_of(path)) if path in daily else None
+        plain = note.text if note is not None else re.sub(r"^\s*(?:[-*+>]\s+(?:\[[ x]\]\s+)?)*", "", line).strip()
+        if plain and plain in line and not plain.startswith(("#", "<!--", "---", "```", "|")):
+            yield path, line, plain

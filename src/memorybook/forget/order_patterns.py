@@ -5,9 +5,10 @@ Not to keep means what is said, or was said just before; what a book has already
 
 from __future__ import annotations
 
+RATHER_NOT = r"I(?:'d|\s+would)\s+(?:rather|prefer)\s+(?:that\s+)?you\s+(?:didn't|did\s+not|don't|not)"
 _DONT = (
     r"(?:don't|dont|do\s+not|(?:can|could|would|will)\s+(?:you\s+not|you\s+please\s+not)|"
-    r"I(?:'d|\s+would)\s+(?:rather|prefer)\s+(?:that\s+)?you\s+(?:didn't|did\s+not|don't|not))\s+(?:please\s+)?"
+    rf"{RATHER_NOT})\s+(?:please\s+)?"
 )
 _NO_NEED = (
     r"(?:(?:there(?:'s|\s+is)\s+)?no\s+need\s+to|you\s+(?:(?:don't|dont|do\s+not)\s+(?:need|have)\s+to|needn't|"
@@ -21,6 +22,7 @@ _SAID_ALONE = (
 )
 _MATTER = r"(?:the|that|this|my|our)\s+(?:[\w'-]+\s+){1,3}?(?:thing|bit|part|stuff|business|matter|story)\b"
 LEFT_OUT_EN = (
+    rf"(?:please\s+(?:don't|do\s+not)|{RATHER_NOT})\s+remember\s+(?:where|who|when|how)\b|"
     rf"{_DONT}(?:(?:remember|memori[sz]e|note|record)\s+(?:{_SAID}|what|my|I|I'm|{_MATTER})\b|"
     rf"(?:save|store|keep|log|write)\s+(?:{_SAID_ALONE}|what\s+I\b|{_MATTER}|my\b(?!\s+(?:changes?|edits?|files?|drafts?)\b)))|"
     rf"{_NO_NEED}(?:remember|memori[sz]e|note|record|save|store|keep)\s+(?:{_SAID_ALONE}|what\s+I\b)|"
@@ -78,10 +80,10 @@ _STORE_ZH = r"(?:存(?:下来?|起来|进去?|着)?|保存|储存|存储|保留|
 LEFT_OUT_ZH = (
     rf"(?:^|[，,。；;\s—-])(?:不过|但是?|可是?|所以|那|就|请|拜托|麻烦|你|您|千万|先|都|也|能不能|可不可以|"
     rf"{_THIS}){{0,5}}"
-    rf"(?:(?:{_NOT_ZH}|{_NO_NEED_ZH})(?:给我|帮我|替我)*(?:把(?P<held>[^，,。；]{{1,14}}?)|往[^，,。；]{{1,6}}?)"
+    rf"(?:(?:{_NOT_ZH}|{_NO_NEED_ZH})再?(?:给我|帮我|替我)*(?:把(?P<held>[^，,。；]{{1,14}}?)|往[^，,。；]{{1,6}}?)"
     rf"(?:往[^，,。；]{{1,6}}?)?(?:{_NOTE_ZH}|(?<=[这那它][个条事些])(?:给)?{_STORE_ZH}{_ENDS}|"
     rf"(?<=事)(?:给)?{_STORE_ZH}{_ENDS})|"
-    rf"{_NOT_ZH}(?:给我|帮我|替我)*(?:{_NOTE_ZH}|{_STORE_ZH}(?:{_THIS})?{_ENDS})|"
+    rf"{_NOT_ZH}再?(?:给我|帮我|替我)*(?:{_NOTE_ZH}|{_STORE_ZH}(?:{_THIS})?{_ENDS})|"
     rf"{_NO_NEED_ZH}(?:给我|帮我|替我)*(?:{_NOTE_ZH}|{_STORE_ZH})(?:{_ENDS}|(?=我|{_THIS}{_ENDS})))"
 )
 """Not to keep what is said, in Chinese; group `held` is the object before the verb: 别把这件事记下来."""

@@ -96,8 +96,14 @@ def leaves_out(order: str) -> bool:
 
 
 def names_a_matter(order: str) -> bool:
-    """Return whether an order names its topic (`don't keep that about my bike`)."""
-    return compiled(r"(?i:\babout\b)|关于|的事").search(order) is not None and bool(order_topic(order, only=True))
+    """Return whether an order names its topic (`don't keep that about my bike`, `don't remember my rent`)."""
+    return compiled(_MATTER).search(order) is not None and bool(order_topic(order, only=True))
+
+
+_MATTER = (
+    r"(?i:\babout\b|\b(?:remember|memori[sz]e)\s+(?:my|our|where|who|when|how|what)\b(?!\s+(?:I|we)\s+(?:just|said|told)))|"
+    r"关于|的事|记[住着]?我(?!刚|说|们?说)"
+)
 
 
 def is_unresolved(request: ForgetRequest) -> bool:

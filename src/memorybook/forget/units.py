@@ -9,6 +9,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from memorybook.forget.order_patterns import RATHER_NOT
 from memorybook.text.sentences import compiled
 from memorybook.text.tokens import USER_WORDS, normalise, query_words, says_something, tokens
 
@@ -418,7 +419,8 @@ _WHICH = frozenset(query_words("new old current former latest previous 新 旧 �
 """Words that only select one of several."""
 
 _ORDERING = (
-    r"(?i:\b(?:please|kindly|forget|delete|remove|erase|drop|wipe|strike|withdraw|clear|scrub|purge|leave|out\s+of|everything|anything|whatever|"
+    rf"(?i:\b(?:{RATHER_NOT}|please|kindly|forget|delete|remove|erase|drop|wipe|strike|withdraw|clear|scrub|purge|leave|"
+    r"out\s+of|everything|anything|whatever|"
     r"all\s+of\s+(?:that|it)|all|from\s+(?:your|the)\s+(?:memory|memories|records?|notes?|file|book)|(?:of|in)\s+your\s+memory|"
     r"from\s+now\s+on|what\s+I\s+(?:ever\s+)?(?:told|said)(?:\s+to)?(?:\s+you)?|"
     r"you\s+(?:don't|do\s+not)\s+(?:need|have)\s+to\s+(?:know|remember)|(?:you\s+)?(?:know|remember)|stop\s+remembering|"
