@@ -12,7 +12,7 @@ import pytest
 import memorybook
 from clock import NOW, Clock
 from memorybook.config.settings import Config
-from memorybook.errors import ConfigError, Conflict, InvalidInput, MissingDocument, NotFound, Unavailable, UnsafePath
+from memorybook.errors import ConfigError, InvalidInput, MissingDocument, NotFound, Unavailable, UnsafePath
 from memorybook.memory import Memory
 from memorybook.model import Importance
 from memorybook.results import Known, Lines, Said
@@ -234,18 +234,6 @@ def test_flush_writes_notes_once(memory: Memory) -> None:
     assert {reason for _, reason in again.skipped} == {"duplicate"}
 
 
-def test_flush_takes_a_conversation(memory: Memory) -> None:
-    messages = [
-        {"role": "user", "content": "Remember that the staging database is called heron."},
-        {"role": "assistant", "content": "Noted."},
-        {"role": "user", "content": "我们决定下周三上线。"},
-    ]
-    flushed = memory.flush(messages=messages)
-    written = Path(memory.root, flushed.written[0][0]).read_text(encoding="utf-8")
-    assert "heron" in written
-    assert "下周三上线" in written
-
-
 def test_flush_takes_one_of_the_two(memory: Memory) -> None:
     with pytest.raises(InvalidInput, match="one of the two"):
         memory.flush()
@@ -289,16 +277,6 @@ def test_a_path_out_of_the_book_is_refused(memory: Memory) -> None:
     for path in ("../secret.md", "/etc/passwd.md", "a/../../b.md", ".memorybook/x.md"):
         with pytest.raises(UnsafePath):
             memory.get(path)
-
-
-def test_two_sessions_with_the_same_turn_id_have_to_be_told_apart(memory: Memory, tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        file = tmp_path / f"{name}.jsonl"
-        file.write_text(f'{{"id": "m1", "role": "user", "content": "I am {name}", "session": "{name}"}}\n', "utf-8")
-        memory.import_file(str(file))
-    with pytest.raises(Conflict, match="turn:"):
-        memory.get("turn:m1")
-    assert memory.get("turn:a/m1").json()["text"] == "I am a"
 
 
 @pytest.mark.parametrize("arguments", [{"start": 0}, {"lines": 0}])
@@ -365,38 +343,6 @@ def test_faded_and_archived_entries_are_found_by_recall_memory(memory: Memory, c
 
 
 # --- forgetting ----------------------------------------------------------------------------------
-
-
-def test_forget_an_entry(memory: Memory) -> None:
-    entry = memory.remember("The user's cat is called Miso").known.entry
-    planned = memory.forget(entry.id, dry_run=True)
-    assert planned.entries == (entry.id,)
-    assert memory.entries().total == 1
-    receipt = memory.forget(entry.id)
-    assert receipt.operation
-    assert receipt.tombstones == 1
-    assert memory.entries().total == 0
-    assert not memory.search("cat Miso").hits
-    assert any("journal" in place for place in receipt.remains)
-
-
-def test_forget_a_session_and_do_not_let_an_import_bring_it_back(memory: Memory, tmp_path: Path) -> None:
-    chat = tmp_path / "chat.jsonl"
-    chat.write_text(
-        '{"role": "user", "content": "Remember that my sister is called Alma.", "session": "s1"}\n'
-        '{"role": "user", "content": "I prefer answers without emojis.", "session": "s1"}\n',
-        encoding="utf-8",
-    )
-    memory.import_file(str(chat))
-    assert memory.search("sister Alma").has_relevant
-    receipt = memory.forget(session="s1")
-    assert (receipt.sessions, receipt.turns) == (1, 2)
-    assert receipt.documents
-    assert not memory.search("sister Alma").hits
-    assert memory.status()["transcripts"] == {"sessions": 0, "turns": 0}
-    back = memory.import_file(str(chat))
-    assert back.entries == 0
-    assert {reason for _, reason in back.skipped} == {"forgotten before"}
 
 
 def test_forget_wants_one_thing(memory: Memory) -> None:

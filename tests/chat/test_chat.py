@@ -86,24 +86,6 @@ def test_a_statement_is_kept_and_answers_what_is_asked_later(
 
 
 @pytest.mark.parametrize(
-    ("known", "asked", "others", "nothing"),
-    [
-        ("My daughter is called Rain.", "Which day is the meeting?",
-         ["Which day is the dinner?", "is the meeting on a Friday?"], "says nothing about it"),
-        ("我女儿叫小雨。", "会议是星期几", ["请问会议是星期几？", "会议在哪里开"], "记忆库里还没有相关内容"),
-    ],
-)  # fmt: skip
-def test_what_was_asked_before_is_no_answer(
-    talk: Talk, known: str, asked: str, others: list[str], nothing: str
-) -> None:
-    talk(known)
-    for said in (asked, asked, *others):
-        shown = talk(said)
-        assert nothing in shown
-        assert "1. " not in shown
-
-
-@pytest.mark.parametrize(
     ("before", "now", "question", "left", "moved"),
     [
         ("I live in Berlin.", "I moved to Hamburg last week.", "Where do I live?", "Berlin", "Hamburg"),

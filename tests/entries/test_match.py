@@ -20,7 +20,6 @@ from memorybook.errors import Unavailable
 from memorybook.memory import Memory
 from memorybook.model import Add, Entry, Reinforce, Supersede, Trust, Update
 from memorybook.testing import FailingEmbedder, HashEmbedder
-from recorded import needs_recordings, recorded
 
 
 def matched(candidates: list[Candidate], entries: list[Entry], **given: Any) -> tuple[Matched, dict[str, Entry]]:
@@ -454,40 +453,6 @@ def test_no_candidates_lose_an_entry_or_themselves(
 
 
 # --- recorded conversations --------------------------------------------------------------------------------
-
-
-@needs_recordings
-@pytest.mark.parametrize("aliases", [True, False], ids=["by alias", "by text alone"])
-def test_the_same_five_facts_in_three_wordings_are_five_entries_with_three_hits(aliases: bool) -> None:
-    book: dict[str, Entry] = {}
-    texts: dict[str, str] = {}
-    for one in recorded("zh-agent"):
-        items = one.extraction["candidates"]
-        ids = {entry.text: entry.id for entry in book.values() if entry.superseded_by is None}
-        candidates = [
-            told(
-                item["content"],
-                category=item["category"],
-                importance=item["importance"],
-                entities=tuple(item["entities"]),
-                quote=item["quote"],
-                reinforces=tuple(
-                    {ids[texts[key]]: None for key in item["reinforces"] if aliases and texts[key] in ids}
-                ),
-                contradicts=tuple(ids[texts[key]] for key in item["contradicts"] if texts[key] in ids),
-            )
-            for item in items
-        ]
-        texts |= {item["key"]: item["content"] for item in items}
-        found = match(candidates, book.values(), session=one.session.uuid)
-        book = applied(book.values(), found.changes)
-    for key in ("S1-c9", "S1-c10", "S2-c11", "S2-c5", "S3-c10"):
-        [entry] = [entry for entry in book.values() if entry.text == texts[key]]
-        assert (entry.hits, entry.superseded_by) == (3, None)
-    assert len(book) == len(set(texts.values()))
-    assert len(current(book)) == len(book) - len(
-        {key for one in recorded("zh-agent") for item in one.extraction["candidates"] for key in item["contradicts"]}
-    )
 
 
 # --- many at once --------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import memorybook
 from entries.test_evolve import DECISIONS
 from entries.test_match import CANDIDATES, CONFLICTS
-from known import NOW, applied, evolve, match, told
+from known import NOW, applied, evolve, match
 from memorybook.config.settings import Config
 from memorybook.entries.match import Conflicts
 from memorybook.entries.read_reply import Candidate
@@ -73,19 +73,6 @@ def test_a_book_keeps_what_evolving_says(sessions: list[list[Candidate]], decisi
         return evolve(candidates, entries, session=session, llm=model, neighbours=lambda text: entries[:8]).changes
 
     agree(*carried_out(sessions, step))
-
-
-def test_a_change_of_job_leaves_one_current_and_one_replaced_and_why_tells_both() -> None:
-    with tempfile.TemporaryDirectory() as root, opened(root) as memory:
-        for session, text in enumerate(["用户在青梭科技上班。", "用户在云启科技上班。", "用户在云启科技上班！"]):
-            found = match([told(text, quote=f"说{text}")], memory.book.entries(), session=f"s{session}")
-            memory.book.apply(found.changes, actor="agent", door="python", session=f"s{session}")
-        old, new = sorted(memory.book.entries(), key=lambda each: each.superseded_by is None)
-        assert (old.text, old.state, old.score) == ("用户在青梭科技上班。", "superseded", 0.3)
-        assert (new.text, new.state, new.hits) == ("用户在云启科技上班。", "active", 2)
-        why = memory.why(new.id)
-        assert [id for id, _ in why.supersedes] == [old.id]
-        assert {ground.quote for ground in why.rests_on} == {"说用户在云启科技上班。", "说用户在云启科技上班！"}
 
 
 @pytest.mark.parametrize(

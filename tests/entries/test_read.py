@@ -83,17 +83,6 @@ def test_the_block_speaks_the_language_of_the_settings(reopen: Reopen) -> None:
     assert reopen(language="en").recall("我叫什么").text.splitlines()[1] == "# Memory"
 
 
-def test_a_small_budget_leaves_out_whole_items(memory: Memory) -> None:
-    for n in range(10):
-        memory.remember(f"Fact number {n} about the harbour of town {n}", importance="high")
-    recalled = memory.recall("harbour", max_tokens=120)
-    assert 0 < len(recalled.hot) + len(recalled.cold) < 10
-    assert memory.recall("", max_tokens=120).hot
-    assert recalled.tokens <= 120
-    assert recalled.text.count("\n- ") == len(recalled.hot) + len(recalled.cold)
-    assert memory.recall("harbour", max_tokens=1).text == ""
-
-
 @pytest.mark.parametrize("group", ["work/api", "work/api/", "Work/API", " work / api ", "WORK"])
 def test_a_group_is_found_as_people_write_it(memory: Memory, group: str) -> None:
     memory.remember("The API listens on 8080.", group="work/api")

@@ -184,13 +184,6 @@ def test_one_text_that_is_too_long_for_the_model_is_reported(service: Service, r
         remote.embed(["one text"])
 
 
-def test_a_query_has_all_the_time_that_is_set(service: Service) -> None:
-    remote = client(service, timeout=4.0)
-    service.script = [server.late(2.2)]
-    assert rows(remote, ["one question"]).any()
-    remote.close()
-
-
 NO_LENGTH = server.late(0.35, status(400, b"dimensions are not supported"))
 
 

@@ -38,9 +38,7 @@ def messages(name: str) -> dict[str, list[dict[str, Any]]]:
 
 
 @contextmanager
-def replayed(
-    folder: Path, name: str, llm: LLM | None, *, evolving: bool = False
-) -> Iterator[tuple[Memory, list[Memorized]]]:
+def replayed(folder: Path, name: str, llm: LLM | None) -> Iterator[tuple[Memory, list[Memorized]]]:
     """The conversation, each session remembered at its end, tidied once a day."""
     time = datetime(2026, 1, 1, tzinfo=UTC)
     zone = "UTC" if name == "conv-30" else "Asia/Shanghai"
@@ -50,7 +48,7 @@ def replayed(
         for one in recorded(name):
             time = max(turn.time for turn in one.turns if turn.time is not None)
             said = messages(name)[one.session.name]
-            reports.append(process_session_end(memory.context, said, one.session.name, evolving=evolving))
+            reports.append(process_session_end(memory.context, said, one.session.name))
         yield memory, reports
 
 
@@ -142,12 +140,6 @@ def check_a_conversation_told_twice_changes_nothing(memory: Memory, name: str, l
         again = memory.process_session_end(messages(name)[one.session.name], one.session.name)
         assert (again.new, again.usage) == (0, None)
     assert told(memory) == before
-
-
-def test_facts_are_heard_three_times_where_statements_meet_their_neighbours_too(tmp_path: Path) -> None:
-    llm = RecordedLLM(recorded("zh-agent"))
-    with replayed(tmp_path, "zh-agent", llm, evolving=True) as (memory, _):
-        check_facts_heard_three_times(memory, llm)
 
 
 @pytest.mark.parametrize(("name", "new", "notes"), [("conv-30", 18, 15), ("zh-agent", 65, 5)])
