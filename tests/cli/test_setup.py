@@ -292,6 +292,7 @@ def test_entries_of_any_shape_are_no_surprise(shell: Shell, home: Path) -> None:
 
 
 def test_the_model_is_asked_if_one_is_set(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memorybook.inference.llm.time.sleep", lambda seconds: None)  # no pause between two tries
     shell("init")
     with llm_server.serve() as service:
         monkeypatch.setenv("MEMORYBOOK_LLM_BASE_URL", service.url)
