@@ -273,8 +273,8 @@ def current(hits: Sequence[Hit], entries: Mapping[str, Entry], wording: Wording)
     """Return the hits with superseded entries replaced by their successors, "(previously: …)" added.
 
     Entries that may only seem superseded stay as they are and are shown below their successor, with their day. If the
-    successor is gone, any of them is marked as no longer so. Nothing is added for entries that were merged, or that were
-    wrong when they were said.
+    successor is gone, any of them is marked as no longer so. Nothing is added for entries that were merged, or that
+    were wrong when they were said.
     """
     best: dict[str, tuple[Hit, str]] = {}
     order: list[Hit | str] = []
