@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from memorybook.cli import show, wording
 from memorybook.cli.call import VERBS, Call, terminal_width
-from memorybook.text.screen import visible
+from memorybook.cli.wording import visible
 
 HIT = {
     "path": "MEMORY.md", "start_line": 14, "end_line": 14, "score": 0.5, "relevance": 0.813, "snippet": "Likes\ntea.",

@@ -13,7 +13,7 @@ import pytest
 
 from cli.conftest import Shell
 from memorybook.cli.call import ALIASES, VERBS, Call
-from memorybook.text.screen import visible
+from memorybook.cli.wording import visible
 
 
 class Upkept:

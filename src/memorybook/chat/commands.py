@@ -17,12 +17,11 @@ from memorybook.agent.toolset import operations_in
 from memorybook.cli import show
 from memorybook.cli.call import Call, write
 from memorybook.cli.show import Page
-from memorybook.cli.wording import Translated, cells, wrapped
+from memorybook.cli.wording import Translated, cells, visible, wrapped
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.formats.session_md import parse_line
 from memorybook.prompt.recall import WORTH_A_LOOK
 from memorybook.search.types import Query
-from memorybook.text.screen import visible
 from memorybook.text.tokens import language_of
 
 if TYPE_CHECKING:

@@ -31,11 +31,11 @@ from memorybook.chat.commands import (
     worth_showing,
 )
 from memorybook.cli.call import Call, check_stdin, write
+from memorybook.cli.wording import visible
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound, Unavailable
 from memorybook.prompt.recall import adds_statement, hits_to_show
 from memorybook.sessions.dialogue import is_small, is_worded
 from memorybook.sessions.recall_block import short
-from memorybook.text.screen import visible
 from memorybook.text.sentences import is_question
 from memorybook.text.tokens import count_tokens, language_of
 

@@ -7,9 +7,8 @@ import sys
 from types import SimpleNamespace
 
 from memorybook._light import TYPE_CHECKING, Any, NamedTuple, cast, contextmanager
-from memorybook.cli.wording import Translated, Wording, wrapped
+from memorybook.cli.wording import Translated, Wording, visible, wrapped
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound
-from memorybook.text.screen import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -6,11 +6,10 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from memorybook.cli.call import check_stdin, command, write
-from memorybook.cli.wording import cells
+from memorybook.cli.wording import cells, visible
 from memorybook.cli.write import messages_of
 from memorybook.errors import InvalidInput
 from memorybook.sessions.recall_block import short
-from memorybook.text.screen import visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from memorybook.cli.call import command, working_directory, write
+from memorybook.cli.wording import visible
 from memorybook.errors import InvalidInput, MissingExtra, NotFound
-from memorybook.text.screen import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable

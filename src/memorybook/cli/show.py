@@ -10,9 +10,8 @@ import sys
 
 from memorybook._light import TYPE_CHECKING, Any, cast
 from memorybook.cli.call import command, command_of, remark, terminal_width, write
-from memorybook.cli.wording import Wording, cells, padded, wrapped
+from memorybook.cli.wording import Wording, cells, padded, visible, wrapped
 from memorybook.errors import InvalidInput
-from memorybook.text.screen import visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -50,6 +50,21 @@ class Translated(Wording):
 # --- text on a terminal, where a wide character takes two columns ---------------------------------
 
 
+def visible(text: str) -> str:
+    r"""Return the text with the characters that would act on a terminal written as escapes.
+
+    >>> visible("\x1b[31mred 红")
+    '\\x1b[31mred 红'
+    """
+    if text.isprintable():
+        return text
+    import re
+
+    from memorybook.text.screen import ACTING  # a search that finds plain lines has no need of it
+
+    return re.sub(ACTING, lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
+
 def cells(text: str) -> int:
     """Count the columns of a terminal that the text takes: two for a wide character, none for a combining one."""
     if text.isascii():

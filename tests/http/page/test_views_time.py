@@ -126,7 +126,7 @@ def test_the_newest_memory_of_a_day_comes_first(tmp_path: Path) -> None:
 
 
 def test_what_fades_next_comes_first(book: Memory) -> None:
-    shown = entries.show_fading(entries.read_fading(book, ask()), ask())
+    shown = entries.show_fading(entries.read_memories(book, ask()), ask())
     rows = [(known.entry.text, step, day) for known, step, day in shown["rows"]]
     assert rows[0] == ("Buy oat milk.", "expire", date(2026, 3, 23))
     assert [day for *_, day in rows] == sorted(day for *_, day in rows)
@@ -136,7 +136,7 @@ def test_what_fades_next_comes_first(book: Memory) -> None:
         eve, then = (next(each for each in book.entries(at=one).entries if each.entry.text == text) for one in days)
         assert then.strength < bounds[step] <= eve.strength
     book.pin(book.entries().entries[0].entry.id)
-    pinned = entries.show_fading(entries.read_fading(book, ask()), ask(next="pinned"))
+    pinned = entries.show_fading(entries.read_memories(book, ask()), ask(next="pinned"))
     assert [row[1:] for row in pinned["rows"]] == [("", None)]
     assert dict(pinned["tiles"])["pinned"] == 1
 

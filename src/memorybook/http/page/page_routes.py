@@ -58,7 +58,7 @@ VIEWS = (
         "conversations", "/conversations", conversations.read_conversations, conversations.show_conversations, "memory"
     ),
     View("conversation", "/conversations/{id:path}", conversations.read_conversation, conversations.show_conversation),
-    View("fading", "/fading", entries.read_fading, entries.show_fading, "memory"),
+    View("fading", "/fading", entries.read_memories, entries.show_fading, "memory"),
     View("worth", "/worth", entries.read_worth, entries.show_worth, "memory"),
     View("river", "/river", history.read_river, history.show_river, "time"),
     View("operations", "/history", history.read_operations, history.show_operations, "time"),

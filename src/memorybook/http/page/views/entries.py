@@ -180,11 +180,6 @@ def _around(why: Why, entry: Entry | None, others: dict[str, Known], ask: Ask) -
 TILES = ("prompt", "archive", "remove", "due", "pinned")
 
 
-def read_fading(memory: Memory, ask: Ask) -> Listed:
-    """List all entries, those of another state too."""
-    return memory.entries()
-
-
 def show_fading(listed: Listed, ask: Ask) -> dict[str, Any]:
     """Sort entries by the day on which something becomes of them, the soonest first; those due and pinned apart."""
     chosen = ask.text("next") if ask.text("next") in TILES else ""
