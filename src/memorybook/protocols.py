@@ -161,7 +161,7 @@ class Storage(Protocol):
     def copy(self, folder: str) -> Sequence[str]:
         """Copy the book as it is at one moment into an empty folder; return the paths, databases last.
 
-        Documents become files with their times and permissions, the databases SQLite files (`storage.book_copy`).
+        Documents become files with their times and permissions, the databases SQLite files (`storage.archive`).
         Writers wait for the documents alone.
         """
 

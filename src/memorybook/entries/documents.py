@@ -219,7 +219,7 @@ def _apply(
 def _permitted(context: Context, path: str, text: str, before: str | None) -> tuple[str, list[Proposed]]:
     """Return the text limited to what its author may change, and what of it waits for a person.
 
-    A person may write anything. An agent takes away nothing that a person wrote, see `persons_words`. It may file and
+    A person may write anything. An agent takes away nothing that a person wrote. It may file and
     move entries; trust, strength and origin are taken from the record, not from its text. Lines that it adds to a
     person's part of MEMORY.md are marked as an agent's.
 

@@ -1,7 +1,7 @@
 """One tenant's tables in PostgreSQL, which look like a database of SQLite to what reads and writes them.
 
 `PostgresConnection` is a `Connection` in every respect that journal, transcripts and index use: they speak one SQL, and
-what the two databases spell differently is translated (`postgres_sql`). Connections to the server are borrowed from a
+what the two databases spell differently is translated (`postgres_schema`). Connections to the server are borrowed from a
 pool of the process for as long as a transaction lasts, which begins by naming the tenant; row-level security does the
 rest.
 
