@@ -1,8 +1,8 @@
 """One tenant's tables in PostgreSQL, which look like a database of SQLite to what reads and writes them.
 
 `PostgresConnection` is a `Connection` in every respect that journal, transcripts and index use: they speak one SQL, and
-what the two databases spell differently is translated (`postgres_schema`). Connections to the server are borrowed from a
-pool of the process for as long as a transaction lasts, which begins by naming the tenant; row-level security does the
+what the two databases spell differently is translated (`postgres_schema`). Connections to the server are borrowed from
+a pool of the process for as long as a transaction lasts, which begins by naming the tenant; row-level security does the
 rest.
 
 - One writer at a time, as with a file: a transaction that writes takes an advisory lock of its tenant and database.
