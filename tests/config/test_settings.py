@@ -510,6 +510,21 @@ def test_a_trusted_file_counts_wholly_until_it_changes(project: Path, home: Path
     assert read(project, home).root_dir == ""
 
 
+def test_a_link_that_takes_a_trusted_books_place_leads_nowhere_out_of_the_project(project: Path, home: Path) -> None:
+    file = risky_project(project)
+    config.trust(str(file), env={}, home=str(home))
+    (project / "inner").mkdir()
+    (project / "book").symlink_to("inner")
+    assert (read(project, home).root_dir, read(project, home).warnings) == (str(project / "book"), ())
+    (project / "book").unlink()
+    (project / "book").symlink_to(home)
+    found = read(project, home)
+    assert found.root_dir == config.where(cwd=str(project), env={}, home=str(home)).root_dir == ""
+    assert found.warnings == (
+        f"{file}: root_dir left out, a link there leads out of the project; name the place itself",
+    )
+
+
 @pytest.mark.parametrize(
     ("written", "left_out"),
     [

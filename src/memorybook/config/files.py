@@ -271,6 +271,13 @@ def is_trusted(path: str, folder: str) -> bool:
     return any(one == digest and _trusted_place(other) == here for one, _, other in trusted)
 
 
+def leads_out(given: Given) -> bool:
+    """Return whether a path in the folder of a project's file leads out of that folder through a link."""
+    place = os.path.join(given.base, given.value) if isinstance(given.value, str) else ""
+    within = os.path.abspath(place).startswith(os.path.join(os.path.abspath(given.base), ""))
+    return within and not os.path.realpath(place).startswith(os.path.join(os.path.realpath(given.base), ""))
+
+
 def _trusted_place(path: str) -> tuple[str, str]:
     """Return where a file stands: its git folder, which worktrees share, with the folder in there, else its folder.
 

@@ -352,7 +352,8 @@ def where(*, cwd: str, env: Mapping[str, str], home: str | None = None) -> Confi
     layer = [one for path in files.user_files(folder) for one in files.salvaged(path, whole=True)]
     for path in project_files(cwd):
         found = files.salvaged(path)
-        layer += [one for one in found if not _risky([one]) or files.is_trusted(path, folder)]
+        trusted = files.is_trusted(path, folder)
+        layer += [one for one in found if not _risky([one]) or (trusted and not files.leads_out(one))]
     values = {"workspace_dir": os.path.join(home, ".memorybook")}
     for given in (*layer, *_from_environment(env, cwd)):
         key = _find(given.name, names)
@@ -480,7 +481,10 @@ def _is_ours(name: str) -> bool:
 
 
 def _from_project(cwd: str, folder: str, warnings: list[str]) -> list[Given]:
-    """Return the project's settings; of a file that is not trusted, only those that can do no harm."""
+    """Return the project's settings; of a file that is not trusted, only those that can do no harm.
+
+    Trust in a file holds for what it says, not for a link that took a folder's place since.
+    """
     taken: list[Given] = []
     for path in files.unread(cwd, folder, _is_ours):
         warnings.append(
@@ -493,6 +497,10 @@ def _from_project(cwd: str, folder: str, warnings: list[str]) -> list[Given]:
             names = ", ".join(one.name for one in risky)
             warnings.append(f"{path} is not trusted, its {names} left out; read it, then run: memorybook trust {path}")
             given = [one for one in given if one not in risky]
+        elif astray := [one for one in risky if files.leads_out(one)]:
+            names = ", ".join(one.name for one in astray)
+            warnings.append(f"{path}: {names} left out, a link there leads out of the project; name the place itself")
+            given = [one for one in given if one not in astray]
         taken += given
     return taken
 
