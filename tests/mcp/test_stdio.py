@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -42,6 +43,31 @@ def test_before_a_host_is_greeted_nothing_heavy_is_imported_but_what_the_protoco
     )
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
     assert done.stdout == "[] True\n"
+
+
+def test_what_was_asked_before_the_pipe_ended_is_answered(tmp_path: Path) -> None:
+    calls = [("memory_remember", {"text": "The lamp is green."}), ("memory_search", {"query": "灯"})]
+    asked: list[tuple[str, dict[str, Any]]] = [
+        (
+            "initialize",
+            {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
+        ),
+        ("notifications/initialized", {}),
+        *(("tools/call", {"name": name, "arguments": arguments}) for name, arguments in calls),
+        ("no/such", {}),
+    ]
+    lines = [
+        {"jsonrpc": "2.0", "method": method, "params": params} | ({} if method.startswith("not") else {"id": number})
+        for number, (method, params) in enumerate(asked)
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "memorybook", "--book", str(tmp_path / "book"), "mcp"],
+        input="".join(f"{json.dumps(line)}\n" for line in lines),
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert sorted(json.loads(line)["id"] for line in done.stdout.splitlines()) == [0, 2, 3, 4]
 
 
 def test_many_calls_at_once_open_one_memory_which_is_closed() -> None:

@@ -13,6 +13,7 @@ import re
 import signal
 import sys
 import threading
+import time
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
@@ -22,7 +23,8 @@ from typing import Annotated, Any, BinaryIO
 from urllib.parse import quote
 
 import anyio.to_thread
-from mcp.server import CacheHint, MCPServer
+from mcp.server import CacheHint, MCPServer, ServerRequestContext
+from mcp.server.context import CallNext
 from mcp.server.mcpserver import AcceptedElicitation, Context, Elicit, ElicitationResult, Resolve
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
@@ -329,10 +331,19 @@ class Server(MCPServer[Any]):
             log_level="WARNING",
             subscriptions=False,
             cache_hints={method: _FIXED for method in ("tools/list", "prompts/list", "resources/templates/list")},
+            middleware=[self._count],
         )
+        self.answered = 0
         self._memory = memory
         add_resources(self, memory)
         add_prompts(self, memory)
+
+    async def _count(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Any:
+        """Answer a request and count it."""
+        try:
+            return await call_next(ctx)
+        finally:
+            self.answered += ctx.request_id is not None
 
     async def list_resources(self) -> list[Resource]:
         """List MEMORY.md and the newest notes and summaries."""
@@ -347,7 +358,7 @@ class Server(MCPServer[Any]):
         return await super().get_prompt(name, arguments, context)
 
 
-def build(memory: Opened) -> MCPServer[Any]:
+def build(memory: Opened) -> Server:
     """Return the MCP server, for both eras of the protocol. Nothing is opened before the first call.
 
     Args:
@@ -393,6 +404,7 @@ _ESCAPES = re.compile(
 _ID = re.compile(rb'"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d{1,18}(?!\d))')
 
 _MOMENT = 0.5
+_WRITING = 0.02  # s that the last answer takes to be written
 """Seconds that what is being done has left once the host is gone."""
 
 UNREADABLE = "a line that is no message of the protocol"
@@ -404,13 +416,15 @@ class Mended(io.RawIOBase):
 
     The protocol's reader answers nothing to a line that it cannot read, for which the host would wait in vain. Half of
     a surrogate pair, as a host writes that cut a text in two, becomes U+FFFD; what cannot be read for another reason
-    becomes a request of the same id for a method that there is not. At their end `ended` is called, once.
+    becomes a request of the same id for a method that there is not. At their end `ended` is called, once; `asked`
+    counts the requests.
     """
 
     def __init__(self, lines: BinaryIO, ended: Callable[[], None] | None = None) -> None:
         self._lines = lines
         self._ended = ended
         self._left = memoryview(b"")
+        self.asked = 0
 
     def readable(self) -> bool:
         """Return True."""
@@ -426,6 +440,7 @@ class Mended(io.RawIOBase):
             if b"\\u" in line:
                 line = _ESCAPES.sub(lambda found: rb"\ufffd" if found[1] else found[0], line)
             self._left = memoryview(_answerable(line))
+            self.asked += b'"method"' in line and _ID.search(line) is not None
         count = min(len(buffer), len(self._left))
         buffer[:count], self._left = self._left[:count], self._left[count:]
         return count
@@ -444,6 +459,7 @@ def _answerable(line: bytes) -> bytes:
 def serve(opened: Callable[[], Memory]) -> None:
     """Serve until stdin ends, or a signal to stop comes: then the book is closed, and the process ends within a second.
 
+    What was asked before the end of stdin is answered, if that takes less than `_MOMENT`.
     Nothing but the protocol is written to stdout, and the log to stderr.
 
     Args:
@@ -460,6 +476,12 @@ def serve(opened: Callable[[], Memory]) -> None:
         _at_a_signal(signal.SIG_DFL)
         leave(128 + number)
 
+    def ended() -> None:
+        late.start()
+        while server.answered < host.asked and late.is_alive():
+            time.sleep(_WRITING)
+        time.sleep(_WRITING)
+
     late = threading.Timer(_MOMENT, leave, [0])
     late.daemon = True
     _at_a_signal(stop)
@@ -469,7 +491,8 @@ def serve(opened: Callable[[], Memory]) -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)  # stdin itself is empty from now on
     os.close(nothing)
-    sys.stdin = io.TextIOWrapper(io.BufferedReader(Mended(lines, late.start)), encoding="utf-8")
+    host = Mended(lines, ended)
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(host), encoding="utf-8")
     gc.freeze()  # what was imported stays
     gc.enable()
     try:
