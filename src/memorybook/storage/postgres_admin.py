@@ -235,7 +235,8 @@ DAYS = 30
 def rest(dsn: str, folder: str, days: int = DAYS) -> dict[str, str]:
     """Let every book that nobody used for so many days be a backup in a folder; return the files by tenant.
 
-    The books are usable meanwhile. The user sees the tenants of all: BYPASSRLS. Raises NotFound, Unavailable.
+    The books are usable meanwhile; one that is being written stays. The user sees the tenants of all: BYPASSRLS. Raises
+    NotFound, Unavailable.
     """
     if not os.path.isdir(folder):
         raise NotFound(f"there is no folder {folder!r}: make it, or set storage.idle_folder")
@@ -245,9 +246,9 @@ def rest(dsn: str, folder: str, days: int = DAYS) -> dict[str, str]:
         unused = "SELECT tenant FROM memorybook.books WHERE moved='' AND used<current_date-$1::int ORDER BY used"
         names = [str(name) for (name,) in raw.execute(unused, (days,)).fetchall()]
     for name in names:
-        path = _rest(dsn, name, folder, days)
-        if path:
-            made[name] = path
+        with suppress(BookLocked):
+            if path := _rest(dsn, name, folder, days):
+                made[name] = path
     return made
 
 

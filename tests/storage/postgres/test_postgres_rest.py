@@ -113,6 +113,20 @@ def test_what_is_searched_is_in_use(book: Config, tenant: str, dsn: str, idle: P
     assert tenant not in rest(dsn, str(idle))
 
 
+def test_what_is_being_written_stays_and_the_others_rest(
+    book: Config, tenant: str, dsn: str, idle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memorybook.storage.postgres_admin._PATIENCE", 1)
+    other = f"{tenant}-other"
+    with memorybook.open(other, config=book) as memory:
+        memory.remember("Another book, 另一本。")
+    unused(dsn, other)
+    with psycopg.connect(dsn) as writer:
+        writer.execute("SELECT 1 FROM memorybook.books WHERE tenant=%s FOR UPDATE", (tenant,))
+        assert {tenant, other}.intersection(rest(dsn, str(idle))) == {other}
+    erase(dsn, other, wake=waker(str(idle)))
+
+
 def test_it_is_unavailable_where_the_folder_is_not_known(book: Config, tenant: str, dsn: str, idle: Path) -> None:
     before = content(book, tenant)
     unused(dsn, tenant)
