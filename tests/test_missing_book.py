@@ -91,19 +91,18 @@ LINES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("words", LINES, ids=" ".join)
 @pytest.mark.parametrize(
-    "which", [["--project", "harbour"], ["--book", "home/.memorybook/harbour"]], ids=["key", "dir"]
+    "words",
+    [*([*line, "--project", "harbour"] for line in LINES), ["search", "tea", "--book", "home/.memorybook/harbour"]],
+    ids=" ".join,
 )
-def test_the_command_line_says_so(
-    books: Path, capsys: pytest.CaptureFixture[str], words: list[str], which: list[str]
-) -> None:
+def test_the_command_line_says_so(books: Path, capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
     before = listed(books)
-    assert main([*words, *which]) == 3
+    assert main(words) == 3
     shown = capsys.readouterr()
     assert shown.out == ""
     assert shown.err.startswith(f"memorybook: there is no book at '{books / 'harbour'}'; the nearest are 'harbour-1a2b")
-    assert main([*words, *which, "--json"]) == 3
+    assert main([*words, "--json"]) == 3
     assert json.loads(capsys.readouterr().err)["error"]["code"] in ("not_found", "missing_document")
     assert listed(books) == before
 
