@@ -21,6 +21,11 @@ from memorybook.testing import ScriptedLLM
 SECRET = "sk-" + "proj-Zq83hTnW0vLxKd52RmYb71CsEuPf64Ga"
 
 
+def test_a_correction_that_is_said_again_is_strengthened(memory: Memory) -> None:
+    made = [memory.remember(text) for text in ("scratch that. tea - ", "scratch that. tea ", "scratch that. tea ")]
+    assert [one.action for one in made] == ["created", "created", "strengthened"]
+
+
 def test_a_duplicate_of_the_session_has_no_operation(memory: Memory) -> None:
     assert memory.remember("The user likes tea.", session="s1").operation
     again = memory.remember("The user likes tea.", session="s1")

@@ -212,6 +212,8 @@ class Draft:
 
     def _supersede(self, change: Supersede) -> Outcome:
         by = self._existing(self._named.get(change.by, change.by)).id
+        if by == change.id != change.by:  # the new statement is the one that stands
+            return Outcome(None, self._existing(change.id))
         if by == change.id:
             raise InvalidInput(f"entry {by!r} cannot supersede itself: name the one that is true now")
         before = self._existing(change.id)
