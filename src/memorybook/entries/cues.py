@@ -169,8 +169,10 @@ STANDING = (
     r"(?i:\b(?:always|never|from\s+(?:now|today|this\s+day)\s+on(?:wards?)?|(?:as\s+of|starting)\s+(?:now|"
     r"today),?\s+(?:please\s+|only\s+)*(?:use|write|answer|reply|speak|"
     r"call|keep|always|never|don't|stop|we|I)|going\s+forward|as\s+a\s+rule|"
-    r"every|each|ever|whenever|when\s+you\s+(?!are\b|have\b|finish|get\b|can\b|see\b|find\b|need\b)\w+|by\s+default|no\s+more|only|in\s+(?:the\s+)?future|instead)\b)|"
-    r"以后|今后|往后|一律|从(?:现在|今天|今日|即日)(?:起|开始|往后)|每|必须|不许|不准|只准|规矩|都要|下次|[给帮替跟]我[^，。]{1,8}时"
+    r"every|each|ever|whenever|when\s+you\s+(?!are\b|have\b|finish|get\b|can\b|see\b|find\b|need\b)\w+|by\s+default|"
+    r"no\s+more|only|in\s+(?:the\s+)?future|instead)\b)|"
+    r"以后|今后|往后|一律|从(?:现在|今天|今日|即日)(?:起|开始|往后)|每|必须|不许|不准|只准|规矩|都要|下次|"
+    r"[给帮替跟]我[^，。]{1,8}时"
 )
 """Words that make an order a lasting one."""
 
@@ -307,7 +309,10 @@ _FRAME_ENDS = (
 )
 
 
-_ASKS = r"(?i:\byou\b|\b(?:I|we)(?:\s+(?:want|need)|(?:'d|\s+would)\s+\w+)\b)|[你您请帮替]|麻烦"
+_ASKS = (
+    r"(?i:\byou\b|\b(?:I|we)(?:\s+(?:want|need|must|ha(?:ve|d)\s+to)|(?:'d|\s+would)\s+\w+)\b|"
+    r"\b(?:writ|draft|compos)ing\b)|[你您请帮替]|麻烦"
+)
 _TELLS_OF = r"(?i:^\s*(?:when(?:ever)?|if|(?:each|every)\s+time)\b)|我(?<![帮替给]我)|[他她它]|[写译编拟][了过]"
 """Words with which one asks for a text, and with which one tells of a text."""
 
@@ -336,7 +341,8 @@ def _asks_for(clause: str, found: re.Match[str]) -> bool:
     before = clause[: found.start()]
     told = clause[: found.end()] if is_chinese(clause) else before
     if compiled(_TELLS_OF).search(told) or compiled("的?时").match(clause, found.end()):
-        return compiled("[你您请麻]").search(before) is not None
+        writes = found[0][0] in "写编拟起" and compiled("(?:在|要|得|想)$").search(before)
+        return bool(writes or compiled("[你您请麻]").search(before))
     if is_chinese(clause) or not before.strip() or compiled(_ASKS).search(before):
         return True
     return compiled(_TASK).match(without_lead(clause.strip())) is not None

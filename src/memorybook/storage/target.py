@@ -344,7 +344,7 @@ class Target:
             return None, False
         history: list[Version] = []
         saves: list[bytes] = []
-        newest: bytes | None = None
+        merged: bytes | None = None
         if current is None or stamp(current.status) != record.stamp:
             history = self.versions.load()
             newest = newest_of(history)
@@ -357,11 +357,11 @@ class Target:
                 return None, False
             if digest(current.data) == record.new:
                 self._finish(history, newest, current)
-                history, newest = [], current.data
-        merged = current.data
-        if history and newest is not None and current.data != newest:
-            merged = self._with_save(history, newest, current.data)
-            saves.append(current.data)
+                history = []
+            elif current.data != newest:
+                merged = self._with_save(history, newest, current.data)
+                saves.append(current.data)
+        merged = current.data if merged is None else merged
         if late := self._late_save(record, current.data, history):  # before any rewrite puts another file aside
             base = base_of(history or self.versions.load(), late)  # of a file that was the document until then
             if base is not None and not base.restored:
