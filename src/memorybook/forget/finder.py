@@ -19,6 +19,7 @@ from memorybook.forget.units import (
     Topic,
     TurnKey,
     WordSets,
+    as_said,
     continues,
     corrects,
     counts_another,
@@ -174,6 +175,7 @@ class Finder:
 
     def about(self, topic: Topic, *, entries: Sequence[Entry] = ()) -> Found:
         """Return what is about a topic, or nothing if that is not sure; `entries` are included in any case."""
+        topic = as_said(topic, self._df)
         found = self._about(topic)
         if not entries:
             return found

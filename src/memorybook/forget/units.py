@@ -431,10 +431,30 @@ _ORDERING = (
     r"(?:别|不要|不用|不必|不许|勿)(?:再)?(?:记|留|存|出现|提)?(?:着|住|了|下|录)?|"
     r"(?:的)?(?:那|这)(?:件|条|个|些|单|事)?(?:事情?)?|相关的?|的?(?:事情?|信息|记录|资料|话|情况)(?=$|\s|[^\w]|都|你|先|别|不|他|她|删)"
 )
+FORM = 6
+"""Letters that two stems of one word share at least."""
+
 _SMALL = (
     "please forget delete remove everything user memory records file them that it mind changed told said whatever "
     "none your now confidential 忘掉 删除 事 那个 这个 那条 信息 记录 相关 他的 她的 它的 别留 不要 别记"
 )
+
+
+def as_said(topic: Topic, known: Mapping[str, int]) -> Topic:
+    """Return a topic in the forms that a book has of words it does not have: `allergic` where an order says `allergy`.
+
+    `known` counts the words of the book.
+    """
+    strange = [word for word in topic.words if not known.get(word)]
+    forms = {word: one for word in strange for one in known if _is_form(word, one)}
+    words, names = (frozenset(forms.get(word, word) for word in group) for group in (topic.words, topic.names))
+    return topic._replace(words=words, names=names)
+
+
+def _is_form(word: str, other: str) -> bool:
+    """Return whether two stems are of one word: they differ by their last letter alone, and share `FORM` letters."""
+    shared = max(len(word), len(other)) - 1
+    return word.isascii() and shared >= FORM and word[:shared] == other[:shared]
 
 
 def queries_for(topic: Topic) -> Iterator[str]:
